@@ -1,0 +1,1 @@
+"""What people write: CEQL, SREMO and the Python builder, all becoming `cerite.pattern`."""

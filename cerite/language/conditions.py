@@ -1,0 +1,213 @@
+"""Parse trees of conditions become `cerite.predicate` expressions; also names, numbers and window sizes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import cast
+
+from lark import Token, Tree
+
+from cerite.errors import QuerySyntaxError, suggestion
+from cerite.language.parsing import Node, span_of, subtree
+from cerite.names import unquoted
+from cerite.pattern.window import UNITS, Size
+from cerite.predicate.expression import (
+    And,
+    Arithmetic,
+    ArithmeticOp,
+    Attribute,
+    Comparison,
+    ComparisonOp,
+    Expression,
+    In,
+    InRange,
+    Interval,
+    IsNull,
+    IsTrue,
+    Like,
+    Literal,
+    Negative,
+    Not,
+    Or,
+    Reference,
+)
+
+_MAX_CHAIN = 150  # terms of one `a + b + …`: the tree of a longer one would be too deep
+_INT_LIMIT = 2**63
+_SHORT_UNITS = {"ms": "milliseconds", "s": "seconds", "sec": "seconds", "min": "minutes", "h": "hours", "d": "days"}
+
+
+def name_of(node: object) -> str:
+    """The name a `name` tree stands for."""
+    return unquoted(str(subtree(node).children[0]))
+
+
+def condition_of(tree: object) -> Expression:
+    """The expression of a condition's parse tree."""
+    node = subtree(tree)
+    made = _BUILDERS[str(node.data)](node)
+    if made.span is None:
+        object.__setattr__(made, "span", span_of(node))
+    return made
+
+
+def _parts(node: Node) -> tuple[Expression, ...]:
+    return tuple(condition_of(child) for child in node.children if isinstance(child, Tree))
+
+
+def _arithmetic(node: Node) -> Expression:
+    children = node.children
+    if len(children) > 2 * _MAX_CHAIN:
+        raise QuerySyntaxError(f"more than {_MAX_CHAIN} terms in one calculation", span=span_of(node))
+    result = condition_of(children[0])
+    for operator, right in zip(children[1::2], children[2::2], strict=True):
+        made = condition_of(right)
+        span = result.span.to(made.span) if result.span else None
+        result = Arithmetic(cast(ArithmeticOp, str(operator)), result, made, span=span)
+    return result
+
+
+def _comparison(node: Node) -> Expression:
+    left, operator, right = node.children
+    written = str(subtree(operator).children[0])
+    op = {"==": "=", "<>": "!="}.get(written, written)
+    return Comparison(cast(ComparisonOp, op), condition_of(left), condition_of(right))
+
+
+def _in_list(node: Node) -> Expression:
+    operand, items = node.children
+    return In(condition_of(operand), tuple(_item(each) for each in subtree(items).children))
+
+
+def _item(tree: object) -> Literal | Interval:
+    node = subtree(tree)
+    ends = tuple(_constant(subtree(child)) for child in node.children)
+    if len(ends) == 1:
+        return ends[0]
+    if cast(float, ends[0].value) > cast(float, ends[1].value):
+        raise QuerySyntaxError(
+            f"the range {ends[0]}..{ends[1]} is empty", span=span_of(node), hint=f"write {ends[1]}..{ends[0]}"
+        )
+    return Interval(ends[0], ends[1], span=span_of(node))
+
+
+def _constant(node: Node) -> Literal:
+    return Literal(signed_of(node), span=span_of(node)) if node.data == "signed" else cast(Literal, condition_of(node))
+
+
+def _in_range(node: Node) -> Expression:
+    operand, low, high = _parts(node)
+    return InRange(operand, low, high)
+
+
+def _like(node: Node) -> Expression:
+    operand, pattern = node.children
+    return Like(condition_of(operand), string_of(subtree(pattern)))
+
+
+def _negative(node: Node) -> Expression:
+    operand = subtree(node.children[1])
+    if operand.data == "number_literal":
+        return Literal(-number_of(subtree(operand.children[0])))
+    return Negative(condition_of(operand))
+
+
+def _attribute(node: Node) -> Expression:
+    token = str(subtree(node.children[0]).children[0])
+    if token.upper() == "NULL":
+        raise QuerySyntaxError(
+            "nothing equals NULL", span=span_of(node), hint="write `price IS NULL` or `price IS NOT NULL`"
+        )
+    return Attribute(unquoted(token))
+
+
+def _negated(build: Callable[[Node], Expression]) -> Callable[[Node], Expression]:
+    return lambda node: Not(build(node))
+
+
+_BUILDERS: dict[str, Callable[[Node], Expression]] = {
+    "expression": lambda node: Or(_parts(node)),
+    "conjunction": lambda node: And(_parts(node)),
+    "not_": lambda node: Not(condition_of(node.children[0])),
+    "comparison": _comparison,
+    "in_list": _in_list,
+    "not_in_list": _negated(_in_list),
+    "in_range": _in_range,
+    "not_in_range": _negated(_in_range),
+    "like": _like,
+    "not_like": _negated(_like),
+    "is_null": lambda node: IsNull(condition_of(node.children[0])),
+    "is_not_null": lambda node: Not(IsNull(condition_of(node.children[0]))),
+    "is_true": lambda node: IsTrue(condition_of(node.children[0])),
+    "is_not_true": lambda node: Not(IsTrue(condition_of(node.children[0]))),
+    "sum": _arithmetic,
+    "product": _arithmetic,
+    "dotted_sum": _arithmetic,
+    "dotted_product": _arithmetic,
+    "negative": _negative,
+    "attribute": _attribute,
+    "reference": lambda node: Reference(name_of(node.children[0]), name_of(node.children[1])),
+    "number_literal": lambda node: Literal(number_of(subtree(node.children[0]))),
+    "string_literal": lambda node: Literal(string_of(subtree(node.children[0]))),
+    "truth_literal": lambda node: Literal(str(node.children[0]).upper() == "TRUE"),
+    "condition_group": lambda node: condition_of(node.children[0]),
+}
+
+
+def number_of(node: Node) -> int | float:
+    """The value of a `number` tree; refused if it does not fit 64 bits."""
+    token = cast(Token, node.children[0])
+    if len(token) > 400:
+        raise QuerySyntaxError("this number is too large", span=span_of(token))
+    value = int(token) if token.type == "INT" else float(token)
+    if (isinstance(value, int) and value >= _INT_LIMIT) or math.isinf(value):
+        raise QuerySyntaxError("this number does not fit 64 bits", span=span_of(token))
+    return value
+
+
+def signed_of(node: object) -> int | float:
+    """The value of a `signed` tree: a number, perhaps with a minus."""
+    tree = subtree(node)
+    value = number_of(subtree(tree.children[-1]))
+    return -value if len(tree.children) == 2 else value
+
+
+def string_of(node: Node) -> str:
+    """The text between the quotes, doubled quotes taken as one."""
+    token = str(node.children[0])
+    return token[1:-1].replace(token[0] * 2, token[0])
+
+
+def size_of(tree: object) -> Size:
+    """The window size of a `size` tree; amounts must be positive, event counts whole."""
+    node = subtree(tree)
+    amount, span = signed_of(node.children[0]), span_of(node)
+    if amount < 0 or (node.data == "event_size" and amount < 1):
+        raise QuerySyntaxError(
+            f"a window cannot be {amount} long", span=span,
+            hint="WITHIN takes a positive amount: 30 seconds, 500 EVENTS, 10000 [attribute]",
+        )  # fmt: skip
+    if node.data == "attribute_size":
+        return Size(amount, "attribute", name_of(node.children[1]), span=span)
+    if node.data == "event_size":
+        if not isinstance(amount, int):
+            raise QuerySyntaxError(f"{amount} is not a whole number of events", span=span)
+        return Size(amount, "events", span=span)
+    if node.data == "bare_size":
+        raise QuerySyntaxError(
+            "the window has no unit", span=span,
+            hint=f"write `{amount} milliseconds`, `{amount} [attribute]` or `{amount} EVENTS`",
+        )  # fmt: skip
+    return Size(amount, _unit(subtree(node.children[1])), span=span)
+
+
+def _unit(node: Node) -> str:
+    word = name_of(node).lower()
+    unit = _SHORT_UNITS.get(word, word if word.endswith("s") else word + "s")
+    if unit not in UNITS:
+        raise QuerySyntaxError(
+            f"unknown time unit `{word}`", span=span_of(node),
+            hint=suggestion(word, UNITS) or "the units are milliseconds, seconds, minutes, hours, days and EVENTS",
+        )  # fmt: skip
+    return unit

@@ -1,0 +1,50 @@
+"""`cerite.query`: a checked query from CEQL text, from a built pattern, or from a pattern of the algebra."""
+
+from __future__ import annotations
+
+from cerite.language.builder import Builder
+from cerite.language.ceql import parse_query
+from cerite.pattern.base import Pattern
+from cerite.pattern.check import check
+from cerite.pattern.query import Consume, Item, Query
+from cerite.pattern.selection import Strategy
+from cerite.pattern.window import Size
+from cerite.schema import Schema
+
+
+def query(
+    source: str | Query | Builder | Pattern,
+    *,
+    select: tuple[str, ...] | list[str] | None = None,
+    strategy: str | None = None,
+    partition_by: tuple[str, ...] | list[str] = (),
+    within: Size | None = None,
+    consume: str = "NONE",
+    limit: int | None = None,
+    schema: Schema | None = None,
+) -> Query:
+    """A query that has passed every check; the keyword clauses go with a pattern, text brings its own.
+
+    >>> from cerite import attr, event
+    >>> from cerite.language.builder import size
+    >>> print(query(event("A").as_("x") >> event("B"), select=["x"], within=size(5, "events")))
+    SELECT x
+    FROM S
+    WHERE A AS x ; B
+    WITHIN 5 EVENTS
+    """
+    if isinstance(source, str):
+        made = parse_query(source)
+    elif isinstance(source, Query):
+        made = source
+    else:
+        made = Query(
+            source.pattern if isinstance(source, Builder) else source,
+            items=None if select is None else tuple(map(Item, select)),
+            strategy=None if strategy is None else Strategy(strategy.upper()),
+            partition=tuple(partition_by), within=within, consume=Consume(consume.upper()), limit=limit,
+        )  # fmt: skip
+    if not isinstance(source, (Builder, Pattern)) and (select, strategy, within, limit) != (None,) * 4:
+        raise TypeError("the text of a query has its own clauses; keywords go with a pattern")
+    check(made, schema)
+    return made

@@ -1,0 +1,199 @@
+"""Conditions in Python: `attr.price > var.x.price`, `attr.name.isin("MSFT", "AMAT")`.
+
+A `Term` wraps an expression of `cerite.predicate`; Python's operators make new terms, so comparing two terms gives a
+term, not a truth value.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NoReturn, cast
+
+from cerite.predicate.expression import (
+    And,
+    Arithmetic,
+    ArithmeticOp,
+    Attribute,
+    Comparison,
+    ComparisonOp,
+    Expression,
+    In,
+    InRange,
+    Interval,
+    IsNull,
+    IsTrue,
+    Like,
+    Literal,
+    Negative,
+    Not,
+    Or,
+    Reference,
+    Value,
+)
+
+
+class Term:
+    """One expression under construction.
+
+    >>> attr.price + 1 > var.x.price
+    Term(price + 1 > x.price)
+    >>> (attr.name == "MSFT") & ~attr.price.between(1, 5)
+    Term(name = 'MSFT' AND NOT (price IN RANGE(1, 5)))
+    """
+
+    __slots__ = ("expression",)
+    __hash__ = None  # type: ignore[assignment]
+
+    def __init__(self, expression: Expression) -> None:
+        self.expression = expression
+
+    def __repr__(self) -> str:
+        return f"Term({self.expression})"
+
+    def __bool__(self) -> NoReturn:
+        raise TypeError("a condition is not true or false by itself; join conditions with & and |, not `and` and `or`")
+
+    def __eq__(self, other: object) -> Term:  # type: ignore[override]
+        return self._compared("=", other)
+
+    def __ne__(self, other: object) -> Term:  # type: ignore[override]
+        return self._compared("!=", other)
+
+    def __lt__(self, other: Any) -> Term:
+        return self._compared("<", other)
+
+    def __le__(self, other: Any) -> Term:
+        return self._compared("<=", other)
+
+    def __gt__(self, other: Any) -> Term:
+        return self._compared(">", other)
+
+    def __ge__(self, other: Any) -> Term:
+        return self._compared(">=", other)
+
+    def __add__(self, other: Any) -> Term:
+        return self._computed("+", other)
+
+    def __sub__(self, other: Any) -> Term:
+        return self._computed("-", other)
+
+    def __mul__(self, other: Any) -> Term:
+        return self._computed("*", other)
+
+    def __truediv__(self, other: Any) -> Term:
+        return self._computed("/", other)
+
+    def __mod__(self, other: Any) -> Term:
+        return self._computed("%", other)
+
+    def __radd__(self, other: Any) -> Term:
+        return Term(expression_of(other))._computed("+", self)
+
+    def __rsub__(self, other: Any) -> Term:
+        return Term(expression_of(other))._computed("-", self)
+
+    def __rmul__(self, other: Any) -> Term:
+        return Term(expression_of(other))._computed("*", self)
+
+    def __rtruediv__(self, other: Any) -> Term:
+        return Term(expression_of(other))._computed("/", self)
+
+    def __neg__(self) -> Term:
+        return Term(Negative(self.expression))
+
+    def __and__(self, other: Any) -> Term:
+        return Term(And(_flat(And, self.expression) + _flat(And, expression_of(other))))
+
+    def __or__(self, other: Any) -> Term:
+        return Term(Or(_flat(Or, self.expression) + _flat(Or, expression_of(other))))
+
+    def __invert__(self) -> Term:
+        return Term(Not(self.expression))
+
+    def isin(self, *items: Value | tuple[int | float, int | float]) -> Term:
+        """`IN {…}`: values, and ranges as pairs: `attr.id.isin(1, 3, (5, 9))`."""
+        made = tuple(
+            Interval(Literal(item[0]), Literal(item[1])) if isinstance(item, tuple) else Literal(item) for item in items
+        )
+        return Term(In(self.expression, made))
+
+    def between(self, low: Any, high: Any) -> Term:
+        """`IN RANGE(low, high)`, both ends inside."""
+        return Term(InRange(self.expression, expression_of(low), expression_of(high)))
+
+    def like(self, pattern: str) -> Term:
+        """`LIKE 'A%'`."""
+        return Term(Like(self.expression, pattern))
+
+    def is_null(self) -> Term:
+        """`IS NULL`."""
+        return Term(IsNull(self.expression))
+
+    def is_true(self) -> Term:
+        """`IS TRUE`: unknown counts as false."""
+        return Term(IsTrue(self.expression))
+
+    def _compared(self, op: str, other: object) -> Term:
+        if other is None:
+            raise TypeError("nothing equals NULL; write .is_null()")
+        return Term(Comparison(cast(ComparisonOp, op), self.expression, expression_of(other)))
+
+    def _computed(self, op: str, other: object) -> Term:
+        return Term(Arithmetic(cast(ArithmeticOp, op), self.expression, expression_of(other)))
+
+
+def expression_of(value: object) -> Expression:
+    """The expression of a term, an expression or a constant."""
+    if isinstance(value, Term):
+        return value.expression
+    if isinstance(value, Expression):
+        return value
+    if isinstance(value, (bool, int, float, str)):
+        return Literal(value)
+    raise TypeError(f"not a condition or constant: {value!r}")
+
+
+def _flat(kind: type[And] | type[Or], expression: Expression) -> tuple[Expression, ...]:
+    return expression.operands if isinstance(expression, kind) else (expression,)
+
+
+class _Attributes:
+    """`attr.price` or `attr["stock time"]`: an attribute of the event being checked."""
+
+    def __getattr__(self, name: str) -> Term:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return Term(Attribute(name))
+
+    def __getitem__(self, name: str) -> Term:
+        return Term(Attribute(name))
+
+
+class _Variable:
+    """`var.x.price`: an attribute of the event most recently bound to x."""
+
+    def __init__(self, variable: str) -> None:
+        self._variable = variable
+
+    def __getattr__(self, name: str) -> Term:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return Term(Reference(self._variable, name))
+
+    def __getitem__(self, name: str) -> Term:
+        return Term(Reference(self._variable, name))
+
+
+class _Variables:
+    """`var.x` or `var["my x"]`."""
+
+    def __getattr__(self, name: str) -> _Variable:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return _Variable(name)
+
+    def __getitem__(self, name: str) -> _Variable:
+        return _Variable(name)
+
+
+attr = _Attributes()
+var = _Variables()

@@ -1,0 +1,187 @@
+"""Whether a query means something: what must be refused, and what deserves a warning.
+
+`check(query, schema)` raises the first error found, pointing at it, and returns warnings otherwise. It covers ICDT's
+*well-formed* (section 5: no filter on a variable that its pattern does not bind), DESIGN's rules for references,
+negation and windows, and the kinds of all conditions against the schema.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from cerite.errors import CeriteError, PatternError, Span, listed, suggestion
+from cerite.pattern.atoms import Event
+from cerite.pattern.base import Pattern, walk
+from cerite.pattern.check_kinds import check_kinds
+from cerite.pattern.complement import Complement
+from cerite.pattern.filtering import Filter, On
+from cerite.pattern.iteration import Iteration
+from cerite.pattern.naming import Project
+from cerite.pattern.query import Consume, Query
+from cerite.pattern.references import resolve
+from cerite.pattern.rewrite.safe import unsafe_variables
+from cerite.pattern.selection import Select
+from cerite.pattern.sequence import Sequence
+from cerite.pattern.skipping import SkipNext
+from cerite.pattern.variables import bound, nullable, written
+from cerite.pattern.window import Window
+from cerite.predicate.expression import variables
+from cerite.schema import Schema
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """A warning: the query runs, but may not say what its writer meant."""
+
+    message: str
+    span: Span | None = None
+    hint: str | None = None
+
+
+def check(query: Query | Pattern, schema: Schema | None = None) -> list[Note]:
+    """Raise the first error of the query; return its warnings.
+
+    >>> from cerite.language.ceql import parse_query
+    >>> [note.message for note in check(parse_query("SELECT * FROM S WHERE A AS x ; B AS x WITHIN 5 EVENTS"))]
+    ['`x` is bound more than once: it holds all these events']
+    """
+    whole = query if isinstance(query, Query) else Query(query)
+    try:
+        _check_filters(whole.where, bound(whole.where))
+        _check_shapes(whole.where, windowed=whole.within is not None)
+        resolve(whole.where, strict=True)
+        _check_clauses(whole)
+        check_kinds(whole, schema if schema is not None else whole.schema)
+    except CeriteError as error:
+        raise error.at(whole.source) from None
+    return _warnings(whole)
+
+
+def _check_filters(node: Pattern, around: frozenset[str]) -> None:
+    for each in node.children:
+        _check_filters(each, around)
+    if isinstance(node, Filter):
+        own = bound(node.operand)
+        for on in node.conditions:
+            if on.variable not in own:
+                raise _unbound(on, node.operand, own, around)
+
+
+def _unbound(on: On, operand: Pattern, own: frozenset[str], around: frozenset[str]) -> PatternError:
+    negated = [each for part in walk(operand) if isinstance(part, Sequence) for each in part.negated]
+    hint = suggestion(on.variable, own) or f"it binds {listed(own)}"
+    if any(on.variable in bound(each) for each in negated):
+        hint = f"`{on.variable}` is inside NOT; put its filter there too: NOT (… AS {on.variable} FILTER …)"
+    elif any(isinstance(part, Project) and on.variable in bound(part.operand) for part in walk(operand)):
+        hint = f"`{on.variable}` is projected away; filter it before the projection, or keep it"
+    elif on.variable in around and own:
+        other = min(own, key=lambda name: (name.isupper(), name))
+        hint = f"`{on.variable}` is bound outside this pattern; write `{other}[{on.variable}.… ]`"
+    return PatternError(
+        f"the pattern before FILTER never binds `{on.variable}`, so the filter would say nothing",
+        span=on.span, hint=hint,
+    )  # fmt: skip
+
+
+def _check_shapes(node: Pattern, *, windowed: bool) -> None:
+    windowed = windowed or isinstance(node, Window)
+    if isinstance(node, Sequence):
+        _check_negation(node, windowed=windowed)
+    if isinstance(node, Complement) and not windowed and _remembers(node.operand):
+        raise PatternError(
+            "the complement of a pattern that reads its own registers needs a window", span=node.span,
+            hint="write COMPLEMENT((… WITHIN 100 EVENTS)), or give the query a WITHIN",
+        )  # fmt: skip
+    if isinstance(node, SkipNext) and not windowed and any(not isinstance(each, Event) for each in node.parts[1:]):
+        raise PatternError(
+            "skip-till-next over parts longer than one event needs a window", span=node.span,
+            hint="add WITHIN to the query or around it (definition 45 is about windowed expressions)",
+        )  # fmt: skip
+    for each in node.children:
+        _check_shapes(each, windowed=windowed)
+
+
+def _check_negation(node: Sequence, *, windowed: bool) -> None:
+    for index, gap in enumerate(node.absent):
+        for negated in gap:
+            if nullable(negated):
+                raise PatternError(
+                    "this negated pattern can be empty, so it always occurs", span=negated.span,
+                    hint="negate something that needs an event: `NOT B`, not `NOT B*`",
+                )  # fmt: skip
+            sides = (node.parts[: index + 1], node.parts[index + 1 :])
+            for side, where in zip(sides, ("before", "after"), strict=True):
+                if all(map(nullable, side)):
+                    raise PatternError(
+                        f"what stands {where} this NOT can be empty, so nothing bounds it", span=negated.span,
+                        hint=f"put a pattern that needs an event {where} NOT",
+                    )  # fmt: skip
+            if not windowed and not _single(negated):
+                raise PatternError(
+                    "negating a sequence needs WITHIN", span=negated.span,
+                    hint="add `WITHIN 30 seconds` (or EVENTS) to the query; only a single event can do without",
+                )  # fmt: skip
+
+
+def _single(node: Pattern) -> bool:
+    """Whether every match is one event and no selection compares it with others."""
+    if isinstance(node, (Sequence, Iteration, Complement, Select)):
+        return False
+    return isinstance(node, Event) or (bool(node.children) and all(_single(each) for each in node.children))
+
+
+def _remembers(node: Pattern) -> bool:
+    """Whether some condition inside reads a register that is written inside."""
+    inside = written(node)
+    for each in walk(node):
+        conditions = [each.condition] if isinstance(each, Event) else []
+        if isinstance(each, Filter):
+            conditions = [on.condition for on in each.conditions]
+        if any(condition is not None and variables(condition) & inside for condition in conditions):
+            return True
+    return False
+
+
+def _check_clauses(query: Query) -> None:
+    names = [item.variable for item in query.items or ()]
+    known = bound(query.where)
+    for item in query.items or ():
+        if item.variable not in known:
+            raise PatternError(
+                f"SELECT asks for `{item.variable}`, which the pattern never binds", span=item.span,
+                hint=suggestion(item.variable, known) or f"it binds {listed(known)}",
+            )  # fmt: skip
+        if names.count(item.variable) > 1:
+            raise PatternError(f"SELECT names `{item.variable}` twice", span=item.span)
+        if item.attributes and len(set(item.attributes)) < len(item.attributes):
+            raise PatternError(f"SELECT names an attribute of `{item.variable}` twice", span=item.span)
+    if len(set(query.partition)) < len(query.partition):
+        raise PatternError("PARTITION BY names an attribute twice", span=query.clauses.get("partition"))
+    if len(set(query.streams)) < len(query.streams):
+        raise PatternError("FROM names a stream twice", span=query.clauses.get("from_clause"))
+
+
+def _warnings(query: Query) -> list[Note]:
+    notes: list[Note] = []
+    unsafe = unsafe_variables(query.where)
+    if unsafe:
+        several = len(unsafe) > 1
+        notes.append(
+            Note(f"{listed(unsafe)} {'are' if several else 'is'} bound more than once: "
+                 f"{'each' if several else 'it'} holds all these events",
+                 query.where.span, "ICDT 2019 calls this unsafe; give the events different names to tell them apart")
+        )  # fmt: skip
+    if query.within is None:
+        notes.append(
+            Note("there is no WITHIN: partial matches live for ever", query.clauses.get("where"),
+                 "add a window, e.g. `WITHIN 30 seconds`, to bound memory")
+        )  # fmt: skip
+    if nullable(query.where):
+        notes.append(Note("the pattern can be empty; only matches with an event are reported", query.where.span))
+    if query.consume is Consume.PARTITION and not query.partition:
+        notes.append(
+            Note(
+                "CONSUME BY PARTITION without PARTITION BY is the same as CONSUME BY ANY", query.clauses.get("consume")
+            )
+        )
+    return notes

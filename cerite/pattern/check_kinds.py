@@ -1,0 +1,93 @@
+"""A query against a schema: event types and attributes exist, conditions and windows have the right kinds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from cerite.errors import SchemaError, Span, listed, suggestion
+from cerite.pattern.atoms import ANY_TYPE, Event
+from cerite.pattern.base import Pattern, walk
+from cerite.pattern.filtering import Filter
+from cerite.pattern.naming import Named
+from cerite.pattern.query import Query
+from cerite.pattern.window import Size, Window
+from cerite.predicate.expression import Attribute, Expression, Reference
+from cerite.predicate.kinds import ANY, KindOf, Kinds, check_condition
+from cerite.schema import Schema
+
+Types = frozenset["str | None"]  # event types a variable may be bound to; None is any
+
+
+def check_kinds(query: Query, schema: Schema | None) -> None:
+    """Refuse conditions whose parts clash, and names the schema does not know (without one, nothing is known)."""
+    for event in walk(query.where):
+        if isinstance(event, Event) and schema and event.type is not None and not schema.knows(event.type):
+            raise SchemaError(
+                f"unknown event type `{event.type}`", span=event.span,
+                hint=suggestion(event.type, schema.events) or f"the stream has {listed(schema.events)}",
+            )  # fmt: skip
+    types = event_types(query.where)
+    for own, condition in _conditions(query.where, types):
+        check_condition(condition, _lookup(own, types, schema))
+    if schema is None:
+        return
+    everything = frozenset(event.type for event in walk(query.where) if isinstance(event, Event))
+    for item in query.items or ():
+        for attribute in item.attributes or ():
+            _known(attribute, types[item.variable], schema, item.span)
+    for attribute in query.partition:
+        _known(attribute, everything, schema, query.clauses.get("partition"))
+    for size in _sizes(query):
+        if size.attribute is not None and not _known(size.attribute, everything, schema, size.span) <= {"int", "float"}:
+            raise SchemaError(f"a window over `{size.attribute}` needs a number", span=size.span)
+
+
+def event_types(pattern: Pattern) -> dict[str, Types]:
+    """For every variable anywhere in the pattern, the event types it may be bound to."""
+    found: dict[str, Types] = {}
+    for node in walk(pattern):
+        if isinstance(node, Event):
+            for name in node.writes | {ANY_TYPE if node.type is None else node.type}:
+                found[name] = found.get(name, frozenset()) | {node.type}
+        elif isinstance(node, Named):
+            inside = frozenset(event.type for event in walk(node.operand) if isinstance(event, Event) and event.output)
+            found[node.variable] = found.get(node.variable, frozenset()) | inside
+    return found
+
+
+def _conditions(pattern: Pattern, types: dict[str, Types]) -> Iterator[tuple[Types, Expression]]:
+    for node in walk(pattern):
+        if isinstance(node, Event) and node.condition is not None:
+            yield frozenset((node.type,)), node.condition
+        elif isinstance(node, Filter):
+            yield from ((types[on.variable], on.condition) for on in node.conditions)
+
+
+def _lookup(own: Types, types: dict[str, Types], schema: Schema | None) -> KindOf:
+    def kind_of(node: Attribute | Reference) -> Kinds:
+        if schema is None:
+            return ANY
+        holders = own if isinstance(node, Attribute) else types.get(node.variable, frozenset((None,)))
+        return _known(node.name, holders, schema, node.span)
+
+    return kind_of
+
+
+def _known(attribute: str, holders: Types, schema: Schema, span: Span | None) -> Kinds:
+    """The kinds the attribute may have on events of these types; refused if none of them has it."""
+    kinds = frozenset(kind for holder in holders for kind in schema.kinds(holder, attribute))
+    if kinds:
+        return kinds
+    known = {name for holder in holders for name in schema.attributes(holder)}
+    named = sorted(holder for holder in holders if holder is not None)
+    owner = listed(named) if named and schema.columns is None else "the stream"
+    raise SchemaError(
+        f"{owner} has no attribute `{attribute}`", span=span,
+        hint=suggestion(attribute, known) or f"there are {listed(known)}" if known else None,
+    )  # fmt: skip
+
+
+def _sizes(query: Query) -> Iterator[Size]:
+    if query.within is not None:
+        yield query.within
+    yield from (node.size for node in walk(query.where) if isinstance(node, Window))

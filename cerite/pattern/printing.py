@@ -1,0 +1,142 @@
+"""Patterns and queries as CEQL text. Invariant: parsing the text gives an equal pattern or query."""
+
+from __future__ import annotations
+
+from cerite.names import quoted
+from cerite.pattern.alternatives import Intersection, Permute, Union
+from cerite.pattern.atoms import ANY_TYPE, Empty, Event, Nothing
+from cerite.pattern.base import Pattern
+from cerite.pattern.complement import Complement
+from cerite.pattern.filtering import Filter, On
+from cerite.pattern.iteration import Iteration
+from cerite.pattern.naming import Named, Project
+from cerite.pattern.query import Consume, Query
+from cerite.pattern.selection import Select
+from cerite.pattern.sequence import Concat, Sequence
+from cerite.pattern.skipping import SkipAny, SkipNext
+from cerite.pattern.window import Window
+from cerite.predicate.printing import text as condition_text
+
+# How tightly a node binds, loosest first.
+_FILTER, _UNION, _INTERSECTION, _SEQUENCE, _CONCAT, _POSTFIX = range(6)
+_COUNTS = {(1, None): "+", (0, None): "*", (0, 1): "?"}
+
+
+def text(pattern: Pattern) -> str:
+    """The pattern as it would be written in WHERE.
+
+    >>> from cerite.pattern import Event, Iteration, Named, Sequence
+    >>> print(text(Sequence((Event("SELL"), Iteration(Named(Event("BUY"), "b"))))))
+    SELL ; (BUY AS b)+
+    """
+    return _render(pattern)[0]
+
+
+def query_text(query: Query) -> str:
+    """The query as CEQL, one clause a line."""
+    lines = [] if query.schema is None else [str(query.schema)]
+    strategy = "" if query.strategy is None else f"{query.strategy.value} "
+    items = "*" if query.items is None else ", ".join(map(str, query.items))
+    lines += [f"SELECT {strategy}{items}", f"FROM {', '.join(map(quoted, query.streams))}", f"WHERE {query.where}"]
+    if query.partition:
+        lines.append(f"PARTITION BY [{', '.join(map(quoted, query.partition))}]")
+    if query.within is not None:
+        lines.append(f"WITHIN {query.within}")
+    if query.consume is not Consume.NONE:
+        lines.append(f"CONSUME BY {query.consume.value}")
+    if query.limit is not None:
+        lines.append(f"LIMIT {query.limit}")
+    return "\n".join(lines)
+
+
+def event_text(event: Event) -> str:
+    """An event with its inline condition: `BUY[price > 3]`."""
+    name = ANY_TYPE if event.type is None else f"`{ANY_TYPE}`" if event.type == ANY_TYPE else quoted(event.type)
+    return name if event.condition is None else f"{name}[{condition_text(event.condition)}]"
+
+
+def on_text(on: On) -> str:
+    """One condition of a filter: `x[price > 3]`."""
+    return f"{quoted(on.variable)}[{condition_text(on.condition)}]"
+
+
+def _at(pattern: Pattern, level: int) -> str:
+    rendered, own = _render(pattern)
+    return rendered if own >= level else f"({rendered})"
+
+
+def _render(node: Pattern) -> tuple[str, int]:
+    match node:
+        case Event():
+            return _event(node), _POSTFIX
+        case Filter(operand=operand, conditions=conditions):
+            filters = " AND ".join(on_text(each) for each in conditions)
+            return f"{_at(operand, _UNION)} FILTER {filters}", _FILTER
+        case Union(parts=parts):
+            return _joined(" OR ", parts, _UNION)
+        case Intersection(parts=parts):
+            return _joined(" AND ", parts, _INTERSECTION)
+        case Sequence():
+            return _sequence(node), _SEQUENCE
+        case Concat(parts=parts):
+            return _joined(" : ", parts, _CONCAT)
+        case Named(operand=operand, variable=variable):
+            return f"{_at(operand, _POSTFIX)} AS {quoted(variable)}", _POSTFIX
+        case Iteration(operand=operand):
+            worded = isinstance(operand, Named) or (isinstance(operand, Event) and operand != Event(operand.type))
+            inner = f"({text(operand)})" if worded else _at(operand, _POSTFIX)
+            return inner + _count(node), _POSTFIX
+        case Window(operand=operand, size=size):
+            return f"({text(operand)} WITHIN {size})", _POSTFIX
+        case _:
+            return _call(node), _POSTFIX
+
+
+def _joined(operator: str, parts: tuple[Pattern, ...], level: int) -> tuple[str, int]:
+    return operator.join(_at(part, level + 1) for part in parts), level
+
+
+def _sequence(node: Sequence) -> str:
+    pieces = [_at(node.parts[0], _CONCAT)]
+    for gap, part in zip(node.absent, node.parts[1:], strict=True):
+        pieces += [f"NOT {_at(each, _CONCAT)}" for each in gap]
+        pieces.append(_at(part, _CONCAT))
+    return " ; ".join(pieces)
+
+
+def _event(event: Event) -> str:
+    if event.output:
+        stored = "" if event.register is None else f" INTO {quoted(event.register)}"
+        return event_text(event) + stored
+    return f"SKIP {event_text(event)}" + ("" if event.register is None else f" INTO {quoted(event.register)}")
+
+
+def _count(node: Iteration) -> str:
+    colon = ":" if node.contiguous else ""
+    short = _COUNTS.get((node.least, node.most))
+    if short:
+        return colon + short
+    if node.most == node.least:
+        return f"{colon}{{{node.least}}}"
+    return f"{colon}{{{node.least},{'' if node.most is None else node.most}}}"
+
+
+def _call(node: Pattern) -> str:
+    match node:
+        case Empty():
+            return "EMPTY"
+        case Nothing():
+            return "NOTHING"
+        case Permute(parts=parts):
+            return f"PERMUTE({', '.join(map(text, parts))})"
+        case SkipAny(parts=parts):
+            return f"SKIP_ANY({', '.join(map(text, parts))})"
+        case SkipNext(parts=parts):
+            return f"SKIP_NEXT({', '.join(map(text, parts))})"
+        case Complement(operand=operand):
+            return f"COMPLEMENT({text(operand)})"
+        case Select(strategy=strategy, operand=operand):
+            return f"{strategy.value}({text(operand)})"
+        case Project(operand=operand, variables=variables):
+            return f"PROJECT{{{', '.join(map(quoted, variables))}}}({text(operand)})"
+    raise TypeError(f"not a pattern: {node!r}")

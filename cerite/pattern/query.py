@@ -1,0 +1,61 @@
+"""A whole query: SELECT … FROM … WHERE … and the clauses after it (CORE, section 2.2, with DESIGN's additions)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Enum
+
+from cerite.errors import Span
+from cerite.names import quoted
+from cerite.pattern.base import Pattern
+from cerite.pattern.selection import Strategy
+from cerite.pattern.window import Size
+from cerite.schema import Schema
+
+
+class Consume(Enum):
+    """What a completed match forgets: nothing, its partition's partial matches, or all of them."""
+
+    NONE = "NONE"
+    PARTITION = "PARTITION"
+    ANY = "ANY"
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One entry of SELECT: a variable, and which attributes of its events to show (None: all)."""
+
+    variable: str
+    attributes: tuple[str, ...] | None = None
+    span: Span | None = field(default=None, compare=False, repr=False, kw_only=True)
+
+    def __str__(self) -> str:
+        shown = "" if self.attributes is None else f"[{', '.join(map(quoted, self.attributes))}]"
+        return quoted(self.variable) + shown
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """The parsed query. `items` None is `SELECT *`; `schema` is what `CREATE STREAM` declared before it."""
+
+    where: Pattern
+    items: tuple[Item, ...] | None = None
+    strategy: Strategy | None = None
+    streams: tuple[str, ...] = ("S",)
+    partition: tuple[str, ...] = ()
+    within: Size | None = None
+    consume: Consume = Consume.NONE
+    limit: int | None = None
+    schema: Schema | None = field(default=None, kw_only=True)
+    source: str | None = field(default=None, compare=False, repr=False, kw_only=True)
+    clauses: dict[str, Span] = field(default_factory=dict, compare=False, repr=False, kw_only=True)
+
+    @property
+    def variables(self) -> tuple[str, ...] | None:
+        """The selected variables, None for all."""
+        return None if self.items is None else tuple(item.variable for item in self.items)
+
+    def __str__(self) -> str:
+        from cerite.pattern.printing import query_text
+
+        return query_text(self)

@@ -1,0 +1,311 @@
+"""References between variables: which event `x.price` reads (DESIGN, *References*).
+
+A reference normally looks back: it reads the event most recently bound to the variable. Where the variable is bound
+only later, the condition waits for it, so that `x[id = z.id]` and `z[id = x.id]` mean the same (ICDT's FILTER
+P(x, z)). `resolve` decides which is which, scope by scope from the inside out, marks what looks ahead (`later`) and
+moves such filters to the scope that binds both; what would be ambiguous is refused with advice.
+`turn` rewrites a resolved pattern so that every reference looks back. A condition written on an event itself
+(`B[id = r.id]`, SREMO's terminal) only ever looks back: a register must hold something when it is read (definition 13).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from cerite.errors import PatternError, suggestion
+from cerite.pattern.alternatives import Intersection, Union
+from cerite.pattern.atoms import ANY_TYPE, Event, Nothing
+from cerite.pattern.base import Pattern, transform
+from cerite.pattern.complement import Complement
+from cerite.pattern.filtering import Filter, On
+from cerite.pattern.iteration import Iteration
+from cerite.pattern.naming import Named, Project
+from cerite.pattern.rewrite.orders import expand_permute
+from cerite.pattern.selection import Select
+from cerite.pattern.sequence import Concat, Sequence
+from cerite.pattern.variables import Chain, bound, counts, may_precede, surely_precedes, visible, written
+from cerite.pattern.window import Window
+from cerite.predicate.expression import TRUE, Attribute, Expression, Reference, references
+from cerite.predicate.expression import transform as change_condition
+
+_NONE: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class _Frame:
+    """One enclosing scope: what it binds before and after the place we are at, and whether a filter may leave it."""
+
+    before: frozenset[str] = _NONE
+    after: frozenset[str] = _NONE
+    wall: str = ""  # why a forward reference cannot be waited for beyond this scope
+    beside: frozenset[str] = _NONE  # bound on the other side of an AND: neither before nor after
+
+
+def resolve(pattern: Pattern, *, strict: bool = False) -> Pattern:
+    """The pattern with every forward reference marked `later`, on a filter that encloses both variables.
+
+    PERMUTE is written out, because the order of its parts decides which way a reference looks. With `strict`, a
+    terminal that reads a register nothing has written is refused; otherwise its condition is just never true.
+
+    >>> from cerite.language.ceql import parse_pattern
+    >>> print(resolve(parse_pattern("(A AS x FILTER x[id = z.id]) ; B AS z")))
+    A AS x ; B AS z FILTER x[id = z.id]
+    """
+    resolved, waiting = _resolve(expand_permute(pattern), (), strict)
+    assert not waiting, "every reference was found or refused"
+    return resolved
+
+
+def turn(pattern: Pattern) -> Pattern:
+    """Every condition on the last of its variables, so that it only looks back.
+
+    >>> from cerite.language.ceql import parse_pattern
+    >>> print(turn(parse_pattern("(A AS x ; B AS z) FILTER x[id = z.id AND price > 3]")))
+    A AS x ; B AS z FILTER z[x.id = id AND x.price > 3]
+    """
+
+    def change(node: Pattern) -> Pattern:
+        if not isinstance(node, Filter):
+            return node
+        return replace(node, conditions=tuple(_turned(each, node.operand) for each in node.conditions))
+
+    return transform(resolve(pattern), change)
+
+
+def _turned(on: On, scope: Pattern) -> On:
+    ahead = {each.variable for each in references(on.condition) if each.later}
+    if not ahead:
+        return on
+    last = next(each for each in sorted(ahead) if not any(may_precede(scope, each, other) for other in ahead - {each}))
+
+    def change(node: Expression) -> Expression:
+        if isinstance(node, Attribute):
+            return Reference(on.variable, node.name, span=node.span)
+        if isinstance(node, Reference):
+            back = replace(node, later=False)
+            return Attribute(node.name, span=node.span) if node.variable == last and node.later else back
+        return node
+
+    return On(last, change_condition(on.condition, change), span=on.span)
+
+
+Waiting = list[On]  # conditions on their way out to the scope that binds what they wait for
+
+
+def _resolve(node: Pattern, frames: tuple[_Frame, ...], strict: bool) -> tuple[Pattern, Waiting]:
+    if isinstance(node, Event):
+        if strict:
+            _check_event(node, frames)
+        return node, []
+    waiting: Waiting = []
+
+    def inside(child: Pattern, frame: _Frame | None) -> Pattern:
+        resolved, more = _resolve(child, frames if frame is None else (frame, *frames), strict)
+        waiting.extend(more)
+        return resolved
+
+    if isinstance(node, Filter):
+        apart = _apart(node)
+        if apart is not node:
+            return _resolve(apart, frames, strict)
+        operand = inside(node.operand, None)
+        kept: list[On] = []
+        for on in node.conditions:
+            marked, outer = _mark(on, node.operand, frames)
+            (waiting if outer else kept).append(marked)
+        return (replace(node, operand=operand, conditions=tuple(kept)) if kept else operand), waiting
+    result = _map_with_frames(node, inside)
+    if isinstance(node, Chain):
+        result, waiting = _settle(result, waiting)
+    return result, waiting
+
+
+def _apart(node: Filter) -> Pattern:
+    """Conditions whose variables come in one order here and in another there, moved into the alternatives."""
+    for on in node.conditions:
+        if any(_order_varies(node.operand, each, on) for each in on.reads):
+            rest = tuple(other for other in node.conditions if other is not on)
+            moved = _moved(node.operand, on)
+            return replace(node, operand=moved, conditions=rest) if rest else moved
+    return node
+
+
+def _order_varies(operand: Pattern, read: str, on: On) -> bool:
+    """Whether the variable read comes before in some match and only after in another."""
+    if read == on.variable or surely_precedes(operand, read, on.variable):
+        return False
+    return may_precede(operand, read, on.variable) and may_precede(operand, on.variable, read, again=False)
+
+
+def _moved(node: Pattern, on: On) -> Pattern:
+    names = on.reads | {on.variable}
+    if not any(_order_varies(node, each, on) for each in on.reads):
+        missing = [each for each in on.reads if each not in written(node)]
+        if on.variable not in bound(node):
+            return node  # the filter says nothing here
+        return Nothing() if missing else Filter(node, (on,), span=on.span)
+    match node:
+        case Union():
+            return node.map(lambda part: _moved(part, on))
+        case Filter() | Window():
+            return replace(node, operand=_moved(node.operand, on))
+        case Named(operand=operand, variable=variable) if variable not in names:
+            return replace(node, operand=_moved(operand, on))
+        case Sequence(parts=parts) | Concat(parts=parts):
+            concerned = [index for index, part in enumerate(parts) if written(part) & names]
+            if len(concerned) == 1:
+                at = concerned[0]
+                return replace(node, parts=(*parts[:at], _moved(parts[at], on), *parts[at + 1 :]))
+    raise PatternError(
+        f"the condition on `{on.variable}` reads a variable that comes before it in one case and after it in another",
+        span=on.span, hint="write the filter inside each alternative, where the order is clear",
+    )  # fmt: skip
+
+
+def _map_with_frames(node: Pattern, inside: Callable[[Pattern, _Frame | None], Pattern]) -> Pattern:
+    match node:
+        case Sequence(parts=parts, absent=absent):
+            new_parts = tuple(inside(part, _beside(parts, i)) for i, part in enumerate(parts))
+            new_absent = tuple(
+                tuple(inside(each, _Frame(before=_writes(parts[: i + 1]), wall="a negated pattern")) for each in gap)
+                for i, gap in enumerate(absent)
+            )
+            return replace(node, parts=new_parts, absent=new_absent)
+        case Iteration(operand=operand, most=most):
+            again = written(operand) if most is None or most > 1 else _NONE
+            return replace(node, operand=inside(operand, _Frame(before=again, wall="an iteration")))
+        case Intersection(parts=parts):
+            sides = tuple(
+                inside(part, _Frame(beside=_writes(parts[:i] + parts[i + 1 :]), wall="one side of AND"))
+                for i, part in enumerate(parts)
+            )
+            return replace(node, parts=sides)
+        case Union():
+            return node.map(lambda part: inside(part, _Frame(wall="one branch of OR")))
+        case Select(strategy=strategy):
+            return node.map(lambda part: inside(part, _Frame(wall=f"{strategy.value}(…)")))
+        case Complement() | Project():
+            return node.map(lambda part: inside(part, _Frame(wall=f"{type(node).__name__.upper()}(…)")))
+        case _ if isinstance(node, Chain):
+            parts = visible(node)
+            position = iter(range(len(parts)))
+            return node.map(lambda part: inside(part, _beside(parts, next(position))))
+        case _:
+            return node.map(lambda part: inside(part, None))
+
+
+def _beside(parts: tuple[Pattern, ...], index: int) -> _Frame:
+    return _Frame(before=_writes(parts[:index]), after=_writes(parts[index + 1 :]))
+
+
+def _writes(parts: tuple[Pattern, ...]) -> frozenset[str]:
+    return _NONE.union(*map(written, parts))
+
+
+def _check_event(event: Event, frames: tuple[_Frame, ...]) -> None:
+    """A terminal's registers must have been written before it."""
+    own = On(ANY_TYPE if event.type is None else event.type, event.condition or TRUE)
+    for reference in references(own.condition):
+        if not _looks_back(reference, own, frames):
+            raise PatternError(
+                f"`{reference.variable}` holds nothing yet when `{own.variable}` is read", span=reference.span,
+                hint=f"write the condition on the later event, or as a filter: `… FILTER {own.variable}[…]`",
+            )  # fmt: skip
+
+
+def _settle(scope: Pattern, waiting: Waiting) -> tuple[Pattern, Waiting]:
+    here = [
+        on for on in waiting if all(each.variable in written(scope) for each in references(on.condition) if each.later)
+    ]
+    if not here:
+        return scope, waiting
+    for on in here:
+        _check_scope(on, scope)
+    return Filter(scope, tuple(here), span=scope.span), [on for on in waiting if on not in here]
+
+
+def _mark(on: On, operand: Pattern, frames: tuple[_Frame, ...]) -> tuple[On, bool]:
+    """The condition with forward references marked, and whether it must wait in an outer scope."""
+    outer = False
+
+    def change(node: Expression) -> Expression:
+        nonlocal outer
+        if not isinstance(node, Reference) or node.later:
+            return node
+        if node.variable in written(operand) and not isinstance(operand, Event):
+            back = may_precede(operand, node.variable, on.variable)
+            return node if back or _known_before(node, on, operand, frames) else replace(node, later=True)
+        if _looks_back(node, on, frames):
+            return node
+        outer = True
+        return replace(node, later=True)
+
+    marked = replace(on, condition=change_condition(on.condition, change))
+    if not outer and any(each.later for each in references(marked.condition)):
+        _check_scope(marked, operand)
+    return marked, outer
+
+
+def _known_before(node: Reference, on: On, operand: Pattern, frames: tuple[_Frame, ...]) -> bool:
+    """`x[p > x.p]` where the pattern binds x once: the previous x is one of an outer scope."""
+    return node.variable == on.variable and any(node.variable in frame.before for frame in frames)
+
+
+def _looks_back(node: Reference, on: On, frames: tuple[_Frame, ...]) -> bool:
+    walls: list[str] = []
+    for frame in frames:
+        if node.variable in frame.before:
+            return True
+        if node.variable in frame.beside:
+            raise PatternError(
+                f"`{node.variable}` is bound on the other side of AND", span=node.span,
+                hint="put the FILTER outside the AND, where both sides are known",
+            )  # fmt: skip
+        if node.variable in frame.after:
+            if walls:
+                raise PatternError(
+                    f"`{node.variable}` is bound only later, outside {walls[0]} that `{on.variable}` is in",
+                    span=node.span, hint=f"write the condition on the later one: `{node.variable}[… {on.variable}.… ]`",
+                )  # fmt: skip
+            return False
+        if frame.wall:
+            walls.append(frame.wall)
+    known = frozenset().union(*(frame.before | frame.after for frame in frames))
+    raise PatternError(
+        f"`{node.variable}` is not bound where `{on.variable}` is checked", span=node.span,
+        hint=suggestion(node.variable, known) or f"bind it first: `… AS {node.variable} ; …`",
+    )  # fmt: skip
+
+
+def _check_scope(on: On, scope: Pattern) -> None:
+    """Refuse a forward reference unless both sides are exactly one event and nothing else is in doubt."""
+    ahead = {each.variable: each for each in references(on.condition) if each.later}
+    for variable, reference in ahead.items():
+        if variable == on.variable:
+            raise PatternError(
+                f"`{variable}.{reference.name}` has no earlier `{variable}` to read", span=reference.span,
+                hint=f"bind `{variable}` before it too, as in `A AS {variable} ; (A AS {variable} FILTER …)+`",
+            )  # fmt: skip
+        for each in (variable, on.variable):
+            if counts(scope, each) != (1, 1):
+                raise PatternError(
+                    f"`{variable}` is bound only after `{on.variable}`, and `{each}` is not always exactly one event",
+                    span=reference.span, hint=f"write the condition on the later one: `{variable}[… {on.variable}.… ]`",
+                )  # fmt: skip
+    doubtful = any(may_precede(scope, one, two) and may_precede(scope, two, one) for one in ahead for two in ahead)
+    moved = any(not each.later and may_precede(scope, on.variable, each.variable) for each in references(on.condition))
+    if doubtful or moved:
+        raise PatternError(
+            f"the condition on `{on.variable}` reads variables whose order is not clear", span=on.span,
+            hint="write it on the variable that is bound last",
+        )  # fmt: skip
+
+
+def filtered_variable(pattern: Pattern, condition: Expression) -> str | None:
+    """For ICDT's spelling `y.id = x.id`: the variable to hang the condition on, the one `pattern` binds last."""
+    mentioned = {each.variable for each in references(condition)} & bound(pattern)
+    for each in sorted(mentioned):
+        if not any(may_precede(pattern, each, other) for other in mentioned - {each}):
+            return each
+    return min(mentioned, default=None)

@@ -1,0 +1,103 @@
+"""LP-normal form: every unary filter on the definition of its variable (ICDT 2019, theorem 3).
+
+With variables that hold sets (CORE), a filter says "every event of x satisfies P", so it moves into every event that
+is bound to x, through everything but a selection operator (SREMO's @ among them): `NEXT(φ) FILTER x[P]` selects first
+and filters then.
+Conditions that read other variables stay where they are, as in the paper.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from cerite.pattern.alternatives import Union
+from cerite.pattern.atoms import Event
+from cerite.pattern.base import Pattern, walk
+from cerite.pattern.complement import Complement
+from cerite.pattern.filtering import Filter, On
+from cerite.pattern.naming import Named, Project
+from cerite.pattern.selection import Select
+from cerite.pattern.sequence import Sequence
+from cerite.pattern.skipping import SkipNext
+from cerite.pattern.variables import bound
+from cerite.predicate.expression import Expression, conjunction
+
+_SELECTING = (Select, SkipNext)  # what a match looks like decides here which others are kept
+
+
+def lp_normal(pattern: Pattern) -> Pattern:
+    """The same pattern with unary filters inside the events they are about.
+
+    >>> from cerite.language.ceql import parse_pattern
+    >>> print(lp_normal(parse_pattern("(T AS x ; H AS y) FILTER x[tmp > 40] AND y[hum <= 25] AND y[id = x.id]")))
+    T[tmp > 40] AS x ; H[hum <= 25] AS y FILTER y[id = x.id]
+    """
+    inner = pattern.map(lp_normal)
+    if not isinstance(inner, Filter):
+        return inner
+    kept: list[On] = []
+    operand = inner.operand
+    for on in inner.conditions:
+        if on.reads or _selected(operand, on.variable):
+            kept.append(on)
+        else:
+            operand = _push(operand, on.variable, on.condition)
+    return replace(inner, operand=operand, conditions=tuple(kept)) if kept else operand
+
+
+def is_lp_normal(pattern: Pattern) -> bool:
+    """Whether no unary filter is left that could move inwards."""
+    return all(
+        on.reads or _selected(node.operand, on.variable)
+        for node in walk(pattern)
+        if isinstance(node, Filter)
+        for on in node.conditions
+    )
+
+
+def _push(node: Pattern, variable: str, condition: Expression) -> Pattern:
+    """The condition on every event below that the variable is bound to."""
+    match node:
+        case Event():
+            return _narrowed(node, condition) if variable in node.labels else node
+        case Named(operand=operand) if node.variable == variable:
+            return replace(node, operand=_push_to_all(operand, condition))
+        case Project() if variable not in node.variables:
+            return node
+        case Sequence(parts=parts):
+            return replace(node, parts=tuple(_push(part, variable, condition) for part in parts))
+        case Complement():
+            return node
+        case _:
+            return node.map(lambda child: _push(child, variable, condition))
+
+
+def _push_to_all(node: Pattern, condition: Expression) -> Pattern:
+    """The condition on every event that the node shows; below a projection only the variables it keeps."""
+    match node:
+        case Event():
+            return _narrowed(node, condition) if node.output else node
+        case Project(operand=operand, variables=variables):
+            for variable in variables:
+                operand = _push(operand, variable, condition)
+            return replace(node, operand=operand)
+        case Sequence(parts=parts):
+            return replace(node, parts=tuple(_push_to_all(part, condition) for part in parts))
+        case Complement():
+            return node
+        case _:
+            return node.map(lambda child: _push_to_all(child, condition))
+
+
+def _narrowed(event: Event, condition: Expression) -> Event:
+    return replace(event, condition=conjunction(event.condition, condition))
+
+
+def _selected(node: Pattern, variable: str) -> bool:
+    """Whether some event of the variable is bound inside a selection operator."""
+    if isinstance(node, _SELECTING):
+        return variable in bound(node)
+    if isinstance(node, Named) and node.variable == variable:
+        return any(isinstance(each, _SELECTING) for each in walk(node.operand))
+    parts = node.parts if isinstance(node, (Sequence, Union)) else () if isinstance(node, Complement) else node.children
+    return variable in bound(node) and any(_selected(part, variable) for part in parts)

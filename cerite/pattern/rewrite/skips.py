@@ -1,0 +1,66 @@
+"""SREMO's ⟲ and @ by rewriting (SRT report, definitions 44 and 45).
+
+⟲(e1, e2) is e1 · (⊤↑⊗)* · e2. @(e1, e2) is e1 · g · e2 with a gap g in which no e2 occurs. The report prints g as
+(!e2)*, but !e2 also holds of any longer stretch that merely contains an e2; its prose ("between instances of e1 and
+e2, no other instance of e2 may occur") is what is meant: g = !(⊤* · e2 · ⊤*), and for a single event the logical
+negation (¬e2 ↑ ⊗)*, which needs no window. Applied to one iteration, both put the gap between its repetitions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from cerite.pattern.alternatives import Intersection
+from cerite.pattern.atoms import Event
+from cerite.pattern.base import Pattern, transform
+from cerite.pattern.complement import Complement
+from cerite.pattern.iteration import Iteration
+from cerite.pattern.sequence import Concat
+from cerite.pattern.skipping import SkipAny, SkipNext
+
+PASS = Event(None, output=False)
+PASS_ANY = Iteration(PASS, 0, None, contiguous=True)
+
+
+def expand_skips(pattern: Pattern) -> Pattern:
+    """Every ⟲ and @ as contiguous concatenation.
+
+    >>> from cerite.language.ceql import parse_pattern
+    >>> print(expand_skips(parse_pattern("SKIP_ANY(A, B)")))
+    A : (SKIP _):* : B
+    >>> print(expand_skips(parse_pattern("SKIP_NEXT(A, B)")))
+    A : (SKIP _ AND COMPLEMENT(B)):* : B
+    """
+
+    def change(node: Pattern) -> Pattern:
+        if isinstance(node, SkipAny):
+            return _joined(node.parts, lambda _: PASS_ANY)
+        return _joined(node.parts, gap_without) if isinstance(node, SkipNext) else node
+
+    return transform(pattern, change)
+
+
+def gap_without(pattern: Pattern) -> Pattern:
+    """Any stretch, marked nowhere, in which the pattern does not occur."""
+    if isinstance(pattern, Event):
+        return Iteration(Intersection((PASS, Complement(pattern))), 0, None, contiguous=True)
+    return Complement(Concat((PASS_ANY, pattern, PASS_ANY)))
+
+
+def _joined(parts: tuple[Pattern, ...], gap: Callable[[Pattern], Pattern]) -> Pattern:
+    if len(parts) == 1:
+        return _iterated(parts[0], gap)
+    pieces = [parts[0]]
+    for part in parts[1:]:
+        pieces += [gap(part), part]
+    return Concat(tuple(pieces))
+
+
+def _iterated(part: Pattern, gap: Callable[[Pattern], Pattern]) -> Pattern:
+    """⟲(e{n,m}): e, then n-1 to m-1 times the gap and e."""
+    if not isinstance(part, Iteration) or not part.contiguous or part.most == 1:
+        return part
+    most = None if part.most is None else part.most - 1
+    again = Iteration(Concat((gap(part.operand), part.operand)), max(part.least - 1, 0), most, contiguous=True)
+    once = Concat((part.operand, again))
+    return once if part.least else Iteration(once, 0, 1, contiguous=True)

@@ -1,0 +1,160 @@
+"""Which variables a pattern binds, how often, in which order, and whether it can consume nothing.
+
+`bound`, `written` and `counts` are static: they say what some match may do. Negated patterns and complements bind
+nothing outside themselves; a projection hides what it does not list.
+"""
+
+from __future__ import annotations
+
+from itertools import combinations
+from math import inf
+
+from cerite.pattern.alternatives import Intersection, Permute, Union
+from cerite.pattern.atoms import Empty, Event, Nothing
+from cerite.pattern.base import Pattern
+from cerite.pattern.complement import Complement
+from cerite.pattern.iteration import Iteration
+from cerite.pattern.naming import Named, Project
+from cerite.pattern.sequence import Concat, Sequence
+from cerite.pattern.skipping import SkipAny, SkipNext
+
+Chain = (Sequence, Concat, SkipAny, SkipNext)
+
+
+def visible(pattern: Pattern) -> tuple[Pattern, ...]:
+    """The sub-patterns whose variables are the pattern's own: negated ones and complements are not."""
+    if isinstance(pattern, Sequence):
+        return pattern.parts
+    return () if isinstance(pattern, Complement) else pattern.children
+
+
+def bound(pattern: Pattern) -> frozenset[str]:
+    """The variables that some match binds (ICDT's vdef).
+
+    >>> from cerite.language.ceql import parse_pattern
+    >>> sorted(bound(parse_pattern("A AS x ; NOT B ; (C OR D)+ AS y")))
+    ['A', 'C', 'D', 'x', 'y']
+    """
+    if isinstance(pattern, Event):
+        return pattern.labels
+    found = frozenset().union(*map(bound, visible(pattern)))
+    if isinstance(pattern, Named) and found:
+        return found | {pattern.variable}
+    return found & frozenset(pattern.variables) if isinstance(pattern, Project) else found
+
+
+def written(pattern: Pattern) -> frozenset[str]:
+    """The registers some match leaves an event in: `bound`, and what SREMO stores without marking."""
+    if isinstance(pattern, Event):
+        return pattern.writes
+    if isinstance(pattern, Project):
+        return bound(pattern)
+    found = frozenset().union(*map(written, visible(pattern)))
+    return found | {pattern.variable} if isinstance(pattern, Named) and bound(pattern) else found
+
+
+def nullable(pattern: Pattern) -> bool:
+    """Whether the pattern can match without consuming an event."""
+    match pattern:
+        case Empty():
+            return True
+        case Event() | Nothing():
+            return False
+        case Union(parts=parts):
+            return any(map(nullable, parts))
+        case Iteration(operand=operand, least=least):
+            return least == 0 or nullable(operand)
+        case Complement(operand=operand):
+            return not nullable(operand)
+        case _:
+            return all(map(nullable, visible(pattern)))
+
+
+def counts(pattern: Pattern, variable: str) -> tuple[int, float]:
+    """The least and the greatest number of events a match leaves in the variable's register, one after the other.
+
+    >>> from cerite.language.ceql import parse_pattern
+    >>> counts(parse_pattern("A AS x ; (B OR B AS x)"), "x"), counts(parse_pattern("(A AS x){2,}"), "x")
+    ((1, 2), (2, inf))
+    """
+    match pattern:
+        case Event():
+            hit = int(variable in pattern.writes)
+            return hit, hit
+        case Named(operand=operand) if pattern.variable == variable:
+            return _marks(operand)
+        case Project() if variable not in pattern.variables:
+            return 0, 0
+        case Union(parts=parts):
+            each = [counts(part, variable) for part in parts]
+            return min(low for low, _ in each), max(high for _, high in each)
+        case Intersection(parts=parts):
+            each = [counts(part, variable) for part in parts]
+            return max(low for low, _ in each), sum(high for _, high in each)
+        case Iteration(operand=operand, least=least, most=most):
+            low, high = counts(operand, variable)
+            return low * least, 0 if high == 0 else high * (inf if most is None else most)
+        case _:
+            each = [counts(part, variable) for part in visible(pattern)]
+            return sum(low for low, _ in each), sum(high for _, high in each)
+
+
+def _marks(pattern: Pattern) -> tuple[int, float]:
+    """The least and greatest number of events a match marks."""
+    match pattern:
+        case Event():
+            return int(pattern.output), int(pattern.output)
+        case Union(parts=parts) | Intersection(parts=parts):
+            each = [_marks(part) for part in parts]
+            return min(low for low, _ in each), max(high for _, high in each)
+        case Iteration(operand=operand, least=least, most=most):
+            low, high = _marks(operand)
+            return low * least, 0 if high == 0 else high * (inf if most is None else most)
+        case Project():
+            return 0, inf
+        case _:
+            each = [_marks(part) for part in visible(pattern)]
+            return sum(low for low, _ in each), sum(high for _, high in each)
+
+
+def may_precede(pattern: Pattern, earlier: str, later: str, *, again: bool = True) -> bool:
+    """Whether in some match an event of `earlier` may come before an event of `later`.
+
+    Without `again`, only within one repetition of every iteration, and not across the sides of an AND.
+    """
+    parts = visible(pattern)
+    if isinstance(pattern, (*Chain, Permute)) or (again and isinstance(pattern, Intersection)):
+        pairs = list(combinations(parts, 2))
+        if not isinstance(pattern, Chain):
+            pairs += [(second, first) for first, second in pairs]
+        if any(earlier in written(first) and later in written(second) for first, second in pairs):
+            return True
+    repeats = isinstance(pattern, Iteration) and (pattern.most is None or pattern.most > 1)
+    if again and repeats and {earlier, later} <= written(parts[0]):
+        return True
+    if isinstance(pattern, Named) and pattern.variable in (earlier, later):
+        return _named_precedes(pattern, earlier, later, again=again)
+    return any(may_precede(part, earlier, later, again=again) for part in parts)
+
+
+def surely_precedes(pattern: Pattern, earlier: str, later: str) -> bool:
+    """Whether in every match an event of `earlier` comes before each event of `later`."""
+    if later not in written(pattern):
+        return True
+    parts = visible(pattern)
+    if not parts or (isinstance(pattern, Named) and pattern.variable == later):
+        return False
+    known = False
+    for part in parts:
+        if not known and not surely_precedes(part, earlier, later):
+            return False
+        known = known or (isinstance(pattern, Chain) and counts(part, earlier)[0] > 0)
+    return True
+
+
+def _named_precedes(pattern: Named, earlier: str, later: str, *, again: bool) -> bool:
+    """Inside `φ AS x` every marked event is an x, so x stands for any of φ's variables."""
+    own = bound(pattern.operand)
+    firsts = own | {earlier} if pattern.variable == earlier else {earlier}
+    seconds = own | {later} if pattern.variable == later else {later}
+    return any(may_precede(pattern.operand, one, two, again=again) for one in firsts for two in seconds)

@@ -1,0 +1,61 @@
+"""Windows: how far apart a match's first and last event may be, by time, by an attribute, or by number of events.
+
+Both ends belong to the window (CORE: end − start ≤ ε; SRT report, definition 39: max − min + 1 ≤ w).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from cerite.errors import Span
+from cerite.names import quoted
+from cerite.pattern.base import Pattern
+
+UNITS = {"milliseconds": 1, "seconds": 1_000, "minutes": 60_000, "hours": 3_600_000, "days": 86_400_000}
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """How large a window is: an amount of a time unit, of an attribute, or of events."""
+
+    amount: int | float
+    unit: str = "events"
+    attribute: str | None = None
+    span: Span | None = field(default=None, compare=False, repr=False, kw_only=True)
+
+    @staticmethod
+    def events(count: int) -> Size:
+        """`n EVENTS`."""
+        return Size(count, "events")
+
+    @staticmethod
+    def of(attribute: str, amount: int | float) -> Size:
+        """`amount [attribute]`."""
+        return Size(amount, "attribute", attribute)
+
+    @property
+    def is_time(self) -> bool:
+        """Whether the event time is what counts."""
+        return self.unit in UNITS
+
+    @property
+    def milliseconds(self) -> float:
+        """The length of a time window.
+
+        >>> Size(1.5, "minutes").milliseconds
+        90000.0
+        """
+        return self.amount * UNITS[self.unit]
+
+    def __str__(self) -> str:
+        if self.unit == "attribute":
+            return f"{self.amount!r} [{quoted(self.attribute or '')}]"
+        return f"{self.amount!r} {'EVENTS' if self.unit == 'events' else self.unit}"
+
+
+@dataclass(frozen=True, slots=True)
+class Window(Pattern):
+    """`(φ WITHIN size)`; SREMO's `e[1..w]`."""
+
+    operand: Pattern
+    size: Size

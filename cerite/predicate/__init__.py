@@ -1,0 +1,1 @@
+"""Conditions: expression trees, their text, their kinds, and what they mean on an event."""

@@ -1,0 +1,231 @@
+"""What a condition means on one event: definition 13 of the SRT report, with NULLs.
+
+Three-valued logic as in SQL: a comparison with NULL is unknown, NOT unknown is unknown, and a condition holds only
+when it is true. A condition that reads a variable with no event is false as a whole (DESIGN, *References*).
+Integers are 64-bit: a result that does not fit is NULL, like a division by zero and NaN.
+
+This is the reference for every vectorised form; it works on one event at a time.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+import re
+from collections.abc import Callable, Mapping
+from datetime import datetime, timezone
+from functools import lru_cache
+from typing import Any
+
+from cerite.errors import StreamError
+from cerite.predicate.expression import (
+    And,
+    Arithmetic,
+    Attribute,
+    Comparison,
+    Expression,
+    In,
+    InRange,
+    Interval,
+    IsNull,
+    IsTrue,
+    Like,
+    Literal,
+    Negative,
+    Not,
+    Or,
+    Reference,
+    references,
+)
+
+Event = Mapping[str, Any]
+Lookup = Callable[[Reference], "Event | None"]
+
+_COMPARE: dict[str, Callable[[Any, Any], bool]] = {
+    "=": operator.eq,
+    "!=": operator.ne,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
+_INT_MIN, _INT_MAX = -(2**63), 2**63 - 1
+
+
+def nothing_bound(_: Reference) -> Event | None:
+    """The lookup where no variable has an event."""
+    return None
+
+
+def holds(condition: Expression | None, event: Event, lookup: Lookup = nothing_bound) -> bool:
+    """Whether the event satisfies the condition, other variables' events being found by `lookup`.
+
+    >>> from cerite.language.ceql import parse_condition
+    >>> holds(parse_condition("price > 10 OR name IS NULL"), {"price": None, "name": None})
+    True
+    >>> holds(parse_condition("NOT (price > 10)"), {"price": None})
+    False
+    """
+    if condition is None:
+        return True
+    if any(lookup(each) is None for each in references(condition)):
+        return False
+    return value_of(condition, event, lookup) is True
+
+
+def value_of(node: Expression, event: Event, lookup: Lookup = nothing_bound) -> Any:
+    """The value of an expression; None is NULL (or unknown)."""
+    match node:
+        case Literal(value=value):
+            return value
+        case Attribute(name=name):
+            return _known(event.get(name))
+        case Reference(name=name):
+            other = lookup(node)
+            return None if other is None else _known(other.get(name))
+        case Negative(operand=operand):
+            return _arithmetic("-", 0, value_of(operand, event, lookup), node)
+        case Arithmetic(op=op, left=left, right=right):
+            return _arithmetic(op, value_of(left, event, lookup), value_of(right, event, lookup), node)
+        case Comparison(op=op, left=left, right=right):
+            return compare(op, value_of(left, event, lookup), value_of(right, event, lookup), node)
+        case And(operands=operands):
+            return _all(_truth(value_of(each, event, lookup), each) for each in operands)
+        case Or(operands=operands):
+            return _not(_all(_not(_truth(value_of(each, event, lookup), each)) for each in operands))
+        case Not(operand=operand):
+            return _not(_truth(value_of(operand, event, lookup), operand))
+        case IsNull(operand=operand):
+            return value_of(operand, event, lookup) is None
+        case IsTrue(operand=operand):
+            return _truth(value_of(operand, event, lookup), operand) is True
+        case _:
+            return _membership(node, event, lookup)
+
+
+def _membership(node: Expression, event: Event, lookup: Lookup) -> bool | None:
+    match node:
+        case In(operand=operand, items=items):
+            value = value_of(operand, event, lookup)
+            return _not(_all(_not(_is_item(value, item, node)) for item in items)) if value is not None else None
+        case InRange(operand=operand, low=low, high=high):
+            value = value_of(operand, event, lookup)
+            ends = (value_of(low, event, lookup), value_of(high, event, lookup))
+            return _all((compare(">=", value, ends[0], node), compare("<=", value, ends[1], node)))
+        case Like(operand=operand, pattern=pattern):
+            value = value_of(operand, event, lookup)
+            if value is None:
+                return None
+            if not isinstance(value, str):
+                raise _clash("LIKE needs a string", value, pattern, node)
+            return like_regex(pattern).fullmatch(value) is not None
+    raise TypeError(f"not an expression: {node!r}")
+
+
+def _is_item(value: Any, item: Literal | Interval, node: Expression) -> bool | None:
+    if isinstance(item, Literal):
+        return compare("=", value, item.value, node)
+    return _all((compare(">=", value, item.low.value, node), compare("<=", value, item.high.value, node)))
+
+
+@lru_cache(maxsize=512)
+def like_regex(pattern: str) -> re.Pattern[str]:
+    """A LIKE pattern as a regular expression.
+
+    >>> bool(like_regex("A_%").fullmatch("AMAT")), bool(like_regex(r"100\\%").fullmatch("1000"))
+    (True, False)
+    """
+    out: list[str] = []
+    characters = iter(pattern)
+    for character in characters:
+        if character == "\\":
+            out.append(re.escape(next(characters, "\\")))
+        else:
+            out.append({"%": ".*", "_": "."}.get(character) or re.escape(character))
+    return re.compile("".join(out), re.DOTALL)
+
+
+def compare(op: str, left: Any, right: Any, node: Expression | None = None) -> bool | None:
+    """A comparison in three-valued logic; numbers of different kinds compare as floats, timestamps by instant."""
+    if left is None or right is None:
+        return None
+    kinds = {_kind(left), _kind(right)}
+    if kinds == {"number"}:
+        if type(left) is not type(right):
+            left, right = float(left), float(right)
+    elif "timestamp" in kinds and kinds <= {"timestamp", "string"}:
+        left, right = _instant(left, node), _instant(right, node)
+    elif len(kinds) > 1:
+        raise _clash(f"cannot compare with `{op}`", left, right, node)
+    elif kinds == {"boolean"} and op not in ("=", "!="):
+        raise _clash(f"booleans have no order for `{op}`", left, right, node)
+    return _COMPARE[op](left, right)
+
+
+def _arithmetic(op: str, left: Any, right: Any, node: Expression) -> int | float | None:
+    if left is None or right is None:
+        return None
+    if {_kind(left), _kind(right)} != {"number"}:
+        raise _clash(f"`{op}` needs numbers", left, right, node)
+    if op in ("/", "%") and right == 0:
+        return None
+    result: int | float
+    try:
+        if op == "/":
+            result = float(left) / float(right)
+        elif op == "%":
+            whole = isinstance(left, int) and isinstance(right, int)
+            result = int(math.copysign(abs(left) % abs(right), left)) if whole else math.fmod(left, right)
+        else:
+            result = {"+": operator.add, "-": operator.sub, "*": operator.mul}[op](left, right)
+    except (OverflowError, ValueError):  # math.fmod(inf, 1)
+        return None
+    return None if isinstance(result, int) and not _INT_MIN <= result <= _INT_MAX else _known(result)
+
+
+def _known(value: Any) -> Any:
+    return None if isinstance(value, float) and math.isnan(value) else value
+
+
+def _kind(value: Any) -> str:
+    if isinstance(value, bool):
+        return "boolean"
+    if isinstance(value, (int, float)):
+        return "number"
+    return "timestamp" if isinstance(value, datetime) else "string" if isinstance(value, str) else type(value).__name__
+
+
+def _instant(value: datetime | str, node: Expression | None) -> datetime:
+    if isinstance(value, str):
+        try:
+            value = datetime.fromisoformat(value)
+        except ValueError:
+            raise StreamError(
+                f"`{value}` is not a timestamp", span=node.span if node else None, hint="write '2024-05-01T12:30:00'"
+            ) from None
+    return value if value.tzinfo else value.replace(tzinfo=timezone.utc)
+
+
+def _truth(value: Any, node: Expression) -> bool | None:
+    if value is None or isinstance(value, bool):
+        return value
+    raise StreamError(f"`{node}` is {value!r}, not a truth value", span=node.span)
+
+
+def _all(values: Any) -> bool | None:
+    unknown = False
+    for value in values:
+        if value is False:
+            return False
+        unknown |= value is None
+    return None if unknown else True
+
+
+def _not(value: bool | None) -> bool | None:
+    return None if value is None else not value
+
+
+def _clash(what: str, left: Any, right: Any, node: Expression | None) -> StreamError:
+    return StreamError(
+        f"{what}: {left!r} is a {_kind(left)}, {right!r} a {_kind(right)}", span=node.span if node else None
+    )

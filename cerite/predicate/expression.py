@@ -1,0 +1,226 @@
+"""Conditions as trees: typed expressions over the current event and over variables (registers).
+
+The SRT report's conditions (definition 10) are formulas over the automaton's head `~` and registers `r`; here the
+head's attributes are bare names (`Attribute`) and a register's are dotted (`Reference`). A variable of CEQL is a
+register: reading it gives the event most recently bound to it (DESIGN, *References*).
+
+Invariant: nodes are immutable and compare by structure; `span` says where in the text a node stood and is ignored
+by comparison.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, fields, replace
+from typing import Literal as OneOf
+from typing import TypeVar, Union
+
+from cerite.errors import Span
+
+Value = Union[int, float, bool, str]
+ArithmeticOp = OneOf["+", "-", "*", "/", "%"]
+ComparisonOp = OneOf["=", "!=", "<", "<=", ">", ">="]
+
+
+@dataclass(frozen=True, slots=True)
+class Expression:
+    """Base of all expression nodes."""
+
+    span: Span | None = field(default=None, compare=False, repr=False, kw_only=True)
+
+    @property
+    def children(self) -> tuple[Expression, ...]:
+        """The node's direct sub-expressions, in writing order."""
+        found: list[Expression] = []
+        for each in fields(self):
+            value = getattr(self, each.name)
+            if isinstance(value, Expression):
+                found.append(value)
+            elif isinstance(value, tuple):
+                found.extend(item for item in value if isinstance(item, Expression))
+        return tuple(found)
+
+    def __str__(self) -> str:
+        from cerite.predicate.printing import text
+
+        return text(self)
+
+
+E = TypeVar("E", bound=Expression)
+
+
+@dataclass(frozen=True, slots=True)
+class Literal(Expression):
+    """A constant: integer, float, boolean or string."""
+
+    value: Value
+
+    def __eq__(self, other: object) -> bool:  # 1, 1.0 and TRUE are different constants
+        return isinstance(other, Literal) and type(self.value) is type(other.value) and self.value == other.value
+
+    def __hash__(self) -> int:
+        return hash((type(self.value), self.value))
+
+
+@dataclass(frozen=True, slots=True)
+class Attribute(Expression):
+    """An attribute of the event being checked: `price`."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Reference(Expression):
+    """An attribute of another variable's event: `x.price`.
+
+    It reads the event most recently bound to `variable` before the event being checked. `later` is set only by
+    `cerite.pattern.references.resolve`, where the variable is bound only afterwards: then it reads the first event
+    bound to it from there on.
+    """
+
+    variable: str
+    name: str
+    later: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Negative(Expression):
+    """`-e`."""
+
+    operand: Expression
+
+
+@dataclass(frozen=True, slots=True)
+class Arithmetic(Expression):
+    """`left op right`; `/` is true division, `%` has the sign of the dividend; division by zero is NULL."""
+
+    op: ArithmeticOp
+    left: Expression
+    right: Expression
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison(Expression):
+    """`left op right`; NULL (or NaN) on either side makes it unknown."""
+
+    op: ComparisonOp
+    left: Expression
+    right: Expression
+
+
+@dataclass(frozen=True, slots=True)
+class And(Expression):
+    """Conjunction in three-valued logic."""
+
+    operands: tuple[Expression, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Or(Expression):
+    """Disjunction in three-valued logic."""
+
+    operands: tuple[Expression, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Not(Expression):
+    """Negation in three-valued logic: NOT unknown is unknown."""
+
+    operand: Expression
+
+
+@dataclass(frozen=True, slots=True)
+class Interval(Expression):
+    """`low..high` inside a list; both ends belong to it."""
+
+    low: Literal
+    high: Literal
+
+
+@dataclass(frozen=True, slots=True)
+class In(Expression):
+    """`e IN {1, 3, 5..9}`."""
+
+    operand: Expression
+    items: tuple[Literal | Interval, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class InRange(Expression):
+    """`e IN RANGE(low, high)`; both ends belong to it."""
+
+    operand: Expression
+    low: Expression
+    high: Expression
+
+
+@dataclass(frozen=True, slots=True)
+class Like(Expression):
+    """`e LIKE 'A_%'`: `%` is any text, `_` any one character, a backslash takes the next character as it is."""
+
+    operand: Expression
+    pattern: str
+
+
+@dataclass(frozen=True, slots=True)
+class IsNull(Expression):
+    """`e IS NULL`: never unknown itself."""
+
+    operand: Expression
+
+
+@dataclass(frozen=True, slots=True)
+class IsTrue(Expression):
+    """`e IS TRUE`: unknown counts as not true, so `NOT (e IS TRUE)` is the two-valued negation of definition 13."""
+
+    operand: Expression
+
+
+TRUE = Literal(True)
+
+
+def walk(expression: Expression) -> Iterator[Expression]:
+    """The node and all below it, parents first."""
+    stack = [expression]
+    while stack:
+        node = stack.pop()
+        yield node
+        stack.extend(reversed(node.children))
+
+
+def references(expression: Expression) -> tuple[Reference, ...]:
+    """Every `x.a` in the expression."""
+    return tuple(node for node in walk(expression) if isinstance(node, Reference))
+
+
+def variables(expression: Expression) -> frozenset[str]:
+    """The variables an expression reads; empty for a unary condition."""
+    return frozenset(node.variable for node in references(expression))
+
+
+def transform(expression: E, change: Callable[[Expression], Expression]) -> Expression:
+    """Rebuild bottom-up, replacing each node by `change(node)`."""
+    updates: dict[str, object] = {}
+    for each in fields(expression):
+        value = getattr(expression, each.name)
+        if isinstance(value, Expression):
+            updates[each.name] = transform(value, change)
+        elif isinstance(value, tuple) and any(isinstance(item, Expression) for item in value):
+            updates[each.name] = tuple(transform(item, change) for item in value)
+    return change(replace(expression, **updates) if updates else expression)  # type: ignore[arg-type]
+
+
+def conjunction(*parts: Expression | None) -> Expression | None:
+    """The AND of what is there, flat and without duplicates; None if nothing is.
+
+    >>> print(conjunction(Comparison("=", Attribute("a"), Literal(1)), None, Attribute("b")))
+    a = 1 AND b
+    """
+    found: list[Expression] = []
+    for part in parts:
+        for item in part.operands if isinstance(part, And) else (part,):
+            if item is not None and item not in found:
+                found.append(item)
+    if not found:
+        return None
+    return found[0] if len(found) == 1 else And(tuple(found))

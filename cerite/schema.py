@@ -1,0 +1,135 @@
+"""What events carry: event types and the kinds of their attributes.
+
+A schema comes from `CREATE STREAM` declarations (each event type has its own attributes) or from a table's columns
+(every event has all of them). Both answer the same question: of which kind is attribute `a` of an event of type `t`?
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Literal, cast, get_args
+
+from cerite.errors import SchemaError, listed, suggestion
+from cerite.names import quoted
+
+Kind = Literal["int", "float", "bool", "string", "timestamp"]
+KINDS: tuple[str, ...] = get_args(Kind)
+_ALIASES = {
+    "integer": "int", "long": "int", "bigint": "int", "short": "int", "double": "float", "real": "float",
+    "number": "float", "boolean": "bool", "str": "string", "text": "string", "datetime": "timestamp",
+    "date": "timestamp",
+}  # fmt: skip
+
+
+def kind_named(name: str) -> Kind:
+    """The kind a written type name stands for, e.g. `double` for float.
+
+    >>> kind_named("Double")
+    'float'
+    """
+    lowered = name.lower()
+    found = _ALIASES.get(lowered, lowered)
+    if found not in KINDS:
+        raise SchemaError(
+            f"unknown attribute type `{name}`",
+            hint=suggestion(name, [*KINDS, *_ALIASES]) or f"the types are {listed(KINDS)}",
+        )
+    return cast(Kind, found)
+
+
+@dataclass(frozen=True)
+class Schema:
+    """Event types with their attributes; `columns` are attributes that events of every type have.
+
+    >>> schema = Schema({"BUY": {"id": "int", "price": "float"}})
+    >>> schema.kinds("BUY", "price")
+    ('float',)
+    >>> print(schema)
+    CREATE STREAM S { EVENT BUY { id:int, price:float } }
+    """
+
+    events: Mapping[str, Mapping[str, Kind]] = field(default_factory=dict)
+    columns: Mapping[str, Kind] | None = None
+    stream: str = "S"
+
+    @staticmethod
+    def of_columns(columns: Mapping[str, str]) -> Schema:
+        """The schema of a table: its columns, whatever the event types are called.
+
+        >>> Schema.of_columns({"name": "string", "price": "double"}).attributes(None)
+        {'name': 'string', 'price': 'float'}
+        """
+        return Schema(columns={name: kind_named(kind) for name, kind in columns.items()})
+
+    @staticmethod
+    def of_arrow(schema: object) -> Schema:
+        """The schema of an Arrow table or `pyarrow.Schema`; columns of other types cannot be used in conditions."""
+        import pyarrow as pa
+
+        arrow = schema if isinstance(schema, pa.Schema) else cast(pa.Table, schema).schema
+        found: dict[str, Kind] = {}
+        for column in arrow:
+            kind = _arrow_kind(column.type)
+            if kind is not None:
+                found[column.name] = kind
+        return Schema(columns=found)
+
+    def attributes(self, event_type: str | None) -> Mapping[str, Kind]:
+        """The attributes of one event type, or of any type together for None."""
+        if self.columns is not None:
+            return self.columns
+        if event_type is not None:
+            return self.events.get(event_type, {})
+        merged: dict[str, Kind] = {}
+        for attributes in self.events.values():
+            merged.update(attributes)
+        return merged
+
+    def kinds(self, event_type: str | None, attribute: str) -> tuple[Kind, ...]:
+        """The kinds the attribute may have on such an event; empty if it has none there."""
+        if self.columns is not None or event_type is not None:
+            kind = self.attributes(event_type).get(attribute)
+            return () if kind is None else (kind,)
+        found = {attributes[attribute] for attributes in self.events.values() if attribute in attributes}
+        return tuple(sorted(found))
+
+    def knows(self, event_type: str) -> bool:
+        """Whether events of this type can occur (a table may hold any)."""
+        return self.columns is not None or event_type in self.events
+
+    def __str__(self) -> str:
+        if self.columns is not None:
+            return f"columns {_attributes(self.columns)}"
+        events = (f"EVENT {quoted(name)} {{ {_attributes(kinds)} }}" for name, kinds in self.events.items())
+        return f"CREATE STREAM {quoted(self.stream)} {{ {', '.join(events)} }}"
+
+
+def merge(schemas: Iterable[Schema]) -> Schema | None:
+    """One schema for several streams; None if there is none."""
+    found = tuple(schemas)
+    if len(found) <= 1:
+        return found[0] if found else None
+    events: dict[str, Mapping[str, Kind]] = {}
+    for each in found:
+        events.update(each.events)
+    return Schema(events)
+
+
+def _attributes(kinds: Mapping[str, Kind]) -> str:
+    return ", ".join(f"{quoted(name)}:{kind}" for name, kind in kinds.items())
+
+
+def _arrow_kind(arrow: object) -> Kind | None:
+    import pyarrow.types as is_
+
+    value_type = arrow.value_type if is_.is_dictionary(arrow) else arrow  # type: ignore[attr-defined]
+    if is_.is_integer(value_type):
+        return "int"
+    if is_.is_floating(value_type) or is_.is_decimal(value_type):
+        return "float"
+    if is_.is_boolean(value_type):
+        return "bool"
+    if is_.is_string(value_type) or is_.is_large_string(value_type) or is_.is_string_view(value_type):
+        return "string"
+    return "timestamp" if is_.is_timestamp(value_type) or is_.is_date(value_type) else None

@@ -1,0 +1,52 @@
+"""The judge agrees with every case of the corpus (tests/corpus/README.md)."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from cerite.language.ceql import parse_pattern, parse_query
+from cerite.language.sremo import parse_sremo, sremo_text
+from cerite.pattern.query import Query
+from cerite.pattern.semantics import matches
+from tests.corpus import Case, load
+
+CASES = [
+    pytest.param(case, id=case.name, marks=[pytest.mark.xfail(reason=case.open, strict=True)] if case.open else [])
+    for case in load()
+]
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_the_judge_agrees(case: Case) -> None:
+    found = matches(case.parsed(), case.rows, semantics=case.semantics, time=case.time)
+    assert not case.disagreement(found), case.disagreement(found)
+
+
+@pytest.mark.parametrize("case", load(), ids=lambda case: case.name)
+def test_printing_keeps_the_query(case: Case) -> None:
+    parsed = case.parsed()
+    if isinstance(parsed, Query):
+        assert parse_query(str(parsed)) == parsed
+    else:
+        assert parse_sremo(sremo_text(parsed)) == parsed
+        assert parse_pattern(str(parsed)) == parsed
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("  B", "case:1: an indented line"),
+        ("case: a\nquery: q\nmatches:", "case:1: the case has no `stream:`"),
+        ("case: a\nstream: nowhere\nquery: q\nmatches:", "case:2: no stream is called 'nowhere'"),
+        ("case: a\nstream:\n  kind\nquery: q\nmatches:", "case:2: one column of a stream is `type`"),
+        ("case: a\ncolour: red", "case:2: `colour` is unknown"),
+        ("case: a\nstream:\n  type\nquery: q\nmatches:\n" * 2, "2 cases are called 'a'"),
+    ],
+)
+def test_a_mistake_in_a_file_is_pointed_at(tmp_path: Path, text: str, message: str) -> None:
+    (tmp_path / "wrong.case").write_text(text, encoding="utf-8")
+    with pytest.raises(ValueError, match=re.escape(message)):
+        load(tmp_path)

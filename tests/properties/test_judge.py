@@ -1,0 +1,139 @@
+"""Laws that the definitions imply: the judge must satisfy them whatever the pattern and stream."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
+
+from cerite.pattern import (
+    Complement,
+    Concat,
+    Consume,
+    Event,
+    Intersection,
+    Iteration,
+    Pattern,
+    Query,
+    Select,
+    Sequence,
+    Size,
+    Strategy,
+    Union,
+    Window,
+)
+from cerite.pattern.semantics import Stream, matches
+from tests import strategies as random
+
+SOME = settings(max_examples=500, deadline=None, suppress_health_check=list(HealthCheck))
+Rows = list[dict[str, Any]]
+
+
+def found(pattern: Pattern | Query, rows: Rows, **options: Any) -> list[Any]:
+    return matches(pattern, Stream.of(rows, time="at"), **options)
+
+
+def accepted(pattern: Pattern) -> bool:
+    return random.meaningful(pattern) == pattern
+
+
+@SOME
+@given(random.checked_patterns(), random.checked_patterns(), random.streams())
+def test_union_is_a_union(one: Pattern, two: Pattern, rows: Rows) -> None:
+    assume(accepted(Union((one, two))))
+    assert set(found(Union((one, two)), rows)) == set(found(one, rows)) | set(found(two, rows))
+
+
+@SOME
+@given(random.checked_patterns(), random.streams())
+def test_intersection_with_itself_changes_nothing(pattern: Pattern, rows: Rows) -> None:
+    assume(accepted(Intersection((pattern, pattern))))
+    both = {match.without_bindings() for match in found(Intersection((pattern, pattern)), rows)}
+    assert both == {match.without_bindings() for match in found(pattern, rows)}
+
+
+@SOME
+@given(st.lists(random.checked_patterns(size=2), min_size=3, max_size=3), random.streams(), st.booleans())
+def test_sequences_are_associative(parts: list[Pattern], rows: Rows, near: bool) -> None:
+    kind = Concat if near else Sequence
+    left, right = kind((kind(tuple(parts[:2])), parts[2])), kind((parts[0], kind(tuple(parts[1:]))))
+    assume(accepted(left) and accepted(right))
+    assert found(left, rows) == found(right, rows) == found(kind(tuple(parts)), rows)
+
+
+@SOME
+@given(random.checked_patterns(size=3), random.streams(5), st.booleans())
+def test_iteration_unrolls(pattern: Pattern, rows: Rows, near: bool) -> None:
+    kind = Concat if near else Sequence
+    plus = Iteration(pattern, 1, None, near)
+    unrolled = Union((pattern, kind((pattern, plus))))
+    assume(accepted(plus) and accepted(unrolled))
+    assert found(plus, rows) == found(unrolled, rows)
+    assert found(Iteration(pattern, 1, 2, near), rows) == found(Union((pattern, kind((pattern, pattern)))), rows)
+
+
+@SOME
+@given(random.checked_patterns(sremo=False), random.streams())
+def test_a_window_keeps_what_fits(pattern: Pattern, rows: Rows) -> None:
+    inside = [match for match in found(pattern, rows) if match.end - match.start + 1 <= 2]
+    assert found(Window(pattern, Size.events(2)), rows) == inside
+    assert found(Query(pattern, within=Size.events(2)), rows) == inside
+
+
+@SOME
+@given(random.checked_patterns(sremo=False), random.streams(), st.sampled_from(list(Strategy)))
+def test_a_strategy_selects_among_the_matches(pattern: Pattern, rows: Rows, strategy: Strategy) -> None:
+    everything, kept = set(found(pattern, rows)), found(Query(pattern, strategy=strategy), rows)
+    assert set(kept) <= everything
+    assert kept == found(Select(strategy, pattern), rows)
+    if strategy is not Strategy.STRICT:
+        assert {match.end for match in kept} == {match.end for match in everything}
+    if strategy in (Strategy.NEXT, Strategy.LAST):
+        assert len({(match.end, match.positions) for match in kept}) == len({match.end for match in kept})
+
+
+@SOME
+@given(random.checked_patterns(size=4), random.streams(5))
+def test_two_complements_accept_the_same_stretches(pattern: Pattern, rows: Rows) -> None:
+    twice, thrice = Complement(Complement(pattern)), Complement(Complement(Complement(pattern)))
+    marked = Concat((Event(None), twice, Event(None)))
+    assert found(marked, rows) == found(Concat((Event(None), Complement(thrice), Event(None))), rows)
+
+
+@SOME
+@given(random.queries(random.checked_patterns()), random.streams())
+def test_complex_events_forget_the_variables_and_nothing_else(query: Query, rows: Rows) -> None:
+    query = replace(query, limit=None)
+    forgotten = {match.without_bindings() for match in found(query, rows)}
+    kept = found(query, rows, semantics="complex-events")
+    assert set(kept) == forgotten
+    assert len(kept) == len(forgotten)
+
+
+@SOME
+@given(random.queries(random.checked_patterns()), random.streams())
+def test_consumption_and_limit_only_drop_matches(query: Query, rows: Rows) -> None:
+    everything = set(found(replace(query, consume=Consume.NONE, limit=None, strategy=None), rows))
+    kept = found(query, rows)
+    assert set(kept) <= everything
+    if query.consume is Consume.ANY:
+        ends = sorted({match.end for match in kept})
+        assert all(match.start > max((end for end in ends if end < match.end), default=-1) for match in kept)
+    if query.limit is not None:
+        assert all(sum(match.end == end for match in kept) <= query.limit for end in {match.end for match in kept})
+
+
+@SOME
+@given(random.queries(random.checked_patterns()), random.streams(5))
+def test_each_partition_is_a_stream_of_its_own(query: Query, rows: Rows) -> None:
+    query = replace(query, partition=("id",), consume=Consume.NONE, limit=None)
+    expected = []
+    for key in {row.get("id") for row in rows} - {None}:
+        part = [(position, row) for position, row in enumerate(rows) if row.get("id") == key]
+        positions = [position for position, _ in part]
+        for match in found(replace(query, partition=()), [row for _, row in part]):
+            moved = [(name, positions[each]) for name, ranks in match.bindings for each in ranks]
+            expected.append(type(match).of(positions[match.start], positions[match.end], moved))
+    assert sorted(found(query, rows)) == sorted(expected)

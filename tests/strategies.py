@@ -1,0 +1,292 @@
+"""Random conditions, patterns, queries and streams for the property tests.
+
+Conditions are built by kind, so that they never clash on the streams built here: `id` and `price` are numbers, `name`
+is a string, `ok` a boolean; any of them may be NULL or missing.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import strategies as st
+
+from cerite.errors import CeriteError
+from cerite.pattern import (
+    Complement,
+    Concat,
+    Consume,
+    Empty,
+    Event,
+    Filter,
+    Intersection,
+    Item,
+    Iteration,
+    Named,
+    Nothing,
+    On,
+    Pattern,
+    Permute,
+    Project,
+    Query,
+    Select,
+    Sequence,
+    Size,
+    SkipAny,
+    SkipNext,
+    Strategy,
+    Union,
+    Window,
+    transform,
+)
+from cerite.pattern.check import check
+from cerite.pattern.variables import bound
+from cerite.predicate.expression import (
+    And,
+    Arithmetic,
+    Attribute,
+    Comparison,
+    Expression,
+    In,
+    InRange,
+    Interval,
+    IsNull,
+    IsTrue,
+    Like,
+    Literal,
+    Negative,
+    Not,
+    Or,
+    Reference,
+    variables,
+)
+
+TYPES = ("A", "B", "C")
+VARIABLES = ("x", "y", "z")
+ODD_NAMES = ("from", "stock time", "Größe", "日本", "a`b", "_", "SELECT", "q-1", "🦊", "next", "null", "true")
+
+# ---------------------------------------------------------------- conditions
+ints = st.integers(-3, 3)
+floats = st.sampled_from([-1.5, 0.0, 0.5, 2.0, 1e20, 2.5e-7])
+strings = st.text(alphabet="ab'\"`%_\\é🦊 -", max_size=4)
+
+
+def _sources(names: tuple[str, ...], readable: tuple[str, ...]) -> st.SearchStrategy[Expression]:
+    own: st.SearchStrategy[Expression] = st.sampled_from(names).map(Attribute)
+    if not readable:
+        return own
+    return own | st.builds(Reference, st.sampled_from(readable), st.sampled_from(names))
+
+
+def numbers(readable: tuple[str, ...] = ()) -> st.SearchStrategy[Expression]:
+    leaves = _sources(("id", "price"), readable) | (ints | floats).map(Literal)
+    return st.recursive(
+        leaves,
+        lambda inner: inner.map(Negative) | st.builds(Arithmetic, st.sampled_from("+-*/%"), inner, inner),
+        max_leaves=3,
+    )
+
+
+def texts(readable: tuple[str, ...] = ()) -> st.SearchStrategy[Expression]:
+    return _sources(("name",), readable) | strings.map(Literal)
+
+
+def conditions(readable: tuple[str, ...] = ()) -> st.SearchStrategy[Expression]:
+    """A condition that may read these variables."""
+    operators = st.sampled_from(["=", "!=", "<", "<=", ">", ">="])
+    number, text = numbers(readable), texts(readable)
+    interval = st.tuples(ints, ints).map(lambda ends: Interval(Literal(min(ends)), Literal(max(ends))))
+    items = st.lists(ints.map(Literal) | floats.map(Literal) | interval, min_size=1, max_size=3).map(tuple)
+    leaves = (
+        st.builds(Comparison, operators, number, number)
+        | st.builds(Comparison, operators, text, text)
+        | st.builds(In, number, items)
+        | st.builds(In, text, st.lists(strings.map(Literal), min_size=1, max_size=2).map(tuple))
+        | st.builds(InRange, number, number, number)
+        | st.builds(Like, text, strings)
+        | (number | text).map(IsNull)
+        | _sources(("ok",), readable)
+        | st.booleans().map(Literal)
+    )
+    return st.recursive(
+        leaves,
+        lambda inner: (
+            inner.map(Not)
+            | inner.map(IsTrue)
+            | st.builds(And, st.lists(inner, min_size=2, max_size=3).map(tuple))
+            | st.builds(Or, st.lists(inner, min_size=2, max_size=3).map(tuple))
+        ),
+        max_leaves=4,
+    )
+
+
+def likely_conditions(readable: tuple[str, ...] = ()) -> st.SearchStrategy[Expression]:
+    """Short conditions that often hold on `streams`, so that patterns have matches to disagree about."""
+    limits = ints.map(Literal) | _sources(("id", "price"), readable)
+    operators = st.sampled_from([">=", "<=", "!=", "=", ">"])
+    short = st.builds(Comparison, operators, st.sampled_from(("id", "price")).map(Attribute), limits)
+    return short | short | short | conditions(readable)
+
+
+# ---------------------------------------------------------------- patterns
+sizes = (
+    st.integers(2, 5).map(Size.events)
+    | st.builds(Size, st.integers(0, 6), st.sampled_from(["milliseconds", "seconds"]))
+    | st.builds(Size.of, st.just("price"), st.integers(0, 3) | st.just(0.5))
+)
+
+
+def many(inner: st.SearchStrategy[Pattern], least: int = 2, most: int = 3) -> st.SearchStrategy[tuple[Pattern, ...]]:
+    return st.lists(inner, min_size=least, max_size=most).map(tuple)
+
+
+def _iterations(inner: st.SearchStrategy[Pattern]) -> st.SearchStrategy[Pattern]:
+    counts = st.sampled_from([(1, None), (0, None), (0, 1), (2, None), (1, 2), (2, 2), (0, 2)])
+    return st.builds(lambda part, count, near: Iteration(part, count[0], count[1], near), inner, counts, st.booleans())
+
+
+@st.composite
+def _sequences(draw: st.DrawFn, inner: st.SearchStrategy[Pattern], *, negation: bool) -> Pattern:
+    parts = draw(many(inner))
+    if not negation or draw(st.booleans()):
+        return Sequence(parts)
+    absent = tuple(draw(st.lists(inner, max_size=1).map(tuple)) for _ in parts[1:])
+    return Sequence(parts, absent)
+
+
+@st.composite
+def _filters(draw: st.DrawFn, inner: st.SearchStrategy[Pattern], readable: tuple[str, ...]) -> Pattern:
+    operand = draw(inner)
+    names = sorted(bound(operand))
+    if not names:
+        return operand
+    on = st.builds(On, st.sampled_from(names), likely_conditions(readable))
+    return Filter(operand, tuple(draw(st.lists(on, min_size=1, max_size=2))))
+
+
+@st.composite
+def _projections(draw: st.DrawFn, inner: st.SearchStrategy[Pattern]) -> Pattern:
+    operand = draw(inner)
+    names = sorted(bound(operand))
+    kept = draw(st.lists(st.sampled_from(names), unique=True, max_size=2)) if names else []
+    return Project(operand, tuple(kept))
+
+
+def events(names: tuple[str, ...], readable: tuple[str, ...] = (), *, sremo: bool = True) -> st.SearchStrategy[Pattern]:
+    """One event; with `sremo` also unmarked ones and registers."""
+    types = st.sampled_from(TYPES) | st.none()
+    plain: st.SearchStrategy[Pattern] = st.builds(Event, st.sampled_from(TYPES))
+    named: st.SearchStrategy[Pattern] = st.builds(Named, plain, st.sampled_from(names))
+    if not sremo:
+        return plain | named
+    condition = st.none() | likely_conditions(readable)
+    full = st.builds(Event, types, condition, st.booleans(), st.none() | st.sampled_from(names))
+    return plain | plain | named | named | full
+
+
+def patterns(
+    readable: tuple[str, ...] = (), *, names: tuple[str, ...] = VARIABLES, size: int = 6, sremo: bool = True
+) -> st.SearchStrategy[Pattern]:
+    """Any pattern of the algebra; without `sremo`, CEL with DESIGN's additions."""
+    leaves = events(names, readable, sremo=sremo)
+    if sremo:
+        leaves = leaves | st.sampled_from([Empty(), Nothing()])
+
+    def grow(inner: st.SearchStrategy[Pattern]) -> st.SearchStrategy[Pattern]:
+        made = (
+            _sequences(inner, negation=True)
+            | _sequences(inner, negation=False)
+            | _sequences(inner, negation=False)
+            | many(inner).map(Union)
+            | many(inner).map(Union)
+            | _iterations(inner)
+            | many(inner).map(Concat)
+            | many(inner, most=2).map(Intersection)
+            | many(inner, most=2).map(Permute)
+            | _iterations(inner)
+            | st.builds(Named, inner, st.sampled_from(names))
+            | _filters(inner, readable)
+            | _filters(inner, ())
+            | _projections(inner)
+            | st.builds(Window, inner, sizes)
+            | st.builds(Select, st.sampled_from(list(Strategy)), inner)
+        )
+        if sremo:
+            made = made | inner.map(Complement) | many(inner, 1).map(SkipAny) | many(inner, 1).map(SkipNext)
+        return made
+
+    return st.recursive(leaves, grow, max_leaves=size)
+
+
+def _without_references(pattern: Pattern) -> Pattern:
+    def change(node: Pattern) -> Pattern:
+        if isinstance(node, Event) and node.condition is not None and variables(node.condition):
+            return Event(node.type, None, node.output, node.register)
+        if isinstance(node, Filter):
+            kept = tuple(on for on in node.conditions if not on.reads and on.variable in bound(node.operand))
+            return Filter(node.operand, kept) if kept else node.operand
+        return node
+
+    return transform(pattern, change)
+
+
+def meaningful(pattern: Pattern) -> Pattern | None:
+    """The pattern if it passes the checks, else without its references, else None."""
+    for candidate in (pattern, _without_references(pattern)):
+        try:
+            check(Query(candidate, within=Size.events(100)))
+        except CeriteError:
+            continue
+        return candidate
+    return None
+
+
+def checked_patterns(*, size: int = 6, sremo: bool = True) -> st.SearchStrategy[Pattern]:
+    """Patterns that mean something, with references between their variables where they can be read."""
+    found = patterns((*VARIABLES, *TYPES[:2]), size=size, sremo=sremo).map(meaningful)
+    return found.filter(lambda pattern: pattern is not None)  # type: ignore[return-value]
+
+
+# ---------------------------------------------------------------- queries and streams
+@st.composite
+def queries(draw: st.DrawFn, where: st.SearchStrategy[Pattern]) -> Query:
+    """A query with random clauses around a pattern."""
+    pattern = draw(where)
+    names = sorted(bound(pattern))
+    some = st.lists(st.sampled_from(names or [""]), unique=True, min_size=1, max_size=2)
+    chosen: list[str] = draw(some) if names else []
+    items = tuple(map(Item, chosen)) if draw(st.booleans()) and chosen else None
+    return Query(
+        pattern,
+        items=items,
+        strategy=draw(st.none() | st.sampled_from(list(Strategy))),
+        partition=draw(st.sampled_from([(), (), ("id",), ("id", "name")])),
+        within=draw(st.none() | sizes),
+        consume=draw(st.sampled_from(list(Consume))),
+        limit=draw(st.none() | st.integers(1, 3)),
+    )
+
+
+rows = st.fixed_dictionaries(
+    {"type": st.sampled_from("AABBC")},
+    optional={
+        "id": st.integers(0, 1) | st.integers(0, 1) | st.integers(0, 2) | st.none(),
+        "price": ints | ints | st.sampled_from([None, 0.5, 2.0, float("nan")]),
+        "name": st.none() | st.sampled_from(["a", "ab", "é"]),
+        "ok": st.none() | st.booleans(),
+    },
+)
+
+
+def streams(most: int = 6) -> st.SearchStrategy[list[dict[str, Any]]]:
+    """Short streams with a non-decreasing time `at` in milliseconds (ties included)."""
+
+    def timed(found: list[tuple[dict[str, Any], int]]) -> list[dict[str, Any]]:
+        at, made = 0, []
+        for row, step in found:
+            at += step
+            made.append({**row, "at": at})
+        return made
+
+    steps = st.sampled_from([0, 1, 1, 1, 2, 1000])
+    some = st.lists(st.tuples(rows, steps), min_size=most, max_size=most)
+    return (some | some | some | st.lists(st.tuples(rows, steps), max_size=most)).map(timed)
