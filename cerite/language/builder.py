@@ -12,6 +12,8 @@ Invariant: a built pattern equals the one its text parses to.
 
 from __future__ import annotations
 
+from typing import overload
+
 from cerite.language.terms import Term, expression_of
 from cerite.pattern.alternatives import Intersection, Permute, Union
 from cerite.pattern.atoms import Empty, Event, Nothing
@@ -46,6 +48,12 @@ class Builder:
 
     def __hash__(self) -> int:
         return hash(self.pattern)
+
+    @overload
+    def __rshift__(self, other: Builder) -> Builder: ...
+
+    @overload
+    def __rshift__(self, other: Absent) -> Waiting: ...
 
     def __rshift__(self, other: Builder | Absent) -> Builder | Waiting:
         """`self ; other`."""
@@ -139,6 +147,12 @@ class Waiting:
     def __init__(self, left: Builder, negated: tuple[Pattern, ...]) -> None:
         self._left = left
         self._negated = negated
+
+    @overload
+    def __rshift__(self, other: Builder) -> Builder: ...
+
+    @overload
+    def __rshift__(self, other: Absent) -> Waiting: ...
 
     def __rshift__(self, other: Builder | Absent) -> Builder | Waiting:
         if isinstance(other, Absent):

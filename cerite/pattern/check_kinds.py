@@ -82,7 +82,7 @@ def _known(attribute: str, holders: Types, schema: Schema, span: Span | None) ->
     named = sorted(holder for holder in holders if holder is not None)
     owner = listed(named) if named and schema.columns is None else "the stream"
     raise SchemaError(
-        f"{owner} has no attribute `{attribute}`", span=span,
+        f"{owner} {'have' if owner.count('`') > 2 else 'has'} no attribute `{attribute}`", span=span,
         hint=suggestion(attribute, known) or f"there are {listed(known)}" if known else None,
     )  # fmt: skip
 

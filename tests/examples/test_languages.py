@@ -1,0 +1,94 @@
+"""The rows of the table in docs/patterns.md: each spelling gives the same pattern."""
+
+from __future__ import annotations
+
+import pytest
+
+from cerite import (
+    absent,
+    attr,
+    empty,
+    event,
+    nothing,
+    parse_pattern,
+    parse_sremo,
+    permute,
+    skip,
+    skip_any,
+    skip_next,
+    var,
+)
+from cerite.language.builder import Builder
+
+A, B, C = event("A"), event("B"), event("C")
+CEQL_AND_PYTHON = {
+    "_": event(),
+    "A[price > 100]": event("A", attr.price > 100),
+    "A AS x": A.as_("x"),
+    "A INTO x": event("A", store="x"),
+    "SKIP A": skip("A"),
+    "SKIP A INTO r": skip("A", store="r"),
+    "A AS x ; B AS y FILTER x[id > 1] AND y[id = x.id]": (A.as_("x") >> B.as_("y")).filter(
+        x=attr.id > 1, y=attr.id == var.x.id
+    ),
+    "A ; B ; C": A >> B >> C,
+    "A : B : C": A * B * C,
+    "A ; NOT B ; C": A >> absent(B) >> C,
+    "A ; NOT B ; NOT A ; C": A >> absent(B) >> absent(A) >> C,
+    "A OR B OR C": A | B | C,
+    "A AND B": A & B,
+    "PERMUTE(A, B)": permute(A, B),
+    "A+": A.plus(),
+    "A*": A.star(),
+    "A?": A.optional(),
+    "A{2,5}": A.repeat(2, 5),
+    "A:+": A.plus(contiguous=True),
+    "(A WITHIN 4 EVENTS)": A.within(4, "events"),
+    "(A WITHIN 30 seconds)": A.within(30, "seconds"),
+    "(A WITHIN 9 [t])": A.within(9, attribute="t"),
+    "NEXT(A)": A.select("next"),
+    "PROJECT{x, y}(A AS x)": A.as_("x").project("x", "y"),
+    "SKIP_ANY(A, B)": skip_any(A, B),
+    "SKIP_NEXT(A, B)": skip_next(A, B),
+    "COMPLEMENT(A)": ~A,
+    "EMPTY": empty(),
+    "NOTHING": nothing(),
+    "A[name LIKE 'A%' AND NOT (id IN {1, 5..9}) OR ok IS NULL]": event(
+        "A", (attr.name.like("A%") & ~attr.id.isin(1, (5, 9))) | attr.ok.is_null()
+    ),
+    "A[1 - price * 2 / id % 3 IN RANGE(-x.price, 7)]": event(
+        "A", (1 - attr.price * 2 / attr.id % 3).between(-var.x.price, 7)
+    ),
+}
+CEQL_AND_SREMO = {
+    "A": "A^o",
+    "_": "true^o",
+    "A[price > 100]": "A[price > 100]^o",
+    "_[price > 100]": "[price > 100]↑•",
+    "A INTO x": "A^o>x",
+    "SKIP A": "A",
+    "SKIP A INTO r": "A↑⊗↓r",
+    "SKIP_ANY(A, B)": "#(A^o, B^o)",
+    "SKIP_NEXT(A, B)": "@(A^o, B^o)",
+    "A : B": "A^o . B^o",
+    "A OR B": "A^o + B^o",
+    "A AND B": "A^o & B^o",
+    "A:*": "A^o*",
+    "(A WITHIN 4 EVENTS)": "(A^o)[1..4]",
+    "(A WITHIN 30 seconds)": "(A^o)[WITHIN 30 s]",
+    "COMPLEMENT(A)": "!A^o",
+    "EMPTY": "ε",
+    "NOTHING": "∅",
+}
+
+
+@pytest.mark.parametrize("text", CEQL_AND_PYTHON)
+def test_ceql_and_python(text: str) -> None:
+    built = CEQL_AND_PYTHON[text]
+    assert isinstance(built, Builder)
+    assert parse_pattern(text) == built.pattern
+
+
+@pytest.mark.parametrize("text", CEQL_AND_SREMO)
+def test_ceql_and_sremo(text: str) -> None:
+    assert parse_pattern(text) == parse_sremo(CEQL_AND_SREMO[text])

@@ -1,0 +1,80 @@
+"""Bad queries, each with the whole message a user sees (`golden/*.txt`: the query, a line `---`, the message).
+
+`python -m tests.faults.test_bad_queries` writes the messages anew; read the difference before committing it.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from cerite.errors import CeriteError
+from cerite.language.ceql import parse_query, parse_schema
+from cerite.language.sremo import parse_sremo
+from cerite.pattern import Query
+from cerite.pattern.check import check
+
+GOLDEN = Path(__file__).parent / "golden"
+SCHEMA = parse_schema(
+    """CREATE STREAM Stock {
+        EVENT BUY { id:int, name:string, price:float, volume:int, settled:bool, at:timestamp },
+        EVENT SELL { id:int, name:string, price:float, volume:int } }"""
+)
+CASES = sorted(GOLDEN.glob("*.txt"))
+
+
+def message_of(query: str) -> str:
+    """What the user sees, or an empty text for a query that is accepted."""
+    try:
+        if query.startswith("sremo:"):
+            text = query.removeprefix("sremo:").strip()
+            check(Query(parse_sremo(text), source=text))
+        else:
+            check(parse_query(query), SCHEMA)
+    except CeriteError as error:
+        return f"{type(error).__name__}: {error}"
+    return ""
+
+
+def split(path: Path) -> tuple[str, str]:
+    query, _, message = path.read_text("utf-8").partition("\n---\n")
+    return query, message.rstrip("\n")
+
+
+@pytest.mark.parametrize("path", CASES, ids=[path.stem for path in CASES])
+def test_message(path: Path) -> None:
+    query, message = split(path)
+    assert message_of(query) == message
+
+
+def test_there_are_enough() -> None:
+    assert len(CASES) >= 30
+
+
+LONG = {
+    "ten thousand characters, broken at the end": "SELECT * FROM S WHERE " + " ; ".join(["BUY"] * 1666) + " ;",
+    "a thousand parentheses": "SELECT * FROM S WHERE " + "(" * 1000 + "BUY" + ")" * 1000,
+    "a thousand plus signs": "SELECT * FROM S WHERE BUY" + "+" * 1000,
+    "a thousand NOTs": "SELECT * FROM S WHERE BUY FILTER BUY[" + "NOT " * 1000 + "settled]",
+    "a thousand terms": "SELECT * FROM S WHERE BUY FILTER BUY[price > 1" + " + 1" * 1000 + "]",
+    "ORs that multiply": "SELECT * FROM S WHERE BUY FILTER " + " AND ".join(["(BUY[id = 1] OR BUY[id = 2])"] * 30),
+    "a number of a thousand digits": "SELECT * FROM S WHERE BUY FILTER BUY[id = " + "9" * 1000 + "]",
+}
+
+
+@pytest.mark.parametrize("query", LONG.values(), ids=LONG)
+def test_long_and_deep_queries_end_with_a_message(query: str) -> None:
+    message = message_of(query)
+    assert message.startswith(("QuerySyntaxError", "PatternError"))
+    assert len(message) < 600
+
+
+def test_a_long_query_that_is_right_is_accepted() -> None:
+    assert message_of("SELECT * FROM S WHERE " + " ; ".join(["BUY"] * 1666)) == ""
+
+
+if __name__ == "__main__":
+    for case in CASES:
+        text, _ = split(case)
+        case.write_text(f"{text}\n---\n{message_of(text)}\n", "utf-8")
