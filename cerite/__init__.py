@@ -2,27 +2,29 @@
 
 >>> import cerite
 >>> q = cerite.query("SELECT * FROM S WHERE SELL AS x ; BUY AS y FILTER y[price > x.price] WITHIN 30 seconds")
->>> q.within.milliseconds
-30000
+>>> q.run([{"type": "SELL", "price": 3, "at": 0}, {"type": "BUY", "price": 4, "at": 9}], time="at").count()
+1
 """
 
-from cerite.errors import CeriteError, PatternError, QuerySyntaxError, SchemaError, StreamError
+from cerite.errors import CeriteError, PatternError, QuerySyntaxError, SchemaError, SnapshotError, StreamError
 from cerite.language.builder import Builder, absent, empty, event, nothing, permute, skip, skip_any, skip_next
 from cerite.language.ceql import parse_condition, parse_pattern, parse_schema
-from cerite.language.queries import query
 from cerite.language.sremo import parse_sremo, sremo_text
 from cerite.language.terms import attr, var
 from cerite.match import Match
 from cerite.pattern import Pattern, Query
 from cerite.pattern.check import check
 from cerite.pattern.semantics import matches
+from cerite.results import Matches
+from cerite.run import RunnableQuery, query
 from cerite.schema import Schema
+from cerite.streaming import EventStream
 
 __version__ = "0.1.0"
 
 __all__ = [
-    "Builder", "CeriteError", "Match", "Pattern", "PatternError", "Query", "QuerySyntaxError", "Schema", "SchemaError",
-    "StreamError", "absent", "attr", "check", "empty", "event", "matches", "nothing", "parse_condition",
+    "Builder", "CeriteError", "EventStream", "Match", "Matches", "Pattern", "PatternError", "Query", "QuerySyntaxError", "RunnableQuery", "Schema", "SchemaError",
+    "SnapshotError", "StreamError", "absent", "attr", "check", "empty", "event", "matches", "nothing", "parse_condition",
     "parse_pattern", "parse_schema", "parse_sremo", "permute", "query", "skip", "skip_any", "skip_next", "sremo_text",
     "var",
 ]  # fmt: skip

@@ -93,6 +93,10 @@ class StreamError(CeriteError):
     """The data is not what the query needs (no time, a value of the wrong type, unsorted, ...)."""
 
 
+class SnapshotError(CeriteError):
+    """The bytes are no snapshot of this query's state: damaged, of another version, or of another query."""
+
+
 def suggestion(name: str, known: Iterable[str]) -> str | None:
     """`did you mean ...?` for the nearest known name, or None.
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -18,6 +19,9 @@ class Match:
     end: int
     positions: tuple[int, ...]
     bindings: tuple[tuple[str, tuple[int, ...]], ...] = ()
+    fetch: Callable[[tuple[int, ...]], list[dict[str, Any]]] | None = field(
+        default=None, compare=False, repr=False, kw_only=True
+    )
 
     @staticmethod
     def of(start: int, end: int, bound: Iterable[tuple[str, int]]) -> Match:
@@ -32,6 +36,13 @@ class Match:
     def variables(self) -> Mapping[str, tuple[int, ...]]:
         """The bindings as a mapping."""
         return dict(self.bindings)
+
+    @property
+    def events(self) -> list[dict[str, Any]]:
+        """The rows at `positions`, read from the data the match was found in."""
+        if self.fetch is None:
+            raise ValueError("this match does not know the data it was found in")
+        return self.fetch(self.positions)
 
     def without_bindings(self) -> Match:
         """The complex event of this valuation: variables forgotten."""

@@ -217,6 +217,39 @@ def patterns(
     return st.recursive(leaves, grow, max_leaves=size)
 
 
+def regular_patterns(size: int = 6) -> st.SearchStrategy[Pattern]:
+    """Patterns whose conditions look at one event and that need no memory: what a CEA runs."""
+    marked = events(VARIABLES, sremo=False) | st.builds(Event, st.sampled_from(TYPES) | st.none(), likely_conditions())
+    inner_events = marked | marked | marked | st.builds(Event, st.none(), st.none(), st.just(False))
+
+    @st.composite
+    def sequences(draw: st.DrawFn, inner: st.SearchStrategy[Pattern]) -> Pattern:
+        parts = draw(many(inner))
+        if draw(st.integers(0, 3)):
+            return Sequence(parts)
+        return Sequence(parts, tuple(draw(st.lists(marked, max_size=1).map(tuple)) for _ in parts[1:]))
+
+    return st.recursive(
+        inner_events,
+        lambda inner: (
+            sequences(inner)
+            | sequences(inner)
+            | many(inner).map(Union)
+            | many(inner).map(Concat)
+            | _iterations(inner)
+            | _iterations(inner)
+            | many(inner, most=2).map(Intersection)
+            | many(inner, most=2).map(Permute)
+            | st.builds(Named, inner, st.sampled_from(VARIABLES))
+            | _filters(inner, ())
+            | _projections(inner)
+            | many(marked).map(SkipAny)
+            | many(marked).map(SkipNext)
+        ),
+        max_leaves=size,
+    )
+
+
 def _without_references(pattern: Pattern) -> Pattern:
     def change(node: Pattern) -> Pattern:
         if isinstance(node, Event) and node.condition is not None and variables(node.condition):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from rich.text import Text
 from rich.tree import Tree
 
+from cerite.cli.explain_engine import explain_engine
 from cerite.errors import CeriteError
 from cerite.names import quoted
 from cerite.pattern.atoms import Event
@@ -58,6 +59,7 @@ def explanation(query: Query, schema: Schema | None = None) -> Tree:
     for note in notes:
         checks.add(Text(f"warning: {note.message}", style="yellow"))
     _rewrites(tree.add("rewrites"), query.where)
+    explain_engine(tree.add("engine"), query)
     return tree
 
 

@@ -25,6 +25,21 @@ class Language(str, Enum):
     sremo = "sremo"
 
 
+class SemanticsChoice(str, Enum):
+    """Which matches count as different."""
+
+    valuations = "valuations"
+    complex_events = "complex-events"
+
+
+class EngineChoice(str, Enum):
+    """Where a query runs."""
+
+    auto = "auto"
+    local = "local"
+    spark = "spark"
+
+
 def read_query(argument: str, language: Language = Language.auto) -> Query:
     """The query of a file, or of the argument itself."""
     path = _file(argument)

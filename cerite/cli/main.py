@@ -11,9 +11,11 @@ from rich.console import Console
 from rich.text import Text
 
 from cerite.cli.explain import explanation
-from cerite.cli.inputs import Language, read_query, read_schema
+from cerite.cli.inputs import EngineChoice, Language, SemanticsChoice, read_query, read_schema
+from cerite.cli.recognise import Meter, report
 from cerite.errors import CeriteError
 from cerite.pattern.check import Note, check
+from cerite.run import RunnableQuery
 
 app = typer.Typer(
     name="cerite",
@@ -83,6 +85,45 @@ def explain_command(
         cerite explain -l sremo "BUY^o>r . (true^x)* . SELL[id = r.id]^o"
     """
     out.print(explanation(read_query(query, language), read_schema(schema)), soft_wrap=False)
+
+
+@app.command("run")
+def run_command(
+    query: QueryArgument,
+    events: Annotated[str, typer.Argument(metavar="EVENTS", help="A file, glob or folder: Parquet, CSV, JSON lines, Arrow, CORE text.")],
+    time: Annotated[Optional[str], typer.Option(metavar="C", help="The column of the event time.")] = None,
+    type: Annotated[Optional[str], typer.Option(metavar="C", help="The column of the event type.  [default: type]")] = None,
+    order_by: Annotated[Optional[list[str]], typer.Option(metavar="C", help="Sort by time and these columns (repeat, or separate by commas).")] = None,
+    position: Annotated[Optional[str], typer.Option(metavar="C", help="A column of rising positions to report instead of row numbers.")] = None,
+    semantics: Annotated[SemanticsChoice, typer.Option(help="What makes two matches different.")] = SemanticsChoice.valuations,
+    engine: Annotated[EngineChoice, typer.Option(help="Where to run.")] = EngineChoice.auto,
+    count: Annotated[bool, typer.Option("--count", help="Print the number of matches and nothing else.")] = False,
+    output: Annotated[Optional[str], typer.Option("--output", "-o", metavar="PATH|-", help="Write .parquet, .jsonl or .csv; `-` prints JSON lines.")] = None,
+    with_events: Annotated[bool, typer.Option("--events", help="Add the matched rows to JSON output.")] = False,
+    progress: Annotated[Optional[bool], typer.Option("--progress/--no-progress", help="Show progress on standard error.  [default: on a terminal]")] = None,
+    language: LanguageOption = Language.auto,
+) -> None:
+    """Find every match of a query in events.
+
+    Examples:
+
+        cerite run "SELECT * FROM S WHERE SELL AS x ; BUY AS y WITHIN 10 seconds" trades.parquet --time at
+
+        cerite run fraud.ceql "payments/*.csv" --time at --count
+
+        cerite run fraud.ceql payments.jsonl --output - --events
+    """
+    if engine is EngineChoice.spark:
+        raise CeriteError("the Spark engine is not there yet", hint="use --engine local")
+    parsed = read_query(query, language)
+    names = [name for each in order_by or () for name in each.split(",")]
+    meter = Meter(err, wanted=progress)
+    found = RunnableQuery(parsed).run(
+        events, time=time, type=type, order_by=names, position=position, semantics=semantics.value,
+        progress=meter.tell,
+    )  # fmt: skip
+    with meter.of(found.rows):
+        report(found, output=output, count=count, events=with_events, out=out, err=err)
 
 
 def _print_note(note: Note, source: str | None) -> None:

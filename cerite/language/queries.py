@@ -1,4 +1,4 @@
-"""`cerite.query`: a checked query from CEQL text, from a built pattern, or from a pattern of the algebra."""
+"""`make_query`: a checked query from CEQL text, from a built pattern, or from a pattern of the algebra."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from cerite.pattern.window import Size
 from cerite.schema import Schema
 
 
-def query(
+def make_query(
     source: str | Query | Builder | Pattern,
     *,
     select: tuple[str, ...] | list[str] | None = None,
@@ -27,7 +27,7 @@ def query(
 
     >>> from cerite import attr, event
     >>> from cerite.language.builder import size
-    >>> print(query(event("A").as_("x") >> event("B"), select=["x"], within=size(5, "events")))
+    >>> print(make_query(event("A").as_("x") >> event("B"), select=["x"], within=size(5, "events")))
     SELECT x
     FROM S
     WHERE A AS x ; B

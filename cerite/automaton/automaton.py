@@ -1,0 +1,85 @@
+"""Valuation complex event automata (CORE, section 3 and appendix A.1), ε-free and with one initial state.
+
+A run starts at any event by a transition from `initial`; a match spans from the first event its run reads to the event
+on which the run reaches a final state, and binds every event read by a transition of label L > 0 to `labels[L]`.
+
+Invariant: an automaton never changes after it is built, `labels[0]` is empty, no two labels are equal, and no
+transition enters `initial` (so that a run's first event is its start).
+"""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+TRUE = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Transition:
+    """source --condition/label--> target; condition `TRUE` holds for any event, label 0 leaves the event unmarked."""
+
+    source: int
+    condition: int
+    label: int
+    target: int
+
+
+@dataclass(frozen=True)
+class Automaton:
+    """A = (Q, Δ, q0, F) with Q = range(n_states); conditions are opaque here, the caller evaluates them."""
+
+    n_states: int
+    initial: int
+    finals: frozenset[int]
+    transitions: tuple[Transition, ...]
+    conditions: tuple[Any, ...]
+    labels: tuple[frozenset[str], ...]
+
+    def __post_init__(self) -> None:
+        if not self.labels or self.labels[0]:
+            raise ValueError("labels[0] must be the empty label")
+        if len(set(self.labels)) != len(self.labels):
+            raise ValueError("labels must be distinct")
+        states = range(self.n_states)
+        if self.initial not in states or not all(q in states for q in self.finals):
+            raise ValueError("initial and final states must be among the states")
+        for t in self.transitions:
+            if t.source not in states or t.target not in states:
+                raise ValueError(f"{t} names a state that does not exist")
+            if t.target == self.initial:
+                raise ValueError(f"{t} enters the initial state")
+            if not TRUE <= t.condition < len(self.conditions) or not 0 <= t.label < len(self.labels):
+                raise ValueError(f"{t} names a condition or label that does not exist")
+
+    def with_plain_marks(self) -> "Automaton":
+        """The CEA of appendix A.1: every label collapsed to one mark (complex-event semantics)."""
+        marked = frozenset(t if t.label == 0 else replace(t, label=1) for t in self.transitions)
+        every = frozenset(name for label in self.labels for name in label) or frozenset({"•"})
+        ordered = tuple(sorted(marked, key=lambda t: (t.source, t.target, t.condition, t.label)))
+        return replace(self, transitions=ordered, labels=(frozenset(), every))
+
+    def trim(self) -> "Automaton":
+        """The same matches, without states that no run reaches or from which no final state is reached."""
+        forward = _reach({self.initial}, [(t.source, t.target) for t in self.transitions])
+        backward = _reach(set(self.finals), [(t.target, t.source) for t in self.transitions])
+        useful = sorted((forward & backward) | {self.initial})
+        number = {q: k for k, q in enumerate(useful)}
+        transitions = tuple(
+            replace(t, source=number[t.source], target=number[t.target])
+            for t in self.transitions
+            if t.source in number and t.target in number
+        )
+        finals = frozenset(number[q] for q in self.finals if q in number)
+        return replace(self, n_states=len(useful), initial=number[self.initial], finals=finals, transitions=transitions)
+
+
+def _reach(seeds: set[int], edges: list[tuple[int, int]]) -> set[int]:
+    following: dict[int, list[int]] = {}
+    for source, target in edges:
+        following.setdefault(source, []).append(target)
+    seen, todo = set(seeds), list(seeds)
+    while todo:
+        for q in following.get(todo.pop(), ()):
+            if q not in seen:
+                seen.add(q)
+                todo.append(q)
+    return seen

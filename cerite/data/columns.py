@@ -1,0 +1,99 @@
+"""Column types as the engine wants them, and batches brought into that form.
+
+Invariant: strings of any Arrow make (plain, large, view, dictionary of any index) become `dictionary<int32, string>`
+without NULL among the dictionary's values; other encodings are undone; no other type changes. Casts never lose: an
+integer that a float cannot hold exactly is an error.
+"""
+
+from __future__ import annotations
+
+from typing import cast
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.types as is_
+
+from cerite.errors import StreamError
+
+STRINGS = pa.dictionary(pa.int32(), pa.string())
+
+
+def canonical(arrow: pa.DataType) -> pa.DataType:
+    """The type a column of this type has in batches.
+
+    >>> canonical(pa.large_string()) == canonical(pa.string()) == STRINGS
+    True
+    >>> canonical(pa.int16())
+    DataType(int16)
+    """
+    if is_.is_dictionary(arrow) or is_.is_run_end_encoded(arrow):
+        return canonical(arrow.value_type)
+    return STRINGS if is_string(arrow) else arrow
+
+
+def is_string(arrow: pa.DataType) -> bool:
+    """Plain strings of any width."""
+    return bool(is_.is_string(arrow) or is_.is_large_string(arrow) or is_.is_string_view(arrow))
+
+
+def canonical_schema(schema: pa.Schema) -> pa.Schema:
+    """The schema of batches made from data of this one; metadata and nullability are dropped."""
+    return pa.schema([(column.name, canonical(column.type)) for column in schema])
+
+
+def subschema(schema: pa.Schema, names: tuple[str, ...]) -> pa.Schema:
+    """These columns in this order."""
+    return pa.schema([schema.field(name) for name in names])
+
+
+def conform(batch: pa.RecordBatch, schema: pa.Schema, where: str) -> pa.RecordBatch:
+    """The batch with exactly these columns and types; columns it does not have are NULL.
+
+    >>> batch = pa.record_batch({"b": ["x"], "a": pa.array([1], pa.int32())})
+    >>> conform(batch, pa.schema({"a": pa.float64(), "c": pa.int64()}), "S").to_pylist()
+    [{'a': 1.0, 'c': None}]
+    """
+    places = {name: at for at, name in enumerate(batch.schema.names)}
+    arrays = [
+        converted(batch.column(places[column.name]), column.type, f"{where}, column `{column.name}`")
+        if column.name in places
+        else pa.nulls(batch.num_rows, column.type)
+        for column in schema
+    ]
+    return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def converted(array: pa.Array, target: pa.DataType, where: str) -> pa.Array:
+    """The array as the canonical type `target`."""
+    if is_.is_run_end_encoded(array.type):
+        array = pc.run_end_decode(array)
+    if is_.is_dictionary(array.type):
+        if target == STRINGS:
+            return _strings_of(array, where)
+        array = array.dictionary_decode()
+    if array.type == target:
+        return array
+    if is_.is_null(array.type):
+        return pa.nulls(len(array), target)
+    try:
+        if target == STRINGS:
+            return array.cast(pa.string()).dictionary_encode()
+        return array.cast(target)
+    except (pa.ArrowException, ValueError) as error:
+        raise StreamError(f"{where}: {first_line(error)}", hint=f"the column is read as {target}") from error
+
+
+def first_line(error: BaseException) -> str:
+    """The part of an Arrow message that is meant for people."""
+    text = str(error).strip()
+    return text.splitlines()[0].rstrip(".") if text else type(error).__name__
+
+
+def _strings_of(array: pa.DictionaryArray, where: str) -> pa.Array:
+    values = array.dictionary
+    if values.null_count:  # a NULL may hide behind a code; the engine looks at the codes' own NULLs only
+        return converted(array.dictionary_decode(), STRINGS, where)
+    if array.type == STRINGS:
+        return array
+    indices = cast(pa.Array, array.indices).cast(pa.int32())
+    return pa.DictionaryArray.from_arrays(indices, values.cast(pa.string()))

@@ -1,0 +1,157 @@
+"""CORE's text form of a stream: one event a line, `BUY(id=8,name=INTC,price=12.5)`.
+
+Invariant: every line that is not blank is one row; its event type is in column `type`, and an attribute that an event
+does not have is NULL there. Unquoted words are integers, floats, booleans or strings, whichever holds for the whole
+column; nothing and NULL are NULL. Quoted values ('it''s', "so") are strings, whatever they look like.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import count
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.types as is_
+
+from cerite.data.chunks import Chunk, lines_cut
+from cerite.data.columns import STRINGS
+from cerite.data.core_line import Attribute, parsed_line
+from cerite.data.guesses import guessed
+from cerite.data.unify import Guess
+
+TYPE = "type"
+_TEXT = pa.large_string()
+_NULLS = pa.array(["", "NULL", None], _TEXT)
+_SHAPES = 64  # a file with more shapes than this is irregular: the rest is parsed line by line
+_VALUES = {"": r"[^,()\"'\r]*", "'": r"'[^'\r]*'", '"': r'"[^"\r]*"'}
+
+
+class CoreText:
+    """The events of one file."""
+
+    guess: Guess = "all"
+
+    def begin(self, path: Path, head: bytes) -> int:
+        """There is no header."""
+        return 0
+
+    def cut(self, data: bytes) -> int:
+        """Whole lines."""
+        return lines_cut(data)
+
+    def parse(self, chunk: Chunk, schema: pa.Schema | None) -> pa.Table:
+        """The events; without a schema kinds are guessed from all of them."""
+        groups = _groups(chunk)
+        if not groups:
+            return pa.table({})
+        found: dict[str, pa.Array] = {}
+        types = {TYPE: None} if schema is None else dict(zip(schema.names, schema.types, strict=True))
+        if TYPE in types:
+            found[TYPE] = pa.concat_arrays([pa.repeat(pa.scalar(each.head, _TEXT), len(each.rows)) for each in groups])
+        for name in dict.fromkeys(name for group in groups for name in group.names):
+            if schema is None or name in types:
+                found[name] = _column(groups, name, types.get(name))
+        order = np.argsort(np.concatenate([group.rows for group in groups]))
+        for name in types.keys() - found.keys():
+            found[name] = pa.nulls(len(order), types[name])
+        return pa.table(found).take(pa.array(order))
+
+
+@dataclass(frozen=True, slots=True)
+class _Group:
+    """Events of one type with the same attributes: the lines they are from, and a text column for each attribute."""
+
+    head: str
+    names: tuple[str, ...]
+    quotes: tuple[str, ...]
+    rows: np.ndarray
+    columns: list[pa.Array]
+
+
+def _groups(chunk: Chunk) -> list[_Group]:
+    """The events by shape. The first line of a shape is parsed with care, the others like it by one expression."""
+    lines = _lines(chunk.data)
+    left = np.flatnonzero(pc.match_substring_regex(lines, r"\S").to_numpy(zero_copy_only=False))
+    groups: list[_Group] = []
+    for tried in count():
+        if not len(left):
+            return groups
+        if tried == _SHAPES:
+            return groups + [_alone(chunk, lines, int(row)) for row in left]
+        row = int(left[0])
+        head, attributes = _careful(chunk, lines, row)
+        unread = lines.take(pa.array(left))
+        fields = pc.extract_regex(unread, _pattern(lines[row].as_py(), attributes))
+        fits = fields.is_valid().to_numpy(zero_copy_only=False)
+        if not fits[0]:  # an odd line, e.g. with a doubled quote: it is its own shape
+            groups.append(_alone(chunk, lines, row))
+            left = left[1:]
+            continue
+        names, quotes = tuple(each.name for each in attributes), tuple(each.quote for each in attributes)
+        columns = [
+            _unquoted(column, quote) for column, quote in zip(fields.filter(fits).flatten(), quotes, strict=False)
+        ]
+        groups.append(_Group(head, names, quotes, left[fits], columns))
+        left = left[~fits]
+    return groups
+
+
+def _lines(data: bytes) -> pa.Array:
+    ends = np.flatnonzero(np.frombuffer(data, np.uint8) == ord("\n"))
+    offsets = np.concatenate([[0], ends + 1, [len(data) + 1]]).astype(np.int64)
+    # each line with its line end, which the expressions allow for; a copy of the data has an end for the last
+    whole = pa.LargeStringArray.from_buffers(len(offsets) - 1, pa.py_buffer(offsets), pa.py_buffer(data + b"\n"))
+    return pc.utf8_rtrim(whole, "\r\n")
+
+
+def _careful(chunk: Chunk, lines: pa.Array, row: int) -> tuple[str, list[Attribute]]:
+    return parsed_line(lines[row].as_py(), f"{chunk.path}, line {chunk.span.line + row}", TYPE)
+
+
+def _alone(chunk: Chunk, lines: pa.Array, row: int) -> _Group:
+    head, attributes = _careful(chunk, lines, row)
+    columns = [pa.array([each.value], _TEXT) for each in attributes]
+    names, quotes = tuple(each.name for each in attributes), tuple(each.quote for each in attributes)
+    return _Group(head, names, quotes, np.array([row]), columns)
+
+
+def _pattern(line: str, attributes: Sequence[Attribute]) -> str:
+    """Lines like this one but for the values, and only simple values; all others are parsed with care."""
+    parts, at = [], 0
+    for place, each in enumerate(attributes):
+        parts += [re.escape(line[at : each.start]), f"(?P<v{place}>{_VALUES[each.quote]})"]
+        at = each.end
+    return "^" + "".join([*parts, re.escape(line[at:])]) + "(?P<end>)$"
+
+
+def _unquoted(column: pa.Array, quote: str) -> pa.Array:
+    return pc.utf8_slice_codeunits(column, 1, -1) if quote else column
+
+
+def _column(groups: Sequence[_Group], name: str, wanted: pa.DataType | None) -> pa.Array:
+    """The attribute's values, group after group, as the wanted type or the one they suggest."""
+    texts: list[pa.Array] = []
+    quoted = False
+    for group in groups:
+        if name not in group.names:
+            texts.append(pa.nulls(len(group.rows), _TEXT))
+            continue
+        at = group.names.index(name)
+        text = group.columns[at]
+        if group.quotes[at]:
+            quoted = True
+        else:
+            text = pc.utf8_trim_whitespace(text)
+            text = pc.if_else(pc.is_in(text, value_set=_NULLS), pa.scalar(None, _TEXT), text)
+        texts.append(text)
+    column = pa.concat_arrays(texts)
+    if wanted is None:
+        return column if quoted else guessed(column)
+    if is_.is_null(wanted):
+        return pa.nulls(len(column))
+    return column if wanted == STRINGS else column.cast(wanted)

@@ -1,0 +1,100 @@
+"""One source of several files, of any formats.
+
+Invariant: rows come in the order of the files, with one schema for all; memory is bounded by a few batches, because
+the next batch is read (in a thread of its own) while one is used, and no further.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pyarrow as pa
+
+from cerite.data.chunks import COMPRESSIONS
+from cerite.data.columns import conform, subschema
+from cerite.data.core_text import CoreText
+from cerite.data.delimited import Delimited
+from cerite.data.ipc import IpcPart
+from cerite.data.json_lines import JsonLines
+from cerite.data.parquet import ParquetPart
+from cerite.data.part import Part
+from cerite.data.paths import TEXTS, AnyPath, files_of, format_of
+from cerite.data.positions import Positions, gather
+from cerite.data.source import BATCH_ROWS, Source, checked_rows, chosen
+from cerite.data.text import Format, TextPart
+from cerite.data.unify import unified
+
+_KEPT = 1 << 26  # text of up to this many bytes stays in memory once parsed
+_PACKED = 10  # how many times larger compressed text may become
+
+
+class FileSource(Source):
+    """Files; see `open_events` for what may be named."""
+
+    def __init__(
+        self, data: AnyPath | Sequence[AnyPath], columns: Sequence[str] | None = None, batch_rows: int = BATCH_ROWS
+    ) -> None:
+        self._batch_rows = checked_rows(batch_rows)
+        files = files_of(data)
+        self.name = str(files[0]) if len(files) == 1 else f"{files[0]} and {len(files) - 1} more"
+        keep = sum(map(_text_size, files)) <= _KEPT
+        self._parts = [_part(file, keep) for file in files]
+        self._everything = unified((str(part.path), part.schema, part.guess) for part in self._parts)
+        self.available = tuple(self._everything.names)
+        self.schema = subschema(self._everything, chosen(columns, self.available, self.name))
+        self.rows: int = sum(sum(part.counts) for part in self._parts)
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """The rows of all files, one batch read ahead."""
+        return _ahead(self._conformed())
+
+    def take(self, positions: Positions, columns: Sequence[str] | None = None) -> pa.Table:
+        """Rows by position; only the row groups or chunks that hold them are read."""
+        names = tuple(self.schema.names) if columns is None else chosen(columns, self.available, self.name)
+        schema = subschema(self._everything, names)
+        places = [(part, segment) for part in self._parts for segment in range(len(part.counts))]
+        counts = [part.counts[segment] for part, segment in places]
+
+        def read(i: int) -> Iterator[pa.RecordBatch]:
+            part, segment = places[i]
+            return self._of(part, [segment], schema)
+
+        return gather(positions, counts, read, schema, self.name)
+
+    def _conformed(self) -> Iterator[pa.RecordBatch]:
+        for part in self._parts:
+            yield from self._of(part, range(len(part.counts)), self.schema)
+
+    def _of(self, part: Part, segments: Sequence[int], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+        for batch in part.read(segments, schema, self._batch_rows):
+            if batch.num_rows:
+                yield conform(batch, schema, str(part.path))
+
+
+def _part(path: Path, keep: bool) -> Part:
+    form = format_of(path)
+    if form == "parquet":
+        return ParquetPart(path)
+    if form == "ipc":
+        return IpcPart(path)
+    formats: dict[str, Format] = {
+        "csv": Delimited(), "tsv": Delimited("\t"), "json": JsonLines(), "core": CoreText(),
+    }  # fmt: skip
+    return TextPart(path, formats[form], keep)
+
+
+def _text_size(path: Path) -> int:
+    if format_of(path) not in TEXTS:
+        return 0
+    return path.stat().st_size * (_PACKED if path.suffix.lower() in COMPRESSIONS else 1)
+
+
+def _ahead(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """The same batches, the next one being made while one is used."""
+    with ThreadPoolExecutor(1, "cerite-read") as thread:
+        coming = thread.submit(next, batches, None)
+        while (batch := coming.result()) is not None:
+            coming = thread.submit(next, batches, None)
+            yield batch

@@ -1,0 +1,108 @@
+"""Text files (CSV, JSON lines, CORE's form): types are guessed from the whole file before the first row is given.
+
+Invariant: the guess looks at every row, so no later value can fail to fit, and the number of rows is known. A small
+file is parsed once and kept; of a large one only the places of its chunks are, and it is parsed again when read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Protocol
+
+import pyarrow as pa
+
+from cerite.data.chunks import Chunk, Span, again, chunks, opened
+from cerite.data.columns import STRINGS, canonical_schema
+from cerite.data.part import Part, blank, reading
+from cerite.data.unify import Guess, unified
+from cerite.errors import StreamError
+
+_HEAD = 1 << 20
+_BOM = b"\xef\xbb\xbf"
+
+
+class Format(Protocol):
+    """How records of a kind of text are told apart and parsed."""
+
+    guess: Guess
+
+    def begin(self, path: Path, head: bytes) -> int:
+        """Looks at the beginning of the text; the number of bytes that are header, not records."""
+
+    def cut(self, data: bytes) -> int:
+        """How many bytes are whole records."""
+
+    def parse(self, chunk: Chunk, schema: pa.Schema | None) -> pa.Table:
+        """The chunk's rows; with a schema, those of its columns that there are, read as its types."""
+
+
+class TextPart(Part):
+    """One text file."""
+
+    def __init__(self, path: Path, form: Format, keep: bool) -> None:
+        self.path = path
+        self.guess = form.guess
+        self._form = form
+        self._spans: list[Span] = []
+        self._counts: list[int] = []
+        self._kept: list[pa.Table] | None = [] if keep else None
+        found: list[tuple[str, pa.Schema, Guess]] = []
+        with reading(path):
+            start, line = self._beginning()
+            for chunk in chunks(path, start, line, form.cut):
+                table = form.parse(chunk, None)
+                self._spans.append(chunk.span)
+                self._counts.append(table.num_rows)
+                found.append((chunk.where, canonical_schema(table.schema), form.guess))
+                if self._kept is not None:
+                    self._kept.append(table)
+            if not found:  # a header and nothing else
+                empty = form.parse(Chunk(path, b"", Span(start, 0, line)), None)
+                found.append((str(path), canonical_schema(empty.schema), form.guess))
+        self.schema = unified(found)
+
+    @property
+    def counts(self) -> Sequence[int]:
+        """Rows of each chunk."""
+        return self._counts
+
+    def read(self, segments: Sequence[int], schema: pa.Schema, batch_rows: int) -> Iterator[pa.RecordBatch]:
+        """The chunks, from memory or parsed again."""
+        names = set(self.schema.names)
+        wanted = pa.schema([column for column in schema if column.name in names])
+        with reading(self.path):
+            for segment, table in zip(segments, self._tables(segments, wanted), strict=True):
+                if table.num_columns:
+                    yield from table.combine_chunks().to_batches(max_chunksize=batch_rows)
+                else:
+                    yield from blank(self._counts[segment], batch_rows)
+
+    def _tables(self, segments: Sequence[int], schema: pa.Schema) -> Iterator[pa.Table]:
+        kept = self._kept
+        if kept is not None and all(_fits(kept[segment].schema, schema) for segment in segments):
+            for segment in segments:
+                yield kept[segment].select([name for name in kept[segment].column_names if name in schema.names])
+        elif not len(schema):
+            yield from (pa.table({}) for _ in segments)
+        else:
+            for chunk in again(self.path, [self._spans[segment] for segment in segments]):
+                yield self._form.parse(chunk, schema)
+
+    def _beginning(self) -> tuple[int, int]:
+        with opened(self.path) as file:
+            head = file.read(_HEAD)
+        if not head.strip():
+            raise StreamError(f"{self.path}: the file is empty", hint="remove it, or write at least one record")
+        bom = len(_BOM) if head.startswith(_BOM) else 0
+        start = bom + self._form.begin(self.path, head[bom:])
+        return start, 1 + head.count(b"\n", 0, start)
+
+
+def _fits(kept: pa.Schema, wanted: pa.Schema) -> bool:
+    """Whether the parsed columns can be used as these types; text that was taken for something else cannot."""
+    return all(
+        column.type != STRINGS or canonical_schema(pa.schema([kept.field(column.name)])).field(0).type == STRINGS
+        for column in wanted
+        if column.name in kept.names and not pa.types.is_null(kept.field(column.name).type)
+    )

@@ -1,0 +1,219 @@
+"""From record batches to what the kernels read: bits, window keys, positions and partitions.
+
+Invariant: events arrive in stream order. A time column that decreases, a NULL time, or a window attribute that decreases
+inside a partition is refused with the first row it happens at; nothing is reordered or dropped silently (events
+without a partition value belong to no partition, as PARTITION BY says).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from cerite.automaton.guards import Test
+from cerite.engine.groups import Groups
+from cerite.engine.keys import LEAST, Ranks, carry, count_keys, numbers, value_keys, width_of
+from cerite.engine.plan import Plan
+from cerite.errors import StreamError, listed, suggestion
+from cerite.predicate.columns import ConditionBits
+
+Longs = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Which columns hold what: the event type (None: every event has every type), the time, the position."""
+
+    type: str | None = None
+    time: str | None = None
+    position: str | None = None
+
+
+@dataclass(frozen=True)
+class Rows:
+    """A batch as the kernels read it."""
+
+    bits: npt.NDArray[np.uint64]
+    key: Longs
+    low: Longs
+    position: Longs
+    partition: Longs | None
+    batch: pa.RecordBatch
+
+
+class Intake:
+    """Reads batches of one schema for one plan."""
+
+    def __init__(self, plan: Plan, schema: pa.Schema, columns: Columns) -> None:
+        self.plan = plan
+        self.columns = columns
+        self._schema = schema
+        for name in self._needed():
+            _known(name, schema)
+        self._conditions = ConditionBits(
+            [(test.type, test.condition) for test in self._tests()], schema, columns.type
+        )
+        self.groups = Groups(plan.partition) if plan.partition else None
+        self.ranks = Ranks()
+        self.rows = 0
+        self._last: dict[str, int | float] = {}
+        self._last_keys: Longs = np.full(1, LEAST, np.int64)
+
+    @property
+    def read(self) -> tuple[str, ...]:
+        """The columns that are looked at."""
+        return tuple(dict.fromkeys((*self._conditions.columns, *self._needed())))
+
+    @property
+    def shared_clock(self) -> bool:
+        """Whether one clock drives the windows of all partitions."""
+        window = self.plan.window
+        return window is None or window.is_time
+
+    def take(self, batch: pa.RecordBatch) -> Rows:
+        """The next batch of the stream."""
+        count = batch.num_rows
+        position = self._positions(batch)
+        if self.columns.time is not None:
+            self._check_order(self.columns.time, batch.column(self.columns.time), position)
+        partition = None if self.groups is None else self.groups.of(batch)
+        bits = self._bits(batch)
+        if partition is not None and (partition < 0).any():
+            kept = np.flatnonzero(partition >= 0)
+            batch, bits, position, partition = batch.take(pa.array(kept)), bits[kept], position[kept], partition[kept]
+        key, low = self._keys(batch, position, partition)
+        self.rows += count
+        return Rows(bits, key, low, position, partition, batch)
+
+    def state(self) -> dict[str, npt.NDArray[np.generic]]:
+        """What a snapshot keeps."""
+        kept: dict[str, npt.NDArray[np.generic]] = {
+            "rows": np.array([self.rows]),
+            "seen": self.ranks.seen,
+            "last_keys": self._last_keys,
+            "last_names": np.frombuffer("\n".join(self._last).encode(), np.uint8),
+            "last": np.array(list(self._last.values()), np.float64),
+        }
+        if self.groups is not None:
+            kept |= {f"groups.{name}": value for name, value in self.groups.state().items()}
+        return kept
+
+    def restore(self, kept: dict[str, npt.NDArray[np.generic]]) -> None:
+        """Continue where a snapshot was taken."""
+        self.rows = int(kept["rows"][0])
+        self.ranks.seen = kept["seen"].astype(np.int64)
+        self._last_keys = kept["last_keys"].astype(np.int64)
+        names = kept["last_names"].tobytes().decode()
+        self._last = dict(zip(names.split("\n") if names else (), kept["last"].tolist(), strict=True))
+        if self.groups is not None:
+            mine = {name.removeprefix("groups."): value for name, value in kept.items() if name.startswith("groups.")}
+            self.groups.restore(mine)
+
+    def _needed(self) -> tuple[str, ...]:
+        window = self.plan.window or self.plan.late_window
+        if window is not None and window.is_time and self.columns.time is None:
+            raise StreamError("the query has a time window, but no time column is named", hint="name it: time=…")
+        named = (self.columns.type, self.columns.time, self.columns.position, window.attribute if window else None)
+        return tuple(name for name in (*named, *self.plan.partition) if name is not None)
+
+    def _tests(self) -> tuple[Test, ...]:
+        """The guards themselves where each is a single test, so that their bits need no combining."""
+        if self._plain:
+            return tuple(next(iter(guard.tests)) for guard in self.plan.guards)
+        return self.plan.tests
+
+    @property
+    def _plain(self) -> bool:
+        return all(len(guard.tests) == 1 and not guard.negated for guard in self.plan.guards)
+
+    def _bits(self, batch: pa.RecordBatch) -> npt.NDArray[np.uint64]:
+        raw = self._conditions.bits(batch)
+        if self._plain:
+            return raw
+        tests = self.plan.tests
+        holds = {test: (raw[:, k // 64] >> np.uint64(k % 64)) & np.uint64(1) for k, test in enumerate(tests)}
+        bits = np.zeros((batch.num_rows, max(1, -(-len(self.plan.guards) // 64))), np.uint64)
+        for k, guard in enumerate(self.plan.guards):
+            value = np.ones(batch.num_rows, np.uint64)
+            for test in guard.tests:
+                value &= holds[test]
+            for test in guard.negated:
+                value &= holds[test] ^ np.uint64(1)
+            bits[:, k // 64] |= value << np.uint64(k % 64)
+        return bits
+
+    def _positions(self, batch: pa.RecordBatch) -> Longs:
+        name = self.columns.position
+        if name is None:
+            return np.arange(self.rows, self.rows + batch.num_rows, dtype=np.int64)
+        values, missing = numbers(batch.column(name), name)
+        if missing is not None or values.dtype != np.int64:
+            raise StreamError(f"the position column `{name}` must hold whole numbers, none of them NULL")
+        self._check_rising(name, values, strictly=True)
+        return values.astype(np.int64)
+
+    def _check_order(self, name: str, column: pa.Array, position: Longs) -> None:
+        values, missing = numbers(column, name)
+        if missing is not None:
+            row = int(np.argmax(missing)) + self.rows
+            raise StreamError(f"row {row} has no time in `{name}`", hint="filter such rows out, or fill them in")
+        self._check_rising(name, values, strictly=False)
+
+    def _check_rising(self, name: str, values: npt.NDArray[np.generic], *, strictly: bool) -> None:
+        """Refuse a column that goes back, naming the first row that does."""
+        if not values.size:
+            return
+        before = self._last.get(name)
+        whole = values if before is None else np.concatenate([np.array([before], values.dtype), values])
+        steps = whole[1:] <= whole[:-1] if strictly else whole[1:] < whole[:-1]
+        if steps.any():
+            place = int(np.argmax(steps))
+            row = self.rows + place + (before is None)
+            what = "does not rise" if strictly else "goes back"
+            raise StreamError(
+                f"`{name}` {what} at row {row}: {whole[place + 1]} after {whole[place]}",
+                hint=None if strictly else f"sort by it first, or let Cerite sort: order_by=['{name}']",
+            )
+        self._last[name] = values[-1].item()
+
+    def _keys(self, batch: pa.RecordBatch, position: Longs, partition: Longs | None) -> tuple[Longs, Longs]:
+        window = self.plan.window
+        if window is None:
+            return position, np.full(position.size, LEAST, np.int64)
+        if window.unit == "events":
+            return count_keys(window, self.ranks.of(partition, position.size))
+        name = self.columns.time if window.is_time else window.attribute
+        assert name is not None
+        column = batch.column(name)
+        key, low = value_keys(column, name, width_of(window, column.type))
+        if not window.is_time:
+            key = self._carried(key, low, partition, name, position)
+        return key, low
+
+    def _carried(self, key: Longs, low: Longs, partition: Longs | None, name: str, position: Longs) -> Longs:
+        """Attribute keys, checked to rise inside every partition; where there is none, the partition's last one."""
+        ids = np.zeros(key.size, np.int64) if partition is None else partition
+        if not ids.size:
+            return key
+        top = int(ids.max()) + 1
+        if top > self._last_keys.size:
+            more = np.full(max(top, self._last_keys.size), LEAST, np.int64)
+            self._last_keys = np.concatenate([self._last_keys, more])
+        place = carry(key, low, ids, self._last_keys)
+        if place >= 0:
+            raise StreamError(
+                f"the window's attribute `{name}` goes back at position {position[place]}",
+                hint="a window over an attribute needs the events in its order; sort by it: order_by=[…]",
+            )
+        return key
+
+
+def _known(name: str, schema: pa.Schema) -> None:
+    if name not in schema.names:
+        raise StreamError(
+            f"the stream has no column `{name}`",
+            hint=suggestion(name, schema.names) or f"it has {listed(schema.names)}",
+        )

@@ -1,0 +1,49 @@
+"""Which slot of the run state belongs to which partition: created on demand, taken back when nothing is alive in it.
+
+Invariant: `slot_of[p]` is -1 or a slot no other partition has; `free[:n_free]` are the unused slots. Kernels take and
+return slots themselves; only growth happens here.
+"""
+
+from typing import TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+S = TypeVar("S", bound=np.generic)
+
+CONSUME = {"none": 0, "partition": 1, "any": 2}
+
+
+def grown(array: npt.NDArray[S], size: int, fill: int = 0) -> npt.NDArray[S]:
+    """`array` with its first axis lengthened to `size`, new places holding `fill`."""
+    more = np.full((size - array.shape[0], *array.shape[1:]), fill, array.dtype)
+    return np.concatenate([array, more])
+
+
+class Slots:
+    """The partition → slot map and the stack of free slots."""
+
+    def __init__(self) -> None:
+        self.slot_of: npt.NDArray[np.int32] = np.full(1, -1, np.int32)
+        self.free: npt.NDArray[np.int32] = np.zeros(1, np.int32)
+        self.n_slots = 1
+        self.n_free = 1
+
+    def cover(self, partition: npt.NDArray[np.int64]) -> None:
+        """Make room in the map for every partition of a batch."""
+        top = int(partition.max()) + 1 if partition.size else 1
+        if top > self.slot_of.size:
+            self.slot_of = grown(self.slot_of, max(top, 2 * self.slot_of.size), -1)
+
+    def double(self) -> int:
+        """Twice as many slots, the new ones free; returns their number."""
+        old, self.n_slots = self.n_slots, 2 * self.n_slots
+        fresh = np.arange(self.n_slots - 1, old - 1, -1, dtype=np.int32)
+        self.free = grown(np.concatenate([self.free[: self.n_free], fresh]), self.n_slots)
+        self.n_free += fresh.size
+        return self.n_slots
+
+    def restore(self, slot_of: npt.NDArray[np.int32], free: npt.NDArray[np.int32], n_slots: int) -> None:
+        """Take over the map of a snapshot."""
+        self.slot_of, self.free = slot_of, grown(free, n_slots)
+        self.n_slots, self.n_free = n_slots, free.size

@@ -1,0 +1,160 @@
+"""What a query asks of the engine: an automaton, the tests on events, and how its clauses are carried out.
+
+The plan is made once per query; it knows nothing of the data. Invariant: running it gives the matches that
+`cerite.pattern.semantics` gives, or the plan is refused here with the construct it does not run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from cerite.automaton import Automaton
+from cerite.automaton import strict as strict_automaton
+from cerite.automaton.automaton import TRUE, Transition
+from cerite.automaton.build import build
+from cerite.automaton.guards import Guard, Test
+from cerite.errors import PatternError
+from cerite.pattern.base import Pattern
+from cerite.pattern.check import check
+from cerite.pattern.naming import Project
+from cerite.pattern.query import Consume, Query
+from cerite.pattern.selection import Select, Strategy
+from cerite.pattern.window import Size, Window
+from cerite.predicate.expression import Attribute, IsNull, Not
+
+Semantics = Literal["valuations", "complex-events"]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """One query, ready to run.
+
+    `window` bounds the run itself; `late_window` is checked on finished matches only, where the query selects first
+    and drops what is too long then (`WHERE NEXT(φ) WITHIN ε`).
+    """
+
+    automaton: Automaton
+    semantics: Semantics
+    strategy: str = "all"
+    window: Size | None = None
+    late_window: Size | None = None
+    partition: tuple[str, ...] = ()
+    consume: str = "none"
+    limit: int | None = None
+
+    @property
+    def guards(self) -> tuple[Guard, ...]:
+        """The conditions of the automaton's transitions."""
+        return self.automaton.conditions
+
+    @property
+    def tests(self) -> tuple[Test, ...]:
+        """The distinct tests that the guards are made of."""
+        found: dict[Test, None] = {}
+        for guard in self.guards:
+            for test in sorted(guard.tests | guard.negated, key=str):
+                found.setdefault(test)
+        return tuple(found)
+
+    @property
+    def variables(self) -> tuple[str, ...]:
+        """The variables a match may bind, in alphabetical order."""
+        return tuple(sorted(frozenset().union(*self.automaton.labels)))
+
+    @property
+    def counts_without_enumerating(self) -> bool:
+        """Whether the number of matches follows from the automaton alone."""
+        return self.strategy == "all" and self.limit is None and self.late_window is None
+
+
+def plan(query: Query, semantics: Semantics = "valuations") -> Plan:
+    """The plan of a checked query.
+
+    >>> from cerite.language.ceql import parse_query
+    >>> made = plan(parse_query("SELECT * FROM S WHERE A AS x ; B FILTER x[id = 1] WITHIN 5 EVENTS"))
+    >>> [str(test) for test in made.tests], made.window.amount
+    (['A[id = 1]', 'B'], 5)
+    """
+    if semantics not in ("valuations", "complex-events"):
+        raise ValueError(f"semantics is 'valuations' or 'complex-events', not {semantics!r}")
+    check(query)
+    try:
+        return _plan(query, semantics)
+    except PatternError as error:
+        raise error.at(query.source) from None
+
+
+def _plan(query: Query, semantics: Semantics) -> Plan:
+    pattern, operators, sizes = _peeled(query.where)
+    if query.within is not None:
+        sizes = [query.within, *sizes]
+    if query.variables is not None:
+        pattern = Project(pattern, query.variables)
+    automaton = build(pattern)
+    if Strategy.STRICT in operators:
+        automaton = strict_automaton(automaton)
+        operators.remove(Strategy.STRICT)
+    window, late = _one_window(sizes, query.where), None
+    strategy = query.strategy
+    if operators:
+        if strategy is not None or len(operators) > 1 or query.variables is not None:
+            raise PatternError(
+                "the engine runs one selection strategy, without a projection around it", span=query.where.span,
+                hint="write the strategy in SELECT: SELECT NEXT x, y FROM …",
+            )  # fmt: skip
+        strategy, window, late = operators[0], None, window
+    attribute = None if window is None else window.attribute
+    if attribute is not None:
+        automaton = _starting_known(automaton, attribute)
+    return Plan(
+        automaton=automaton if semantics == "valuations" else automaton.with_plain_marks(),
+        semantics=semantics, strategy="all" if strategy is None else strategy.value.lower(),
+        window=window, late_window=late, partition=query.partition,
+        consume="any" if query.consume is Consume.PARTITION and not query.partition else query.consume.value.lower(),
+        limit=query.limit,
+    )  # fmt: skip
+
+
+def _peeled(pattern: Pattern) -> tuple[Pattern, list[Strategy], list[Size]]:
+    """The pattern under the selection operators and windows that stand around all of it."""
+    operators: list[Strategy] = []
+    sizes: list[Size] = []
+    while isinstance(pattern, (Select, Window)):
+        if isinstance(pattern, Select):
+            operators.append(pattern.strategy)
+        elif operators and operators != [Strategy.STRICT]:
+            break  # the window is inside the selection: matches compete within it
+        else:
+            sizes.append(pattern.size)
+        pattern = pattern.operand
+    return pattern, operators, sizes
+
+
+def _one_window(sizes: list[Size], pattern: Pattern) -> Size | None:
+    if not sizes:
+        return None
+    kinds = {"time" if size.is_time else (size.unit, size.attribute) for size in sizes}
+    if len(kinds) > 1:
+        raise PatternError("the engine runs one kind of window per query", span=pattern.span, hint="keep one WITHIN")
+    return min(sizes, key=lambda size: size.milliseconds if size.is_time else size.amount)
+
+
+def _starting_known(automaton: Automaton, attribute: str) -> Automaton:
+    """A match starts only at an event that has the window's attribute."""
+    known = Test(None, Not(IsNull(Attribute(attribute))))
+    guards = list(automaton.conditions)
+
+    def transitions() -> Iterator[Transition]:
+        for each in automaton.transitions:
+            if each.source != automaton.initial:
+                yield each
+                continue
+            guard = (Guard() if each.condition == TRUE else guards[each.condition]) & Guard(frozenset((known,)))
+            if guard not in guards:
+                guards.append(guard)
+            yield replace(each, condition=guards.index(guard))
+
+    found = tuple(transitions())
+    return replace(automaton, transitions=found, conditions=tuple(guards))

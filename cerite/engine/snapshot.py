@@ -1,0 +1,97 @@
+"""Run state as bytes: a versioned header, a checksum, a JSON part for names and big integers, and raw arrays.
+
+Layout: `MAGIC`, version (u16), BLAKE2b-128 of the rest, length of the JSON (u32), JSON, arrays one after the other.
+
+Invariant: `unpack(pack(kind, meta, arrays), kind)` gives back `meta` and equal arrays; anything else, a cut or changed
+byte, another version, another kind of state or another automaton, is refused with `SnapshotError`.
+"""
+
+import hashlib
+import json
+import math
+import struct
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from cerite.automaton import Automaton
+from cerite.engine.classes import EventClasses
+from cerite.engine.determinise import Determinised
+from cerite.engine.partitions import Slots
+from cerite.errors import SnapshotError
+
+MAGIC = b"CERITE\x00S"
+VERSION = 1
+_DIGEST = 16
+
+Arrays = dict[str, npt.NDArray[Any]]
+
+
+def fingerprint(automaton: Automaton, **options: object) -> str:
+    """What must be equal for a snapshot to fit: the automaton, but for its opaque conditions, and the options."""
+    shape = (
+        automaton.n_states,
+        automaton.initial,
+        sorted(automaton.finals),
+        [(t.source, t.condition, t.label, t.target) for t in automaton.transitions],
+        [sorted(label) for label in automaton.labels],
+        len(automaton.conditions),
+        sorted(options.items()),
+    )
+    return hashlib.blake2b(repr(shape).encode(), digest_size=_DIGEST).hexdigest()
+
+
+def pack(kind: str, meta: dict[str, Any], arrays: Arrays) -> bytes:
+    """One snapshot."""
+    shapes = {name: (a.dtype.str, a.shape) for name, a in arrays.items()}
+    head = json.dumps({"kind": kind, "meta": meta, "arrays": shapes}).encode()
+    parts = [struct.pack("<I", len(head)), head, *(np.ascontiguousarray(a).tobytes() for a in arrays.values())]
+    body = b"".join(parts)
+    return MAGIC + struct.pack("<H", VERSION) + hashlib.blake2b(body, digest_size=_DIGEST).digest() + body
+
+
+def unpack(data: bytes, kind: str) -> tuple[dict[str, Any], Arrays]:
+    """The meta part and the arrays of a snapshot."""
+    start = len(MAGIC) + 2 + _DIGEST
+    if len(data) < start + 4 or data[: len(MAGIC)] != MAGIC:
+        raise SnapshotError("these bytes are not a snapshot")
+    (version,) = struct.unpack_from("<H", data, len(MAGIC))
+    if version != VERSION:
+        raise SnapshotError(f"the snapshot has version {version}, this program reads version {VERSION}")
+    body = memoryview(data)[start:]
+    if hashlib.blake2b(body, digest_size=_DIGEST).digest() != data[start - _DIGEST : start]:
+        raise SnapshotError("the snapshot is damaged: its checksum does not fit")
+    (length,) = struct.unpack_from("<I", body)
+    head = json.loads(bytes(body[4 : 4 + length]))
+    if head["kind"] != kind:
+        raise SnapshotError(f"this is a snapshot of a {head['kind']}, not of a {kind}")
+    arrays: Arrays = {}
+    place = 4 + length
+    for name, (dtype, shape) in head["arrays"].items():
+        count = math.prod(shape)
+        arrays[name] = np.frombuffer(body, np.dtype(dtype), count, place).reshape(shape).copy()
+        place += count * np.dtype(dtype).itemsize
+    return head["meta"], arrays
+
+
+def common_state(det: Determinised, classes: EventClasses, slots: Slots) -> tuple[dict[str, Any], Arrays]:
+    """The part of the state that counting and recognition share."""
+    meta = {
+        "subsets": [sorted(subset) for subset in det.subsets],
+        "filled": det.filled,
+        "holds": [hex(holds) for holds in classes.holds],
+        "n_slots": slots.n_slots,
+    }
+    return meta, {"last": classes.last, "slot_of": slots.slot_of, "free_slots": slots.free[: slots.n_free]}
+
+
+def restore_common(
+    det: Determinised, classes: EventClasses, slots: Slots, meta: dict[str, Any], arrays: Arrays
+) -> None:
+    """Put `common_state` back into fresh objects."""
+    det.restore(meta["subsets"])
+    classes.restore([int(holds, 16) for holds in meta["holds"]], arrays["last"])
+    for d, c in meta["filled"]:
+        det.fill(d, c)
+    slots.restore(arrays["slot_of"], arrays["free_slots"], meta["n_slots"])

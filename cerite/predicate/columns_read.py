@@ -1,0 +1,124 @@
+"""Arrow columns as NumPy arrays, a block of rows at a time, without copying where the layout allows it.
+
+NULLs: floats carry them as NaN (both mean NULL in a condition), integers and instants as a mask that is None when
+there are none. Invariant: a block [start, stop) holds the same values whatever the array's offset and encoding.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Union
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.types as is_
+
+Flags = npt.NDArray[np.bool_]
+Floats = npt.NDArray[np.float64]
+
+_NANOSECONDS = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
+_EXACT_DIGITS, _EXACT_SCALE = 15, 22  # up to here a decimal is one division of two floats without rounding error
+
+
+@dataclass(frozen=True, slots=True)
+class Integers:
+    """64-bit integers, signed or unsigned, and which of them are there (None: all)."""
+
+    values: npt.NDArray[Any]
+    valid: Flags | None
+
+
+@dataclass(frozen=True, slots=True)
+class Instants:
+    """Times since 1970 UTC in units of `unit` nanoseconds, and which of them are there (None: all)."""
+
+    values: npt.NDArray[np.int64]
+    unit: int
+    valid: Flags | None
+
+
+Values = Union[Integers, Floats, Instants, pa.Array]
+
+
+class Column:
+    """One column of a batch, or the distinct values of one. `read` gives a block of numbers, instants or strings."""
+
+    def __init__(self, array: pa.Array) -> None:
+        self.array = plain(array)
+        self._start: int = self.array.offset
+        buffers = self.array.buffers()
+        self._validity = np.frombuffer(buffers[0], np.uint8) if self.array.null_count else None
+        kind = self.array.type
+        self._values: npt.NDArray[Any]
+        self.is_float = bool(is_.is_floating(kind))
+        self.read: Callable[[int, int], Values] = self._strings
+        if is_.is_boolean(kind):
+            self._values = np.frombuffer(buffers[1], np.uint8)
+        elif is_.is_integer(kind) or self.is_float:
+            self._values = fixed_width(self.array, kind.to_pandas_dtype())
+            self.read = self._floats if self.is_float else self._integers
+        elif is_.is_timestamp(kind) or is_.is_date64(kind):
+            self._values = fixed_width(self.array, np.int64)
+            self.read = self._instants
+
+    def valid(self, start: int, stop: int) -> Flags | None:
+        """Which rows of the block are not NULL; None if all are."""
+        return None if self._validity is None else _unpacked(self._validity, self._start + start, stop - start)
+
+    def truth(self, start: int, stop: int, wanted: bool = True) -> Flags:
+        """Where a boolean column is this truth value; NULL is neither."""
+        values = _unpacked(self._values, self._start + start, stop - start)
+        if not wanted:
+            np.logical_not(values, out=values)
+        valid = self.valid(start, stop)
+        return values if valid is None else values & valid
+
+    def _floats(self, start: int, stop: int) -> Floats:
+        values, valid = self._values[start:stop], self.valid(start, stop)
+        return (values if valid is None else np.where(valid, values, np.nan)).astype(np.float64, copy=False)
+
+    def _integers(self, start: int, stop: int) -> Integers:
+        values = self._values[start:stop]
+        wide = values if values.dtype == np.uint64 else values.astype(np.int64, copy=False)
+        return Integers(wide, self.valid(start, stop))
+
+    def _instants(self, start: int, stop: int) -> Instants:
+        unit = "ms" if is_.is_date64(self.array.type) else self.array.type.unit
+        return Instants(self._values[start:stop], _NANOSECONDS[unit], self.valid(start, stop))
+
+    def _strings(self, start: int, stop: int) -> pa.Array:
+        return self.array.slice(start, stop - start)
+
+
+def plain(array: pa.Array) -> pa.Array:
+    """The array in a layout that `Column` reads: no dictionary, decimals as floats, days as seconds."""
+    if is_.is_dictionary(array.type):
+        array = array.dictionary_decode()
+    if is_.is_decimal(array.type):
+        exact = array.type.precision <= _EXACT_DIGITS and 0 <= array.type.scale <= _EXACT_SCALE
+        return pc.cast(array if exact else pc.cast(array, pa.string()), pa.float64())  # text rounds correctly
+    if is_.is_date32(array.type):
+        return pc.cast(array, pa.timestamp("s"))
+    return pc.cast(array, pa.large_string()) if is_.is_string_view(array.type) else array
+
+
+def fixed_width(array: pa.Array, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
+    """The values of an array of numbers, whatever stands where it is NULL."""
+    size = np.dtype(dtype).itemsize
+    return aligned(np.frombuffer(array.buffers()[1], dtype, len(array), array.offset * size))
+
+
+def aligned(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """The values at an address the kernels are compiled for, and read-only like Arrow's own."""
+    if not values.flags.aligned:
+        values = values.copy()
+    values.flags.writeable = False
+    return values
+
+
+def _unpacked(bitmap: npt.NDArray[np.uint8], start: int, count: int) -> Flags:
+    whole = np.unpackbits(bitmap[start >> 3 : (start + count + 7) >> 3], bitorder="little")
+    return whole[start & 7 : (start & 7) + count].view(np.bool_)

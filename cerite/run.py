@@ -1,0 +1,237 @@
+"""Running queries in process: `query.run(data)` for data at rest, `query.stream(schema)` for data that keeps coming."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from cerite.automaton import Automaton
+from cerite.data import Source, open_events
+from cerite.data.once import ReaderSource
+from cerite.data.rows import RowSource
+from cerite.engine import Counter, Recogniser
+from cerite.engine.intake import Columns, Intake
+from cerite.engine.late import LateWindow
+from cerite.engine.matches import Matches as Chunk
+from cerite.engine.plan import Plan, Semantics, plan
+from cerite.errors import StreamError
+from cerite.language.builder import Builder
+from cerite.language.queries import make_query
+from cerite.pattern.base import Pattern
+from cerite.pattern.query import Query
+from cerite.results import MOST_IN_MEMORY, Matches
+from cerite.schema import Schema
+from cerite.streaming import EventStream
+
+_READ_ONCE = (ReaderSource, RowSource)
+Progress = Callable[[int, int], None]  # rows read, matches found so far
+
+
+class RunnableQuery:
+    """A checked query that can be run.
+
+    >>> import cerite
+    >>> q = cerite.query("SELECT * FROM S WHERE A AS x ; B AS y FILTER y[v > 1]")
+    >>> found = q.run([{"type": "A", "v": 0}, {"type": "B", "v": 1}, {"type": "B", "v": 2}])
+    >>> found.count()
+    1
+    >>> [str(match) for match in found]
+    ['[0,2] A=0, B=2, x=0, y=2']
+    """
+
+    def __init__(self, query: Query) -> None:
+        self.query = query
+
+    def __str__(self) -> str:
+        return str(self.query)
+
+    def __repr__(self) -> str:
+        return f"RunnableQuery({str(self.query)!r})"
+
+    def plan(self, semantics: Semantics = "valuations") -> Plan:
+        """How the engine will run it."""
+        return plan(self.query, semantics)
+
+    @property
+    def automaton(self) -> Automaton:
+        """The automaton the engine runs."""
+        return self.plan().automaton
+
+    def run(
+        self,
+        data: Any,
+        *,
+        time: str | None = None,
+        type: str | None = None,
+        order_by: Sequence[str] = (),
+        position: str | None = None,
+        semantics: Semantics = "valuations",
+        progress: Progress | None = None,
+    ) -> Matches:
+        """The matches in `data`: an Arrow table or reader, a pandas or Polars frame, a path or glob, or dicts.
+
+        `time` names the column of the event time (a timestamp, or numbers taken as milliseconds), `type` that of the
+        event type (by default `type`, if there is such a column; else every event has every type). The data must be
+        in time order, unless `order_by` names columns to break ties by: then it is sorted by time and by these.
+        `position` names a column of rising positions that is reported instead of the row number.
+        """
+        made = self.plan(semantics)
+        if isinstance(data, (list, tuple)) and not any(isinstance(each, (str, Path)) for each in data):
+            data = _table(data, made, Columns(type, time, position))
+        source = open_events(data)
+        columns = Columns(_type_column(type, source.schema), time, position)
+        if order_by:
+            keys = [name for name in (time, *order_by, position) if name is not None]
+            data = _sorted(source, keys)
+            source = open_events(data)
+        read = Intake(made, source.schema, columns).read  # wrong names are told before anything runs
+        if read and not isinstance(source, _READ_ONCE):
+            source = open_events(data, columns=read)
+        return Found(made, source, columns, progress)
+
+    def stream(
+        self,
+        schema: pa.Schema,
+        *,
+        time: str | None = None,
+        type: str | None = None,
+        position: str | None = None,
+        semantics: Semantics = "valuations",
+    ) -> EventStream:
+        """An object that takes batches of this schema as they come, and can be snapshotted between them."""
+        return EventStream(self.plan(semantics), schema, Columns(_type_column(type, schema), time, position))
+
+
+def query(source: str | Query | Builder | Pattern, *, schema: Schema | None = None, **clauses: Any) -> RunnableQuery:
+    """A query from CEQL text, a built pattern or a pattern, checked and ready to run.
+
+    The clauses of a pattern are keywords: select, strategy, partition_by, within, consume, limit.
+
+    >>> from cerite import attr, event
+    >>> rising = query(event("A").as_("x") >> event("A", attr.v > 3).as_("y"), select=["y"])
+    >>> rising.run([{"type": "A", "v": 1}, {"type": "A", "v": 5}]).head()
+    [Match(start=0, end=1, positions=(1,), bindings=(('y', (1,)),))]
+    """
+    return RunnableQuery(make_query(source, schema=schema, **clauses))
+
+
+class Found(Matches):
+    """The matches of one run over a source; every question reads the source anew."""
+
+    def __init__(self, made: Plan, source: Source, columns: Columns, progress: Progress | None) -> None:
+        self._plan = made
+        self._source = source
+        self._columns = columns
+        self._progress = progress
+        self.variables = made.variables if made.semantics == "valuations" else ()
+        self.labels = made.automaton.labels
+        self._count: int | None = None
+
+    @property
+    def rows(self) -> int | None:
+        """How many events the source has, where that is known before reading them."""
+        return self._source.rows
+
+    def chunks(self) -> Iterator[Chunk]:
+        """The matches in flat arrays, some at a time."""
+        intake = self._intake()
+        engine = recogniser(self._plan, intake)
+        late = None if self._plan.late_window is None else LateWindow(self._plan.late_window, self._columns)
+        found = 0
+        for batch in self._source.batches():
+            rows = intake.take(batch)
+            if late is not None:
+                late.add(rows)
+            for chunk in engine.feed(rows.bits, rows.key, rows.low, rows.position, rows.partition):
+                kept = chunk if late is None else late.keep(chunk)
+                found += len(kept)
+                if len(kept):
+                    yield kept
+            self._tell(intake.rows, found)
+
+    def count(self) -> int:
+        """How many matches there are, exactly; without enumerating them unless a strategy or limit asks for it."""
+        if self._count is None:
+            self._count = self._counted()
+        return self._count
+
+    def _counted(self) -> int:
+        if not self._plan.counts_without_enumerating:
+            return sum(len(chunk) for chunk in self.chunks())
+        intake = self._intake()
+        engine = counter(self._plan, intake)
+        matches = 0
+        for batch in self._source.batches():
+            rows = intake.take(batch)
+            matches += engine.feed(rows.bits, rows.key, rows.low, rows.partition).matches
+            self._tell(intake.rows, matches)
+        return matches
+
+    def fetch(self, positions: tuple[int, ...]) -> list[dict[str, Any]]:
+        """The events at these positions."""
+        wanted = np.array(positions, np.int64)
+        if self._columns.position is not None:
+            wanted = np.searchsorted(self._all_positions(), wanted)
+        rows: list[dict[str, Any]] = self._source.take(wanted.tolist(), columns=self._source.available).to_pylist()
+        return rows
+
+    def _all_positions(self) -> Any:
+        if not hasattr(self, "_known_positions"):
+            columns = [batch.column(self._columns.position) for batch in self._source.batches()]
+            self._known_positions = np.concatenate([column.to_numpy(zero_copy_only=False) for column in columns])
+        return self._known_positions
+
+    def _check_size(self) -> None:
+        if self._plan.counts_without_enumerating and not isinstance(self._source, _READ_ONCE) and self.count() > MOST_IN_MEMORY:
+            raise StreamError(
+                f"there are {self.count():,} matches, too many for a table in memory",
+                hint="count() them, take head(n), add LIMIT or a selection strategy, or write them with to_parquet()",
+            )
+
+    def _intake(self) -> Intake:
+        return Intake(self._plan, self._source.schema, self._columns)
+
+    def _tell(self, rows: int, matches: int) -> None:
+        if self._progress is not None:
+            self._progress(rows, matches)
+
+
+def recogniser(made: Plan, intake: Intake) -> Recogniser:
+    """The engine that finds the matches of a plan."""
+    return Recogniser(
+        made.automaton, consume=made.consume, limit=None if made.late_window else made.limit, strategy=made.strategy,
+        shared_clock=intake.shared_clock,
+    )  # fmt: skip
+
+
+def counter(made: Plan, intake: Intake) -> Counter:
+    """The engine that counts the matches of a plan."""
+    return Counter(
+        made.automaton, windowed=made.window is not None, consume=made.consume, shared_clock=intake.shared_clock
+    )
+
+
+def _type_column(named: str | None, schema: pa.Schema) -> str | None:
+    return named if named is not None or "type" not in schema.names else "type"
+
+
+def _table(rows: Sequence[Mapping[str, Any]], made: Plan, columns: Columns) -> pa.Table:
+    """A list of dictionaries, held so that it can be read again; none at all is an empty stream."""
+    if rows:
+        return open_events(rows).table()
+    window = made.window or made.late_window
+    named = (columns.type, columns.time, columns.position, window.attribute if window else None, *made.partition)
+    kinds = {name: pa.int64() for name in named if name is not None}
+    return pa.table({name: pa.array([], kind) for name, kind in (kinds | {columns.type or "type": pa.string()}).items()})
+
+
+def _sorted(source: Source, keys: list[str]) -> pa.Table:
+    table = source.table()
+    for name in keys:
+        if name not in table.column_names:
+            raise StreamError(f"the stream has no column `{name}` to sort by")
+    return table.sort_by([(name, "ascending") for name in keys])

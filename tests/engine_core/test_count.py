@@ -1,0 +1,130 @@
+"""Counting against the oracle, and against itself where the oracle cannot reach."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+
+from cerite.automaton import TRUE, Automaton, Transition
+from cerite.engine import count as count_module
+from cerite.engine.count import Counter
+from cerite.engine.count_wide import WideSlot
+from tests.engine_core.cases import Case, cases
+from tests.engine_core.oracle import matches
+
+
+def counted(case: Case, clock: bool = False) -> tuple[list[int], list[int]]:
+    counter = Counter(case.automaton, windowed=case.windowed, consume=case.consume, shared_clock=clock)
+    counts = [counter.feed(b.bits, b.key, b.low, b.partition) for b in case.batches()]
+    return [c.matches for c in counts], [c.occurrences for c in counts]
+
+
+def expected(case: Case) -> tuple[list[int], list[int]]:
+    found = matches(case.automaton, case.events, case.consume)
+    bounds = [0, *case.cuts, len(case.events)]
+    parts = [found[a:b] for a, b in pairwise(bounds)]
+    return [sum(map(len, part)) for part in parts], [sum(map(bool, part)) for part in parts]
+
+
+@settings(max_examples=400, deadline=None)
+@given(cases())
+def test_oracle_count(case: Case) -> None:
+    assert counted(case) == expected(case)
+    assert counted(case, clock=True) == expected(case)
+
+
+@settings(max_examples=60, deadline=None)
+@given(cases(wide_conditions=True))
+def test_oracle_count_many_conditions(case: Case) -> None:
+    assert counted(case) == expected(case)
+
+
+@settings(max_examples=150, deadline=None)
+@given(cases(max_events=12))
+def test_oracle_count_in_wide_numbers(case: Case) -> None:
+    """The same when the kernel hands everything over to Python's integers as soon as a number reaches 1 or 2."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(count_module, "CEILING_BITS", 1)
+        patch.setattr(count_module, "SMALL", 2)
+        assert counted(case) == expected(case)
+        patch.setattr(count_module, "LONG", 1)
+        assert counted(case) == expected(case)
+
+
+def kleene() -> Automaton:
+    """a ; b+ ; c"""
+    t = Transition
+    return Automaton(
+        4, 0, frozenset({3}),
+        (t(0, 0, 1, 1), t(1, TRUE, 0, 1), t(1, 1, 2, 2), t(2, TRUE, 0, 2), t(2, 1, 2, 2), t(2, 2, 3, 3)),
+        (0, 1, 2), (frozenset(), frozenset("a"), frozenset("b"), frozenset("c")),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("partitioned", [False, True])
+def test_counts_beyond_any_machine_number(partitioned: bool) -> None:
+    b = 3000
+    bits = np.array([1] + [2] * b + [4] + [0] * 10 + [1, 2, 4], np.uint64).reshape(-1, 1)
+    key = np.arange(len(bits), dtype=np.int64)
+    partition = np.full(len(bits), 7, np.int64) if partitioned else None
+    counter = Counter(kleene())
+    result = counter.feed(bits, key, key - (b + 5), partition)
+    assert result.matches == 2**b - 1 + 1
+    assert result.occurrences == 2
+    later = key[-3:] + 10**6
+    again = counter.feed(bits[-3:], later, later - 5, None if partition is None else partition[:3])
+    assert (again.matches, again.occurrences) == (1, 1)
+    assert not counter.wide_slots
+
+
+@pytest.mark.parametrize("consume", ["none", "partition"])
+def test_differential_limbs_and_python_integers(consume: str) -> None:
+    rng = np.random.default_rng(3)
+    key = np.arange(3000, dtype=np.int64)
+    bits = rng.choice(np.array([1, 2, 2, 2, 4], np.uint64), key.size).reshape(-1, 1)
+    bits[rng.random(key.size) < 0.9] &= np.uint64(3)
+    counts = []
+    with pytest.MonkeyPatch.context() as patch:
+        for long in (10, 10**9):
+            patch.setattr(count_module, "LONG", long)
+            counter = Counter(kleene(), consume=consume)
+            parts = [slice(a, a + 600) for a in range(0, 3000, 600)]
+            counts.append([counter.feed(bits[part], key[part], key[part] - 400) for part in parts])
+    assert counts[0] == counts[1]
+    assert consume != "none" or sum(c.matches for c in counts[0]) > 1 << 200
+
+
+@settings(max_examples=20, deadline=None)
+@given(cases(max_events=30))
+def test_differential_long_windows_flip(case: Case) -> None:
+    """The kernel's flips against the wide form, event by event."""
+    if case.partitioned or case.consume != "none":
+        return
+    counter = Counter(case.automaton, windowed=case.windowed)
+    reference = Counter(case.automaton, windowed=case.windowed)
+    wide = WideSlot(case.windowed)
+    for k in range(len(case.events)):
+        batch = Case(case.automaton, case.events[k : k + 1], "none", case.windowed, False, []).batches()[0]
+        classes, kept = reference.classes.batch(batch.bits, np.zeros(0, np.int64))
+        want = sum(wide.step(reference.det, int(classes[i]), int(batch.key[i]), int(batch.low[i])) for i in kept)
+        assert counter.feed(batch.bits, batch.key, batch.low).matches == want
+
+
+def test_silent_partitions_lose_their_slots() -> None:
+    key = np.arange(50_000, dtype=np.int64)
+    bits = np.ones((key.size, 1), np.uint64)
+    counter = Counter(kleene(), shared_clock=True)
+    counter.feed(bits, key, key - 10, key)
+    assert counter.slots.n_slots <= 64
+    assert counter.node_next.size <= 256
+
+
+def test_columns_are_checked_and_may_be_read_only() -> None:
+    bits, key = np.array([[1], [2], [4]], np.uint64), np.arange(3, dtype=np.int32)
+    bits.flags.writeable = key.flags.writeable = False
+    assert Counter(kleene()).feed(bits, key, key - 5).matches == 1
+    with pytest.raises(ValueError, match="low has the shape"):
+        Counter(kleene()).feed(bits, key, key[:2])
+    with pytest.raises(ValueError, match="negative"):
+        Counter(kleene()).feed(bits, key, key, key - 1)

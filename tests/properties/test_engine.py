@@ -1,0 +1,147 @@
+"""The local engine finds what the judge finds: differential tests on random patterns, streams and clauses."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import HealthCheck, assume, event, given, settings
+from hypothesis import strategies as st
+
+from cerite.engine.plan import plan
+from cerite.errors import CeriteError, PatternError
+from cerite.match import Match
+from cerite.pattern import Pattern, Query, Select, Strategy
+from cerite.pattern.check import check
+from cerite.pattern.semantics import Stream, matches
+from cerite.run import RunnableQuery
+from tests import strategies as random
+
+SCHEMA = pa.schema(
+    [("type", pa.string()), ("id", pa.int64()), ("price", pa.float64()), ("name", pa.string()), ("ok", pa.bool_()), ("at", pa.int64())]
+)
+Rows = list[dict[str, Any]]
+SEMANTICS = st.sampled_from(["valuations", "complex-events"])
+
+
+@st.composite
+def engine_queries(draw: st.DrawFn) -> Query:
+    """Queries with a pattern the engine runs; the strategy may also stand around the pattern."""
+    query = draw(random.queries(random.regular_patterns()))
+    if query.strategy is not None and query.items is None and draw(st.integers(0, 3)) == 0:
+        query = replace(query, where=Select(query.strategy, query.where), strategy=None)
+    return query
+
+
+def runnable(query: Query) -> bool:
+    try:
+        check(query)
+        plan(query)
+    except PatternError as error:
+        event(error.message[:40])
+        return False
+    return True
+
+
+def sorted_window(query: Query, rows: Rows) -> bool:
+    """A window over an attribute needs the events in its order (per partition)."""
+    if query.within is None or query.within.attribute is None:
+        return True
+    last: dict[Any, float] = {}
+    for row in rows:
+        key = tuple(row.get(name) for name in query.partition)
+        value = row.get(query.within.attribute)
+        if value is not None and value == value:
+            if value < last.get(key, value):
+                return False
+            last[key] = value
+    return True
+
+
+def judged(query: Query, rows: Rows, semantics: Any) -> list[Match]:
+    return matches(query, Stream.of(rows, time="at"), semantics=semantics)
+
+
+def same(found: list[Match], expected: list[Match], limit: int | None, everything: list[Match]) -> None:
+    assert len(set(found)) == len(found), "no match is reported twice"
+    if limit is None:
+        assert set(found) == set(expected)
+        return
+    assert set(found) <= set(everything)
+    assert Counter(match.end for match in found) == Counter(match.end for match in expected)
+
+
+def agree(query: Query, rows: Rows, semantics: Any) -> None:
+    assume(runnable(query) and sorted_window(query, rows))
+    expected = judged(query, rows, semantics)
+    event("matches" if expected else "no match")
+    table = pa.Table.from_pylist(rows, schema=SCHEMA)
+    result = RunnableQuery(query).run(table, time="at", semantics=semantics)
+    everything = judged(replace(query, limit=None), rows, semantics) if query.limit else expected
+    same(list(result), expected, query.limit, everything)
+    assert result.count() == len(expected)
+
+
+FEW = settings(max_examples=2500, deadline=None, suppress_health_check=list(HealthCheck))
+
+
+@FEW
+@given(engine_queries(), random.streams(8), SEMANTICS)
+def test_differential_run(query: Query, rows: Rows, semantics: Any) -> None:
+    agree(query, rows, semantics)
+
+
+@FEW
+@given(engine_queries(), random.streams(8), SEMANTICS, st.randoms(use_true_random=False))
+def test_differential_stream(query: Query, rows: Rows, semantics: Any, rng: Any) -> None:
+    """Any batch boundaries, a snapshot and restore at every one of them."""
+    assume(runnable(query) and sorted_window(query, rows))
+    assume(plan(query).late_window is None)
+    expected = judged(query, rows, semantics)
+    stream = RunnableQuery(query).stream(SCHEMA, time="at", semantics=semantics)
+    found: list[Match] = []
+    at = 0
+    while at < len(rows):
+        size = rng.randint(0, 3)
+        pushed = stream.push(rows[at : at + size])
+        if rng.random() < 0.8:
+            some = list(pushed)
+            assert pushed.count() == len(some)
+            found += some
+        else:  # unread matches must not change what comes
+            found += judged_between(expected, at, at + size)
+            assert pushed.count() == len(judged_between(expected, at, at + size))
+        at += size
+        again = RunnableQuery(query).stream(SCHEMA, time="at", semantics=semantics)
+        again.restore(stream.snapshot())
+        stream = again
+    same(found, expected, query.limit, judged(replace(query, limit=None), rows, semantics) + found)
+
+
+def judged_between(expected: list[Match], begin: int, end: int) -> list[Match]:
+    return [match for match in expected if begin <= match.end < end]
+
+
+@settings(max_examples=500, deadline=None, suppress_health_check=list(HealthCheck))
+@given(random.regular_patterns(size=4), random.streams(10), st.sampled_from(list(Strategy)))
+def test_differential_strategies(pattern: Pattern, rows: Rows, strategy: Strategy) -> None:
+    agree(Query(pattern, strategy=strategy), rows, "valuations")
+
+
+@settings(max_examples=500, deadline=None, suppress_health_check=list(HealthCheck))
+@given(random.queries(random.checked_patterns()), random.streams(4))
+def test_what_the_engine_does_not_run_is_refused_not_wrong(query: Query, rows: Rows) -> None:
+    try:
+        agree(query, rows, "valuations")
+    except CeriteError as error:
+        assert str(error)  # noqa: PT017
+
+
+@pytest.mark.nightly
+@settings(max_examples=200_000, deadline=None, suppress_health_check=list(HealthCheck))
+@given(engine_queries(), random.streams(9), SEMANTICS)
+def test_differential_run_at_length(query: Query, rows: Rows, semantics: Any) -> None:
+    agree(query, rows, semantics)
