@@ -23,8 +23,8 @@ from cerite.streaming import EventStream
 __version__ = "0.1.0"
 
 __all__ = [
-    "Builder", "CeriteError", "EventStream", "Match", "Matches", "Pattern", "PatternError", "Query", "QuerySyntaxError", "RunnableQuery", "Schema", "SchemaError",
-    "SnapshotError", "StreamError", "absent", "attr", "check", "empty", "event", "matches", "nothing", "parse_condition",
-    "parse_pattern", "parse_schema", "parse_sremo", "permute", "query", "skip", "skip_any", "skip_next", "sremo_text",
-    "var",
+    "Builder", "CeriteError", "EventStream", "Match", "Matches", "Pattern", "PatternError", "Query",
+    "QuerySyntaxError", "RunnableQuery", "Schema", "SchemaError", "SnapshotError", "StreamError", "absent", "attr",
+    "check", "empty", "event", "matches", "nothing", "parse_condition", "parse_pattern", "parse_schema",
+    "parse_sremo", "permute", "query", "skip", "skip_any", "skip_next", "sremo_text", "var",
 ]  # fmt: skip

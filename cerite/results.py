@@ -18,6 +18,7 @@ import numpy as np
 import pyarrow as pa
 
 from cerite.engine.matches import Matches as Chunk
+from cerite.engine.matches import bound_to
 from cerite.errors import StreamError
 from cerite.match import Match
 
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
     import polars
     from rich.table import Table
 
-MOST_IN_MEMORY = 500_000_000
 Labels = tuple[frozenset[str], ...]
 Fetch = Callable[[tuple[int, ...]], list[dict[str, Any]]]
 
@@ -69,7 +69,6 @@ class Matches(ABC):
 
     def to_arrow(self) -> pa.Table:
         """All matches in one Arrow table: start, end, positions, and one list of positions per variable."""
-        self._check_size()
         found = list(self.tables())
         return pa.concat_tables(found) if found else schema_of(self.variables).empty_table()
 
@@ -101,9 +100,6 @@ class Matches(ABC):
     def to_csv(self, target: str | Path | IO[str]) -> int:
         """Write a CSV file with positions separated by spaces; returns the number of matches."""
         return _written(target, lambda out: _write_csv(self, out))
-
-    def _check_size(self) -> None:
-        pass
 
     # ------------------------------------------------------------ for people
     def table(self, n: int = 10) -> Table:
@@ -143,15 +139,17 @@ def schema_of(variables: tuple[str, ...]) -> pa.Schema:
 def table_of(chunk: Chunk, labels: Labels, variables: tuple[str, ...]) -> pa.Table:
     """A chunk as an Arrow table; a variable's column holds the positions whose label names it."""
     columns: list[pa.Array] = [pa.array(chunk.starts), pa.array(chunk.ends), _lists(chunk.offsets, chunk.positions)]
-    for name in variables:
-        named = np.array([name in label for label in labels], np.bool_)[chunk.labels]
-        before = np.concatenate([[0], np.cumsum(named)])
-        columns.append(_lists(before[chunk.offsets], chunk.positions[named]))
+    if variables:
+        named = [[v for v, name in enumerate(variables) if name in label] for label in labels]
+        first = np.cumsum([0, *map(len, named)])
+        names = np.array([v for each in named for v in each], np.int64)
+        ends, begin, values = bound_to(first, names, len(variables), chunk.offsets, chunk.positions, chunk.labels)
+        columns += [_lists(ends[v], values[begin[v] : begin[v + 1]]) for v in range(len(variables))]
     return pa.Table.from_arrays(columns, schema=schema_of(variables))
 
 
 def _lists(offsets: Any, values: Any) -> pa.Array:
-    return pa.ListArray.from_arrays(pa.array(offsets.astype(np.int32)), pa.array(values))
+    return pa.ListArray.from_arrays(pa.array(offsets.astype(np.int32, copy=False)), pa.array(values))
 
 
 def _match_objects(chunk: Chunk, labels: Labels | None, fetch: Fetch) -> Iterator[Match]:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from cerite.automaton import Automaton
 from cerite.data import Source, open_events
@@ -23,10 +24,12 @@ from cerite.language.builder import Builder
 from cerite.language.queries import make_query
 from cerite.pattern.base import Pattern
 from cerite.pattern.query import Query
-from cerite.results import MOST_IN_MEMORY, Matches
+from cerite.results import Matches, schema_of
 from cerite.schema import Schema
 from cerite.streaming import EventStream
 
+MANY = 5_000_000  # matches after which it is worth counting whether all will fit
+MOST_IN_MEMORY = 500_000_000
 _READ_ONCE = (ReaderSource, RowSource)
 Progress = Callable[[int, int], None]  # rows read, matches found so far
 
@@ -71,7 +74,7 @@ class RunnableQuery:
         position: str | None = None,
         semantics: Semantics = "valuations",
         progress: Progress | None = None,
-    ) -> Matches:
+    ) -> Found:
         """The matches in `data`: an Arrow table or reader, a pandas or Polars frame, a path or glob, or dicts.
 
         `time` names the column of the event time (a timestamp, or numbers taken as milliseconds), `type` that of the
@@ -185,8 +188,20 @@ class Found(Matches):
             self._known_positions = np.concatenate([column.to_numpy(zero_copy_only=False) for column in columns])
         return self._known_positions
 
-    def _check_size(self) -> None:
-        if self._plan.counts_without_enumerating and not isinstance(self._source, _READ_ONCE) and self.count() > MOST_IN_MEMORY:
+    def to_arrow(self) -> pa.Table:
+        """All matches in one Arrow table; refused when there are too many for any memory."""
+        tables: list[pa.Table] = []
+        found = 0
+        for table in self.tables():
+            tables.append(table)
+            if found < MANY <= found + table.num_rows:
+                self._refuse_too_many()
+            found += table.num_rows
+        return pa.concat_tables(tables) if tables else schema_of(self.variables).empty_table()
+
+    def _refuse_too_many(self) -> None:
+        countable = self._plan.counts_without_enumerating and not isinstance(self._source, _READ_ONCE)
+        if countable and self.count() > MOST_IN_MEMORY:
             raise StreamError(
                 f"there are {self.count():,} matches, too many for a table in memory",
                 hint="count() them, take head(n), add LIMIT or a selection strategy, or write them with to_parquet()",
@@ -226,7 +241,9 @@ def _table(rows: Sequence[Mapping[str, Any]], made: Plan, columns: Columns) -> p
     window = made.window or made.late_window
     named = (columns.type, columns.time, columns.position, window.attribute if window else None, *made.partition)
     kinds = {name: pa.int64() for name in named if name is not None}
-    return pa.table({name: pa.array([], kind) for name, kind in (kinds | {columns.type or "type": pa.string()}).items()})
+    return pa.table(
+        {name: pa.array([], kind) for name, kind in (kinds | {columns.type or "type": pa.string()}).items()}
+    )
 
 
 def _sorted(source: Source, keys: list[str]) -> pa.Table:
@@ -234,4 +251,10 @@ def _sorted(source: Source, keys: list[str]) -> pa.Table:
     for name in keys:
         if name not in table.column_names:
             raise StreamError(f"the stream has no column `{name}` to sort by")
-    return table.sort_by([(name, "ascending") for name in keys])
+    plain = {name: table[name].cast(_decoded(table[name].type)) for name in keys}
+    order = pc.sort_indices(pa.table(plain), [(name, "ascending") for name in keys])
+    return table.take(order)
+
+
+def _decoded(kind: pa.DataType) -> pa.DataType:
+    return kind.value_type if pa.types.is_dictionary(kind) else kind

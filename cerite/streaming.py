@@ -6,7 +6,7 @@ so the count of a batch is exact and cheap even where enumerating it is not.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -21,7 +21,7 @@ from cerite.engine.snapshot import pack, unpack
 from cerite.errors import PatternError, SnapshotError, StreamError
 from cerite.results import Matches
 
-Batch = pa.RecordBatch | pa.Table | Sequence[Mapping[str, Any]]
+Batch = Any  # pa.RecordBatch, pa.Table, or a sequence of dictionaries
 
 
 class EventStream:
@@ -104,7 +104,9 @@ class EventStream:
         if self._counter is not None:
             self._counter.restore(arrays["counter"].tobytes())
         prefix = "intake."
-        self._intake.restore({name.removeprefix(prefix): each for name, each in arrays.items() if name.startswith(prefix)})
+        self._intake.restore(
+            {name.removeprefix(prefix): each for name, each in arrays.items() if name.startswith(prefix)}
+        )
 
     def _fingerprint(self) -> str:
         plan = self._plan

@@ -40,7 +40,9 @@ def _dropped(automaton: Automaton) -> str:
         return "dropped before the loop: nothing, because some step takes any event"
     if waiting <= looping:
         return "dropped before the loop: every event that satisfies none of the tests"
-    return "dropped before the loop: of events that satisfy no test, all but the first in a row (it ends contiguous runs)"
+    return (
+        "dropped before the loop: of events that satisfy no test, all but the first in a row (it ends contiguous runs)"
+    )
 
 
 def _cost(made: Plan) -> str:

@@ -90,17 +90,35 @@ def explain_command(
 @app.command("run")
 def run_command(
     query: QueryArgument,
-    events: Annotated[str, typer.Argument(metavar="EVENTS", help="A file, glob or folder: Parquet, CSV, JSON lines, Arrow, CORE text.")],
-    time: Annotated[Optional[str], typer.Option(metavar="C", help="The column of the event time.")] = None,
-    type: Annotated[Optional[str], typer.Option(metavar="C", help="The column of the event type.  [default: type]")] = None,
-    order_by: Annotated[Optional[list[str]], typer.Option(metavar="C", help="Sort by time and these columns (repeat, or separate by commas).")] = None,
-    position: Annotated[Optional[str], typer.Option(metavar="C", help="A column of rising positions to report instead of row numbers.")] = None,
-    semantics: Annotated[SemanticsChoice, typer.Option(help="What makes two matches different.")] = SemanticsChoice.valuations,
+    events: Annotated[
+        str,
+        typer.Argument(metavar="EVENTS", help="A file, glob or folder: Parquet, CSV, JSON lines, Arrow, CORE text."),
+    ],
+    time: Annotated[str | None, typer.Option(metavar="C", help="The column of the event time.")] = None,
+    type: Annotated[
+        str | None, typer.Option(metavar="C", help="The column of the event type.  [default: type]")
+    ] = None,
+    order_by: Annotated[
+        list[str] | None,
+        typer.Option(metavar="C", help="Sort by time and these columns (repeat, or separate by commas)."),
+    ] = None,
+    position: Annotated[
+        str | None, typer.Option(metavar="C", help="A column of rising positions to report instead of row numbers.")
+    ] = None,
+    semantics: Annotated[
+        SemanticsChoice, typer.Option(help="What makes two matches different.")
+    ] = SemanticsChoice.valuations,
     engine: Annotated[EngineChoice, typer.Option(help="Where to run.")] = EngineChoice.auto,
     count: Annotated[bool, typer.Option("--count", help="Print the number of matches and nothing else.")] = False,
-    output: Annotated[Optional[str], typer.Option("--output", "-o", metavar="PATH|-", help="Write .parquet, .jsonl or .csv; `-` prints JSON lines.")] = None,
+    output: Annotated[
+        str | None,
+        typer.Option("--output", "-o", metavar="PATH|-", help="Write .parquet, .jsonl or .csv; `-` prints JSON lines."),
+    ] = None,
     with_events: Annotated[bool, typer.Option("--events", help="Add the matched rows to JSON output.")] = False,
-    progress: Annotated[Optional[bool], typer.Option("--progress/--no-progress", help="Show progress on standard error.  [default: on a terminal]")] = None,
+    progress: Annotated[
+        bool | None,
+        typer.Option("--progress/--no-progress", help="Show progress on standard error.  [default: on a terminal]"),
+    ] = None,
     language: LanguageOption = Language.auto,
 ) -> None:
     """Find every match of a query in events.
@@ -135,6 +153,6 @@ def main() -> None:
     """Run the command line."""
     try:
         app()
-    except CeriteError as error:
+    except (CeriteError, OSError) as error:
         err.print(Text("error: ", style="bold red").append(str(error), style="default"))
         sys.exit(1)

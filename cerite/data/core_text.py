@@ -26,7 +26,6 @@ from cerite.data.unify import Guess
 
 TYPE = "type"
 _TEXT = pa.large_string()
-_NULLS = pa.array(["", "NULL", None], _TEXT)
 _SHAPES = 64  # a file with more shapes than this is irregular: the rest is parsed line by line
 _VALUES = {"": r"[^,()\"'\r]*", "'": r"'[^'\r]*'", '"': r'"[^"\r]*"'}
 
@@ -147,7 +146,7 @@ def _column(groups: Sequence[_Group], name: str, wanted: pa.DataType | None) -> 
             quoted = True
         else:
             text = pc.utf8_trim_whitespace(text)
-            text = pc.if_else(pc.is_in(text, value_set=_NULLS), pa.scalar(None, _TEXT), text)
+            text = pc.if_else(pc.match_substring_regex(text, "^(NULL)?$"), pa.scalar(None, _TEXT), text)
         texts.append(text)
     column = pa.concat_arrays(texts)
     if wanted is None:

@@ -7,6 +7,6 @@ condition bits, keep their state between batches, and can be snapshotted to byte
 from cerite.engine.count import Count, Counter
 from cerite.engine.matches import Matches
 from cerite.engine.recogniser import STRATEGIES, Recogniser
-from cerite.engine.snapshot import SnapshotError
+from cerite.errors import SnapshotError
 
 __all__ = ["STRATEGIES", "Count", "Counter", "Matches", "Recogniser", "SnapshotError"]

@@ -22,7 +22,8 @@ from cerite.engine.count_sweep import sweep
 from cerite.engine.count_wide import WideSlot
 from cerite.engine.determinise import Determinised
 from cerite.engine.partitions import CONSUME, Slots, grown
-from cerite.engine.snapshot import SnapshotError, common_state, fingerprint, pack, restore_common, unpack
+from cerite.engine.snapshot import common_state, fingerprint, pack, restore_common, unpack
+from cerite.errors import SnapshotError
 
 Longs = npt.NDArray[np.int64]
 CEILING_BITS = 62  # numbers in the kernel stay below 2**CEILING_BITS

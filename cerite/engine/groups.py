@@ -59,7 +59,8 @@ class Groups:
         values = encoded.dictionary.to_pylist()
         numbers = np.array([-1 if value is None else known.setdefault(value, len(known)) for value in values], np.int64)
         codes = pc.fill_null(encoded.indices, -1).to_numpy(zero_copy_only=False).astype(np.int64)
-        return np.append(numbers, np.int64(-1))[codes]
+        found: Longs = np.append(numbers, np.int64(-1))[codes]
+        return found
 
     def _paired(self, one: Longs, two: Longs, level: int) -> Longs:
         """Numbers for pairs of numbers; `level` keeps the pairs of different columns apart."""

@@ -1,13 +1,15 @@
 """From record batches to what the kernels read: bits, window keys, positions and partitions.
 
-Invariant: events arrive in stream order. A time column that decreases, a NULL time, or a window attribute that decreases
-inside a partition is refused with the first row it happens at; nothing is reordered or dropped silently (events
-without a partition value belong to no partition, as PARTITION BY says).
+Invariant: events arrive in stream order. A time column that decreases, a NULL time, or a window attribute that
+decreases inside a partition is refused with the first row it happens at; nothing is reordered or dropped silently
+(events without a partition value belong to no partition, as PARTITION BY says).
 """
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -53,14 +55,12 @@ class Intake:
         self._schema = schema
         for name in self._needed():
             _known(name, schema)
-        self._conditions = ConditionBits(
-            [(test.type, test.condition) for test in self._tests()], schema, columns.type
-        )
+        self._conditions = ConditionBits([(test.type, test.condition) for test in self._tests()], schema, columns.type)
         self.groups = Groups(plan.partition) if plan.partition else None
         self.ranks = Ranks()
         self.rows = 0
         self._last: dict[str, int | float] = {}
-        self._last_keys: Longs = np.full(1, LEAST, np.int64)
+        self._last_keys: Longs = np.full((2, 1), LEAST, np.int64)  # key and low, by partition
 
     @property
     def read(self) -> tuple[str, ...]:
@@ -88,26 +88,24 @@ class Intake:
         self.rows += count
         return Rows(bits, key, low, position, partition, batch)
 
-    def state(self) -> dict[str, npt.NDArray[np.generic]]:
+    def state(self) -> dict[str, npt.NDArray[Any]]:
         """What a snapshot keeps."""
-        kept: dict[str, npt.NDArray[np.generic]] = {
+        kept: dict[str, npt.NDArray[Any]] = {
             "rows": np.array([self.rows]),
             "seen": self.ranks.seen,
             "last_keys": self._last_keys,
-            "last_names": np.frombuffer("\n".join(self._last).encode(), np.uint8),
-            "last": np.array(list(self._last.values()), np.float64),
+            "last": np.frombuffer(json.dumps(self._last).encode(), np.uint8),
         }
         if self.groups is not None:
             kept |= {f"groups.{name}": value for name, value in self.groups.state().items()}
         return kept
 
-    def restore(self, kept: dict[str, npt.NDArray[np.generic]]) -> None:
+    def restore(self, kept: dict[str, npt.NDArray[Any]]) -> None:
         """Continue where a snapshot was taken."""
         self.rows = int(kept["rows"][0])
         self.ranks.seen = kept["seen"].astype(np.int64)
         self._last_keys = kept["last_keys"].astype(np.int64)
-        names = kept["last_names"].tobytes().decode()
-        self._last = dict(zip(names.split("\n") if names else (), kept["last"].tolist(), strict=True))
+        self._last = json.loads(kept["last"].tobytes())
         if self.groups is not None:
             mine = {name.removeprefix("groups."): value for name, value in kept.items() if name.startswith("groups.")}
             self.groups.restore(mine)
@@ -152,7 +150,7 @@ class Intake:
         values, missing = numbers(batch.column(name), name)
         if missing is not None or values.dtype != np.int64:
             raise StreamError(f"the position column `{name}` must hold whole numbers, none of them NULL")
-        self._check_rising(name, values, strictly=True)
+        self._check_rising("position", name, values, strictly=True)
         return values.astype(np.int64)
 
     def _check_order(self, name: str, column: pa.Array, position: Longs) -> None:
@@ -160,14 +158,14 @@ class Intake:
         if missing is not None:
             row = int(np.argmax(missing)) + self.rows
             raise StreamError(f"row {row} has no time in `{name}`", hint="filter such rows out, or fill them in")
-        self._check_rising(name, values, strictly=False)
+        self._check_rising("time", name, values, strictly=False)
 
-    def _check_rising(self, name: str, values: npt.NDArray[np.generic], *, strictly: bool) -> None:
+    def _check_rising(self, role: str, name: str, values: npt.NDArray[Any], *, strictly: bool) -> None:
         """Refuse a column that goes back, naming the first row that does."""
         if not values.size:
             return
-        before = self._last.get(name)
-        whole = values if before is None else np.concatenate([np.array([before], values.dtype), values])
+        before = self._last.get(role)
+        whole: npt.NDArray[Any] = values if before is None else np.append(np.array([before], values.dtype), values)
         steps = whole[1:] <= whole[:-1] if strictly else whole[1:] < whole[:-1]
         if steps.any():
             place = int(np.argmax(steps))
@@ -177,7 +175,7 @@ class Intake:
                 f"`{name}` {what} at row {row}: {whole[place + 1]} after {whole[place]}",
                 hint=None if strictly else f"sort by it first, or let Cerite sort: order_by=['{name}']",
             )
-        self._last[name] = values[-1].item()
+        self._last[role] = values[-1].item()
 
     def _keys(self, batch: pa.RecordBatch, position: Longs, partition: Longs | None) -> tuple[Longs, Longs]:
         window = self.plan.window
@@ -196,13 +194,11 @@ class Intake:
     def _carried(self, key: Longs, low: Longs, partition: Longs | None, name: str, position: Longs) -> Longs:
         """Attribute keys, checked to rise inside every partition; where there is none, the partition's last one."""
         ids = np.zeros(key.size, np.int64) if partition is None else partition
-        if not ids.size:
-            return key
-        top = int(ids.max()) + 1
-        if top > self._last_keys.size:
-            more = np.full(max(top, self._last_keys.size), LEAST, np.int64)
-            self._last_keys = np.concatenate([self._last_keys, more])
-        place = carry(key, low, ids, self._last_keys)
+        size = self._last_keys.shape[1]
+        top = int(ids.max()) + 1 if ids.size else 0
+        if top > size:
+            self._last_keys = np.pad(self._last_keys, ((0, 0), (0, max(top, size))), constant_values=LEAST)
+        place = carry(key, low, ids, self._last_keys[0], self._last_keys[1])
         if place >= 0:
             raise StreamError(
                 f"the window's attribute `{name}` goes back at position {position[place]}",

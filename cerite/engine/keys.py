@@ -2,7 +2,8 @@
 
 Time and attribute windows compare the column itself, count windows the rank in the (partition's) stream; the kernel
 only ever compares `key >= low`. Floats become integers in the same order. Invariant: `key[start] >= low[end]` exactly
-when the window holds between the two events; an event without a value ends nothing (`low` is above every key).
+when the window holds between the two events. An event without a value neither starts nor ends a match (the plan sees
+to that); it gets the last known key and low, so that neither ever decreases.
 """
 
 from __future__ import annotations
@@ -120,12 +121,14 @@ def value_keys(column: pa.Array, name: str, width: float) -> tuple[Longs, Longs]
 
 
 @kernel
-def carry(key: Longs, low: Longs, ids: Longs, last: Longs) -> int:
-    """Fill in missing keys with the partition's last one; the first event whose key goes back, or -1."""
+def carry(key: Longs, low: Longs, ids: Longs, last_key: Longs, last_low: Longs) -> int:
+    """Fill in missing keys and lows with the partition's last ones; the first event whose key goes back, or -1."""
     for i in range(key.size):
         if low[i] == MOST:
-            key[i] = last[ids[i]]
-        elif key[i] < last[ids[i]]:
+            key[i] = last_key[ids[i]]
+            low[i] = last_low[ids[i]]
+        elif key[i] < last_key[ids[i]]:
             return i
-        last[ids[i]] = key[i]
+        last_key[ids[i]] = key[i]
+        last_low[ids[i]] = low[i]
     return -1

@@ -9,6 +9,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from cerite.engine.jit import kernel
+
 
 @dataclass(frozen=True)
 class Matches:
@@ -54,3 +56,39 @@ def concatenate(parts: list[Matches]) -> Matches:
         np.concatenate([part.positions for part in parts]),
         np.concatenate([part.labels for part in parts]),
     )
+
+
+@kernel
+def bound_to(
+    first: npt.NDArray[np.int64],
+    names: npt.NDArray[np.int64],
+    variables: int,
+    offsets: npt.NDArray[np.int64],
+    positions: npt.NDArray[np.int64],
+    labels: npt.NDArray[np.int32],
+) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """The positions bound to each variable, match by match: list offsets, where each variable's values begin, values.
+
+    Label l names the variables `names[first[l]:first[l + 1]]`.
+    """
+    uses = np.zeros(first.size, np.int64)
+    for label in labels:
+        uses[label] += 1
+    begin = np.zeros(variables + 1, np.int64)
+    for label in range(first.size - 1):
+        for k in range(first[label], first[label + 1]):
+            begin[names[k] + 1] += uses[label]
+    for v in range(variables):
+        begin[v + 1] += begin[v]
+    place = begin.copy()
+    values = np.empty(begin[variables], np.int64)
+    ends = np.zeros((variables, offsets.size), np.int32)
+    for m in range(offsets.size - 1):
+        for i in range(offsets[m], offsets[m + 1]):
+            for k in range(first[labels[i]], first[labels[i] + 1]):
+                v = names[k]
+                values[place[v]] = positions[i]
+                place[v] += 1
+        for v in range(variables):
+            ends[v, m + 1] = place[v] - begin[v]
+    return ends, begin, values

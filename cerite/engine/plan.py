@@ -22,7 +22,7 @@ from cerite.pattern.naming import Project
 from cerite.pattern.query import Consume, Query
 from cerite.pattern.selection import Select, Strategy
 from cerite.pattern.window import Size, Window
-from cerite.predicate.expression import Attribute, IsNull, Not
+from cerite.predicate.expression import Attribute, Expression, IsNull, Not, conjunction
 
 Semantics = Literal["valuations", "complex-events"]
 
@@ -107,7 +107,7 @@ def _plan(query: Query, semantics: Semantics) -> Plan:
         strategy, window, late = operators[0], None, window
     attribute = None if window is None else window.attribute
     if attribute is not None:
-        automaton = _starting_known(automaton, attribute)
+        automaton = _with_known_ends(automaton, attribute)
     return Plan(
         automaton=automaton if semantics == "valuations" else automaton.with_plain_marks(),
         semantics=semantics, strategy="all" if strategy is None else strategy.value.lower(),
@@ -141,20 +141,31 @@ def _one_window(sizes: list[Size], pattern: Pattern) -> Size | None:
     return min(sizes, key=lambda size: size.milliseconds if size.is_time else size.amount)
 
 
-def _starting_known(automaton: Automaton, attribute: str) -> Automaton:
-    """A match starts only at an event that has the window's attribute."""
-    known = Test(None, Not(IsNull(Attribute(attribute))))
+def _with_known_ends(automaton: Automaton, attribute: str) -> Automaton:
+    """A match starts and ends only at events that have the window's attribute."""
+    known = Not(IsNull(Attribute(attribute)))
     guards = list(automaton.conditions)
 
     def transitions() -> Iterator[Transition]:
         for each in automaton.transitions:
-            if each.source != automaton.initial:
+            if each.source != automaton.initial and each.target not in automaton.finals:
                 yield each
                 continue
-            guard = (Guard() if each.condition == TRUE else guards[each.condition]) & Guard(frozenset((known,)))
+            guard = _narrowed(Guard() if each.condition == TRUE else guards[each.condition], known)
             if guard not in guards:
                 guards.append(guard)
             yield replace(each, condition=guards.index(guard))
 
     found = tuple(transitions())
-    return replace(automaton, transitions=found, conditions=tuple(guards))
+    used = sorted({each.condition for each in found} - {TRUE})
+    number = {TRUE: TRUE} | {old: new for new, old in enumerate(used)}
+    renumbered = tuple(replace(each, condition=number[each.condition]) for each in found)
+    return replace(automaton, transitions=renumbered, conditions=tuple(guards[old] for old in used))
+
+
+def _narrowed(guard: Guard, condition: Expression) -> Guard:
+    """The guard with one more condition, inside its test if it has just one."""
+    if len(guard.tests) == 1:
+        (test,) = guard.tests
+        return replace(guard, tests=frozenset((Test(test.type, conjunction(test.condition, condition)),)))
+    return guard & Guard(frozenset((Test(None, condition),)))

@@ -27,7 +27,8 @@ from cerite.engine.matches import Matches
 from cerite.engine.maximal import maximal
 from cerite.engine.partitions import CONSUME, Slots, grown
 from cerite.engine.selector import Selector
-from cerite.engine.snapshot import SnapshotError, common_state, fingerprint, pack, restore_common, unpack
+from cerite.engine.snapshot import common_state, fingerprint, pack, restore_common, unpack
+from cerite.errors import SnapshotError
 
 Longs = npt.NDArray[np.int64]
 FEWEST = 1 << 15  # nodes in the smallest arena

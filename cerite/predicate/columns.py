@@ -9,7 +9,8 @@ Invariant: bit c of event i is set exactly when the event has condition c's type
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import itertools
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,13 +20,13 @@ import pyarrow.types as is_
 
 from cerite.errors import SchemaError
 from cerite.predicate.columns_codes import Coded, Coder
-from cerite.predicate.columns_formula import Formula, Formulas, atoms, attributes
+from cerite.predicate.columns_formula import Formulas, atoms, attributes
 from cerite.predicate.columns_kernels import Words, clear, gather, gather_and
 from cerite.predicate.columns_plan import planned
 from cerite.predicate.columns_read import Column
-from cerite.predicate.columns_truth import Block
-from cerite.predicate.expression import Attribute, Comparison, Expression, Literal, walk
-from cerite.schema import Schema
+from cerite.predicate.columns_truth import Block, check_like
+from cerite.predicate.expression import Attribute, Comparison, Expression, Like, Literal, walk
+from cerite.schema import Kind, Schema
 
 Condition = tuple["str | None", "Expression | None"]  # event type or None for any, expression or None for true
 
@@ -55,12 +56,13 @@ class ConditionBits:
     """
 
     def __init__(self, conditions: Sequence[Condition], schema: pa.Schema, type_column: str | None) -> None:
-        for _, expression in conditions:
-            _check_columns(expression, schema)
+        parts = [_conjuncts(each, type_column) for each in conditions]
         self._kinds = Schema.of_arrow(schema).columns or {}
+        for expression in itertools.chain.from_iterable(parts):
+            _check_columns(expression, schema, self._kinds)
         self._fits: pa.Schema = schema  # the last schema seen that has these kinds
         formulas = Formulas(self._kinds)
-        found = [_formula(formulas, each, type_column) for each in conditions]
+        found = [formulas.every([formulas.of(expression) for expression in each]) for each in parts]
         read = {name for formula in found for name in attributes(formula)}
         self.atoms: tuple[Expression, ...] = tuple(dict.fromkeys(atom for formula in found for atom in atoms(formula)))
         self.columns: tuple[str, ...] = tuple(name for name in schema.names if name in read)
@@ -166,20 +168,19 @@ class _Columns(dict[str, Column]):
         return found
 
 
-def _formula(formulas: Formulas, condition: Condition, type_column: str | None) -> Formula:
+def _conjuncts(condition: Condition, type_column: str | None) -> list[Expression]:
     event_type, expression = condition
-    found: list[Formula] = []
+    found = [] if expression is None else [expression]
     if event_type is not None and type_column is not None:
-        found.append(formulas.of(Comparison("=", Attribute(type_column), Literal(event_type))))
-    if expression is not None:
-        found.append(formulas.of(expression))
-    return formulas.every(found)
+        found.insert(0, Comparison("=", Attribute(type_column), Literal(event_type)))
+    return found
 
 
-def _check_columns(expression: Expression | None, schema: pa.Schema) -> None:
-    """Refuse columns that have no kind or are ambiguous; missing ones are NULL."""
-    kinds = Schema.of_arrow(schema).columns or {}
-    for node in walk(expression) if expression is not None else ():
+def _check_columns(expression: Expression, schema: pa.Schema, kinds: Mapping[str, Kind]) -> None:
+    """Refuse columns that have no kind or are ambiguous (missing ones are NULL), and patterns that are too long."""
+    for node in walk(expression):
+        if isinstance(node, Like):
+            check_like(node)
         if not isinstance(node, Attribute):
             continue
         indices = schema.get_all_field_indices(node.name)

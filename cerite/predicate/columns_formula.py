@@ -105,6 +105,8 @@ class Formulas:
                 f"`{reference}` reads another event; only conditions on one event can be evaluated by columns",
                 span=reference.span,
             )
+        for node in walk(condition):
+            _check_constant(node)
         check_condition(condition, self._kind_of)
         return self._truth(condition, True)
 
@@ -204,8 +206,6 @@ class Formulas:
         if operand is None:
             return False
         atom = Like(operand, node.pattern) if isinstance(node, Like) else In(operand, node.items)
-        for item in walk(atom):
-            _check_constant(item)
         return value_of(atom, {}) is wanted if isinstance(operand, Literal) else self._signed(atom, wanted)
 
     def _signed(self, atom: Expression, wanted: bool) -> Formula:
@@ -227,7 +227,6 @@ class Formulas:
     def _value(self, node: Expression) -> Expression | None:
         """The value with its constant parts computed; None if it is always NULL."""
         if isinstance(node, Literal):
-            _check_constant(node)
             return None if isinstance(node.value, float) and math.isnan(node.value) else node
         if isinstance(node, Attribute):
             return node if node.name in self._kinds else None

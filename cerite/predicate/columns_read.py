@@ -44,7 +44,7 @@ Values = Union[Integers, Floats, Instants, pa.Array]
 
 
 class Column:
-    """One column of a batch, or the distinct values of one. `read` gives a block of numbers, instants or strings."""
+    """One column of a batch, or the distinct values of one."""
 
     def __init__(self, array: pa.Array) -> None:
         self.array = plain(array)
@@ -54,15 +54,19 @@ class Column:
         kind = self.array.type
         self._values: npt.NDArray[Any]
         self.is_float = bool(is_.is_floating(kind))
-        self.read: Callable[[int, int], Values] = self._strings
+        self._reader: Callable[[Column, int, int], Values] = Column._strings
         if is_.is_boolean(kind):
             self._values = np.frombuffer(buffers[1], np.uint8)
         elif is_.is_integer(kind) or self.is_float:
             self._values = fixed_width(self.array, kind.to_pandas_dtype())
-            self.read = self._floats if self.is_float else self._integers
+            self._reader = Column._floats if self.is_float else Column._integers
         elif is_.is_timestamp(kind) or is_.is_date64(kind):
             self._values = fixed_width(self.array, np.int64)
-            self.read = self._instants
+            self._reader = Column._instants
+
+    def read(self, start: int, stop: int) -> Values:
+        """A block of numbers, instants or strings."""
+        return self._reader(self, start, stop)
 
     def valid(self, start: int, stop: int) -> Flags | None:
         """Which rows of the block are not NULL; None if all are."""

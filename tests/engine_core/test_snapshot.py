@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from cerite.engine import count as count_module
 from cerite.engine.count import Counter
 from cerite.engine.recogniser import Recogniser
-from cerite.engine.snapshot import SnapshotError
+from cerite.errors import SnapshotError
 from tests.engine_core.cases import Case, cases
 from tests.engine_core.oracle import matches
 from tests.engine_core.test_count import expected, kleene

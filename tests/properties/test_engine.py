@@ -21,7 +21,14 @@ from cerite.run import RunnableQuery
 from tests import strategies as random
 
 SCHEMA = pa.schema(
-    [("type", pa.string()), ("id", pa.int64()), ("price", pa.float64()), ("name", pa.string()), ("ok", pa.bool_()), ("at", pa.int64())]
+    [
+        ("type", pa.string()),
+        ("id", pa.int64()),
+        ("price", pa.float64()),
+        ("name", pa.string()),
+        ("ok", pa.bool_()),
+        ("at", pa.int64()),
+    ]
 )
 Rows = list[dict[str, Any]]
 SEMANTICS = st.sampled_from(["valuations", "complex-events"])

@@ -1,0 +1,64 @@
+"""The real stock stream and what other engines report on it (skipped where the data is not beside the project)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import cerite
+from tests.corpus.loader import paper_queries
+
+SHARED = Path(__file__).resolve().parents[3] / "shared"
+STOCKS = SHARED / "data" / "stocks.parquet"
+pytestmark = pytest.mark.skipif(not STOCKS.exists(), reason="the stock stream (../shared/data) is not here")
+
+
+def reported(name: str) -> set[tuple[int, ...]]:
+    lines = (SHARED / "expected" / name).read_text().split()
+    return {tuple(map(int, line.split(","))) for line in lines}
+
+
+def found(text: str) -> set[tuple[int, ...]]:
+    result = cerite.query(text).run(STOCKS, semantics="complex-events")
+    positions = [match.positions for match in result]
+    assert len(positions) == len(set(positions)) == result.count()
+    return set(positions)
+
+
+def test_s3_has_the_matches_it_should() -> None:
+    result = cerite.query(paper_queries()["D/S3"]).run(STOCKS)
+    assert result.count() == 345_816
+    assert len({match.end for match in result}) == 6_566
+
+
+def test_s3_match_by_match_as_core() -> None:
+    assert found(paper_queries()["D/S3"].replace("10000", "499")) == reported("core_S3_500.matches")
+
+
+def test_q3_partitioned_match_by_match_as_core() -> None:
+    text = paper_queries()["G/Q3"].replace("30000", "9999").replace("CONSUME BY ANY", "")
+    assert found(text) == reported("core_Q3_10000.matches")
+
+
+def test_q2_consuming_match_by_match_as_core() -> None:
+    text = paper_queries()["G/Q2"].replace("30000", "29999") + " CONSUME BY ANY"
+    assert found(text) == reported("core_Q2_30000_consumeANY.matches")
+
+
+def test_kleene_is_counted_without_enumeration() -> None:
+    """A number nobody could enumerate; it is exact."""
+    text = """SELECT * FROM S WHERE SELL AS x ; BUY+ AS y ; BUY AS z
+        FILTER x[name = 'INTC'] AND y[name = 'RIMM' AND price < 500] AND z[name = 'QQQ'] WITHIN 10000 [stock_time]"""
+    assert cerite.query(text).run(STOCKS).count() == 5_160_977_526_575_608
+
+
+@pytest.mark.parametrize("strategy", ["STRICT", "NEXT", "LAST", "MAX"])
+def test_strategies_select_from_the_matches(strategy: str) -> None:
+    text = paper_queries()["D/S3"].replace("SELECT *", f"SELECT {strategy} *")
+    kept = list(cerite.query(text).run(STOCKS, semantics="complex-events"))
+    if strategy in ("NEXT", "LAST"):
+        assert len(kept) == 6_566
+    if strategy == "MAX":
+        assert len(kept) == 345_816
+    assert all(match.positions == tuple(sorted(match.positions)) for match in kept)

@@ -1,0 +1,370 @@
+"""Conditions evaluated by columns say the same as `holds` says row by row, whatever the columns' types and layout."""
+
+from __future__ import annotations
+
+import math
+from datetime import date, datetime, timedelta, timezone
+from decimal import Context, Decimal
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
+
+from cerite.language.ceql import parse_condition
+from cerite.predicate import columns as module
+from cerite.predicate import columns_codes
+from cerite.predicate.columns import Condition, ConditionBits
+from cerite.predicate.evaluate import holds
+from cerite.predicate.expression import (
+    And,
+    Arithmetic,
+    Attribute,
+    Comparison,
+    Expression,
+    In,
+    InRange,
+    Interval,
+    IsNull,
+    Like,
+    Literal,
+    Negative,
+    Not,
+    Or,
+    walk,
+)
+from cerite.schema import Schema
+from tests import strategies as random
+
+MANY = settings(max_examples=2000, deadline=None, suppress_health_check=list(HealthCheck))
+SOME = settings(MANY, max_examples=300)
+
+# ---------------------------------------------------------------- columns
+_CONTEXT = Context(prec=80)
+INTEGERS = [pa.int8(), pa.int16(), pa.int32(), pa.int64(), pa.uint8(), pa.uint16(), pa.uint32(), pa.uint64()]
+FLOATS = [pa.float16(), pa.float32(), pa.float64()]
+DECIMALS = [pa.decimal128(5, 2), pa.decimal128(38, 20), pa.decimal256(60, 5), pa.decimal128(20, -3)]
+STRINGS = [pa.string(), pa.large_string(), pa.string_view()]
+ZONES = [None, "UTC", "Europe/Paris", "America/St_Johns", "+05:30"]
+TIMES = [pa.timestamp(unit, zone) for unit in ("s", "ms", "us", "ns") for zone in ZONES] + [pa.date32(), pa.date64()]
+TEXTS = (
+    st.sampled_from(["", "a", "ab", "b%", "é", "🦊", "日本", "a\nb", "aaaaaaaab", "aaaaaaaac", "\0", "'"])
+    | random.strings
+)
+NEAR = (
+    datetime(1677, 9, 22, tzinfo=timezone.utc),
+    datetime(2262, 4, 10, tzinfo=timezone.utc),
+)  # what nanoseconds can say
+INSTANTS = st.sampled_from(
+    [
+        datetime(1970, 1, 1),
+        datetime(1969, 12, 31, 23, 59, 59, 999999),
+        datetime(2024, 3, 31, 1),
+        datetime(1900, 2, 3, 4),
+    ]
+).map(lambda time: time.replace(tzinfo=timezone.utc)) | st.datetimes(
+    NEAR[0].replace(tzinfo=None), NEAR[1].replace(tzinfo=None), timezones=st.just(timezone.utc)
+)
+
+
+def _values(kind: pa.DataType) -> st.SearchStrategy[Any]:
+    """Values of an Arrow type, its extremes among them."""
+    if pa.types.is_integer(kind):
+        limits = np.iinfo(kind.to_pandas_dtype())
+        low, high = int(limits.min), int(limits.max)
+        return st.integers(max(low, -3), 3) | st.sampled_from([low, low + 1, high, high - 1, high // 2 + 1])
+    if pa.types.is_floating(kind):
+        width = kind.bit_width
+        usual = st.sampled_from([-1.5, 0.0, -0.0, 0.5, 2.0, math.nan, math.inf, -math.inf])
+        made = usual | st.floats(width=width)
+        return made.map(np.float16) if width == 16 else made
+    if pa.types.is_decimal(kind):
+        most = 10**kind.precision - 1
+        whole = st.sampled_from([0, 1, -1, most, -most]) | st.integers(-most, most)
+        return whole.map(lambda value: Decimal(value).scaleb(-kind.scale, _CONTEXT))
+    if pa.types.is_boolean(kind):
+        return st.booleans()
+    if pa.types.is_date(kind):
+        return INSTANTS.map(lambda time: time.date())
+    if pa.types.is_timestamp(kind):
+        steps = {"s": 10**6, "ms": 10**3, "us": 1, "ns": 1}[kind.unit]
+        since = INSTANTS.map(
+            lambda time: (time - datetime(1970, 1, 1, tzinfo=timezone.utc)) // timedelta(microseconds=1)
+        )
+        return since.map(lambda micro: micro * 1000 + micro % 7 if kind.unit == "ns" else micro // steps)
+    return TEXTS
+
+
+@st.composite
+def _array(draw: st.DrawFn, kinds: list[pa.DataType], size: int) -> pa.Array:
+    """A column of one of these types, perhaps a dictionary, perhaps a slice of a longer one."""
+    kind = draw(st.sampled_from(kinds))
+    before, after = draw(st.integers(0, 9)), draw(st.integers(0, 3))
+    values = st.none() | _values(kind) if draw(st.booleans()) else _values(kind)
+    total = before + size + after
+    if draw(st.integers(0, 3)) and not pa.types.is_null(kind):
+        made = pa.array(draw(st.lists(values, min_size=total, max_size=total)), kind)
+        return made.slice(before, size)
+    words = pa.array(draw(st.lists(values, min_size=1, max_size=4)), kind)
+    index = st.integers(0, len(words) - 1)
+    codes = draw(st.lists(st.none() | index if draw(st.booleans()) else index, min_size=total, max_size=total))
+    index_type = draw(st.sampled_from([pa.int8(), pa.uint16(), pa.int32(), pa.uint32(), pa.int64()]))
+    return pa.DictionaryArray.from_arrays(pa.array(codes, index_type), words).slice(before, size)
+
+
+COLUMNS = {
+    "type": STRINGS,
+    "id": INTEGERS,
+    "price": [*FLOATS, *DECIMALS, *INTEGERS],
+    "name": STRINGS,
+    "other": STRINGS,
+    "ok": [pa.bool_()],
+    "at": TIMES,
+    "until": TIMES,
+}
+
+
+@st.composite
+def batches(draw: st.DrawFn, most: int = 12) -> pa.RecordBatch:
+    """A batch with some of the columns, perhaps of type null."""
+    size = draw(st.integers(0, most))
+    made: dict[str, pa.Array] = {}
+    for name, kinds in COLUMNS.items():
+        shape = draw(st.integers(0, 15))
+        if shape > 1:
+            made[name] = draw(_array(kinds, size))
+        elif shape == 1:
+            made[name] = pa.nulls(size)
+    return pa.record_batch(made) if made else pa.record_batch({"x": pa.nulls(size)})
+
+
+# ---------------------------------------------------------------- conditions
+def _operators() -> st.SearchStrategy[Any]:
+    return st.sampled_from(["=", "!=", "<", "<=", ">", ">="])
+
+
+@st.composite
+def _times(draw: st.DrawFn) -> Expression:
+    written = (INSTANTS | st.sampled_from([datetime.min, datetime.max])).map(lambda time: Literal(_written(time)))
+    zoned = st.sampled_from(["2024-03-31T03:00:00+02:00", "1970-01-01", "1969-12-31T20:29:59.999999-03:30"]).map(
+        Literal
+    )
+    column = st.sampled_from(["at", "until"]).map(Attribute)
+    value = written | zoned | column
+    own, one, two = draw(column), draw(value), draw(value)
+    literals = draw(st.lists(written | zoned, min_size=1, max_size=3))
+    kind = draw(st.integers(0, 5))
+    if kind == 0:
+        return In(own, (*literals, Interval(literals[0], literals[-1])))
+    if kind == 1:
+        return InRange(own, one, two)
+    if kind == 2:
+        return IsNull(own)
+    return Comparison(draw(_operators()), one, own) if kind == 3 else Comparison(draw(_operators()), own, one)
+
+
+def _written(time: datetime) -> str:
+    return time.replace(tzinfo=None).isoformat() if time.microsecond % 2 else time.isoformat()
+
+
+def _more() -> st.SearchStrategy[Expression]:
+    """What `strategies.conditions` leaves out: times, two string columns, truth values compared, extremes."""
+    inner = random.conditions()
+    wide = st.sampled_from([2**63 - 1, -(2**63), 2**53 + 1, 2**63, 2**64 - 1, 0.1, math.inf]).map(Literal)
+    number = st.sampled_from(["id", "price"]).map(Attribute)
+    sums = st.builds(Arithmetic, st.sampled_from("+-*/%"), number | wide, number | wide) | number.map(Negative)
+    names = st.sampled_from(["name", "other"]).map(Attribute)
+    items = st.lists((random.ints | random.floats).map(Literal) | wide, min_size=9, max_size=11).map(tuple)
+    texts = st.lists(TEXTS.map(Literal), min_size=9, max_size=10).map(tuple)
+    truths = st.sampled_from(["=", "!="])
+    return (
+        _times()
+        | _times()
+        | st.builds(Comparison, _operators(), number | sums, wide | sums)
+        | st.builds(Comparison, _operators(), names, names | TEXTS.map(Literal))
+        | st.builds(Like, names, TEXTS)
+        | st.builds(Comparison, truths, inner, inner)
+        | st.builds(Comparison, truths, st.just(Attribute("ok")), inner)
+        | st.builds(In, st.just(Attribute("ok")), st.lists(st.booleans().map(Literal), min_size=1).map(tuple))
+        | st.builds(In, number | sums, items)
+        | st.builds(In, names, texts)
+        | (inner | sums).map(IsNull)
+    )
+
+
+def conditions() -> st.SearchStrategy[Expression]:
+    """Conditions on `batches`, those of the other tests and more."""
+    either = random.conditions() | _more()
+    joined = st.lists(either, min_size=2, max_size=3).map(tuple)
+    return either | either | joined.map(And) | joined.map(Or) | either.map(Not)
+
+
+def typed() -> st.SearchStrategy[Condition]:
+    return st.tuples(st.sampled_from([None, "a", "ab", ""]), st.none() | conditions())
+
+
+# ---------------------------------------------------------------- the reference
+def _plain(value: Any) -> Any:
+    """An Arrow value as `holds` wants it: numbers as int and float, times as instants in UTC."""
+    if isinstance(value, (Decimal, np.floating)):
+        return float(value)
+    if isinstance(value, datetime):
+        return value.astimezone(timezone.utc) if value.tzinfo else value
+    return datetime(value.year, value.month, value.day) if isinstance(value, date) else value
+
+
+def rows_of(batch: pa.RecordBatch) -> list[dict[str, Any]]:
+    return [{name: _plain(value) for name, value in row.items()} for row in batch.to_pylist()]
+
+
+def expected(conditions: list[Condition], batch: pa.RecordBatch, type_column: str | None) -> list[list[bool]]:
+    return [
+        [
+            (event_type is None or type_column is None or row.get(type_column) == event_type) and holds(condition, row)
+            for event_type, condition in conditions
+        ]
+        for row in rows_of(batch)
+    ]
+
+
+def found(bits: np.ndarray[Any, np.dtype[np.uint64]], count: int) -> list[list[bool]]:
+    assert bits.dtype == np.uint64
+    assert bits.shape[1] == max(1, -(-count // 64))
+    whole = [sum(int(word) << 64 * number for number, word in enumerate(row)) for row in bits]
+    assert all(row >> count == 0 for row in whole)
+    return [[bool(row >> number & 1) for number in range(count)] for row in whole]
+
+
+def _rounds(conditions: list[Condition], batch: pa.RecordBatch) -> bool:
+    """Whether `evaluate` may round a whole remainder: it takes its sign through a float, exact only to 2**53."""
+    if not any(
+        isinstance(node, Arithmetic) and node.op == "%" for _, each in conditions if each for node in walk(each)
+    ):
+        return False
+    numbers = (value for row in rows_of(batch) for value in row.values() if isinstance(value, int))
+    written = (node.value for _, each in conditions if each for node in walk(each) if isinstance(node, Literal))
+    return any(isinstance(value, int) and abs(value) > 2**53 for value in (*numbers, *written))
+
+
+# ---------------------------------------------------------------- the properties
+@MANY
+@given(st.lists(typed(), min_size=1, max_size=4), batches(), st.sampled_from(["type", "type", None, "nowhere"]))
+def test_bits_are_what_holds_says(given_: list[Condition], batch: pa.RecordBatch, type_column: str | None) -> None:
+    assume(not _rounds(given_, batch))
+    bits = ConditionBits(given_, batch.schema, type_column)
+    assert set(bits.columns) <= set(batch.schema.names)
+    assert found(bits.bits(batch), len(given_)) == expected(given_, batch, type_column)
+
+
+@SOME
+@given(
+    st.lists(typed(), min_size=1, max_size=4), batches(30), st.lists(st.integers(0, 30), max_size=4), st.integers(1, 9)
+)
+def test_batch_and_block_boundaries_do_not_matter(
+    given_: list[Condition], batch: pa.RecordBatch, cuts: list[int], block: int
+) -> None:
+    """One object reads the pieces of a batch, in blocks of any size, with its memory of the pieces before."""
+    whole = ConditionBits(given_, batch.schema, "type").bits(batch)
+    pieces = ConditionBits(given_, batch.schema, "type")
+    ends = [0, *sorted(min(cut, batch.num_rows) for cut in cuts), batch.num_rows]
+    before, module._BLOCK = module._BLOCK, block
+    try:
+        parts = [pieces.bits(batch.slice(a, b - a)) for a, b in pairwise(ends)]
+    finally:
+        module._BLOCK = before
+    assert np.array_equal(np.concatenate(parts), whole)
+
+
+@SOME
+@given(st.lists(typed(), min_size=60, max_size=140), batches(4))
+def test_more_conditions_than_a_word_has_bits(given_: list[Condition], batch: pa.RecordBatch) -> None:
+    assume(not _rounds(given_, batch))
+    bits = ConditionBits(given_, batch.schema, "type")
+    assert found(bits.bits(batch), len(given_)) == expected(given_, batch, "type")
+
+
+@SOME
+@given(st.lists(conditions(), min_size=1, max_size=3), st.lists(batches(), min_size=2, max_size=4))
+def test_layouts_may_change_from_batch_to_batch(given_: list[Expression], some: list[pa.RecordBatch]) -> None:
+    """Plain or dictionary, narrow or wide: what counts is the kind, so batches of one kind may differ in type."""
+    pairs: list[Condition] = [(None, each) for each in given_]
+    bits = ConditionBits(pairs, some[0].schema, None)
+    for batch in some:
+        kept = [name for name in batch.schema.names if _fits(batch.schema, some[0].schema, name)]
+        part = batch.select(kept) if kept else pa.record_batch({"x": pa.nulls(batch.num_rows)})
+        assume(not _rounds(pairs, part))
+        assert found(bits.bits(part), len(pairs)) == expected(pairs, part, None)
+
+
+def _fits(schema: pa.Schema, first: pa.Schema, name: str) -> bool:
+    kinds = [Schema.of_arrow(each).columns or {} for each in (schema, first)]
+    return name in first.names and kinds[0].get(name) == kinds[1].get(name)
+
+
+@SOME
+@given(st.lists(st.none() | st.text(max_size=20) | TEXTS, min_size=1, max_size=60), st.integers(1, 4), conditions())
+def test_more_strings_than_are_numbered(names: list[str | None], most: int, condition: Expression) -> None:
+    before, columns_codes._MOST = columns_codes._MOST, most
+    try:
+        whole = pa.record_batch({"name": pa.array(names)})
+        pairs: list[Condition] = [(None, condition), (None, Like(Attribute("name"), "a%")), ("é", None)]
+        bits = ConditionBits(pairs, whole.schema, "name")
+        for batch in (whole, whole.slice(len(names) // 2), whole):
+            assert found(bits.bits(batch), 3) == expected(pairs, batch, "name")
+    finally:
+        columns_codes._MOST = before
+
+
+# ---------------------------------------------------------------- by hand
+def _one(text: str, **values: pa.Array) -> list[bool]:
+    batch = pa.record_batch(values)
+    return [row[0] for row in found(ConditionBits([(None, parse_condition(text))], batch.schema, None).bits(batch), 1)]
+
+
+def test_equal_atoms_are_listed_once() -> None:
+    texts = ["price > 3 AND name = 'a'", "3 < price OR name LIKE 'a%'", "NOT (price <= 3)", "name = 'a'"]
+    schema = pa.schema({"name": pa.string(), "unused": pa.int8(), "price": pa.int64(), "type": pa.string()})
+    bits = ConditionBits([("a", parse_condition(text)) for text in texts], schema, "type")
+    assert list(map(str, bits.atoms)) == ["type = 'a'", "price > 3", "name = 'a'", "name LIKE 'a%'"]
+    assert bits.columns == ("name", "price", "type")
+
+
+@pytest.mark.parametrize("count", [0, 1, 63, 64, 65, 128, 129])
+def test_words(count: int) -> None:
+    pairs: list[Condition] = [(None, Comparison("=", Attribute("id"), Literal(number))) for number in range(count)]
+    batch = pa.record_batch({"id": pa.array([0, 64, 128, None, 7])})
+    bits = ConditionBits(pairs, batch.schema, None)
+    assert found(bits.bits(batch), count) == expected(pairs, batch, None)
+    assert bits.bits(batch.slice(0, 0)).shape == (0, max(1, -(-count // 64)))
+
+
+def test_remainders_are_exact() -> None:
+    numbers = pa.array([2**53 + 1, 2**62 + 1, -(2**62) - 1, -(2**63), 2**63 - 1])
+    assert _one(f"id % {2**62} = 1", id=numbers) == [False, True, False, False, False]
+    assert _one(f"id % {2**60 - 1} = 0 - 8", id=numbers) == [False, False, False, True, False]
+    assert _one("id % (0 - 1) = 0", id=numbers) == [True] * 5
+
+
+def test_times_beyond_the_calendar() -> None:
+    """Seconds reach further than `datetime`, nanoseconds less far than a literal."""
+    seconds = pa.array([-(2**63), 0, 2**63 - 1], pa.timestamp("s"))
+    assert _one("at < '0001-01-01'", at=seconds) == [True, False, False]
+    assert _one("at > '9999-12-31'", at=seconds) == [False, False, True]
+    nanos = pa.array([-(2**63), 0, 2**63 - 1], pa.timestamp("ns"))
+    assert _one("at < until", at=nanos, until=seconds) == [False, False, True]
+    assert _one("at > '9999-12-31'", at=nanos) == [False] * 3
+    assert _one("at != '9999-12-31'", at=nanos) == [True] * 3
+
+
+def test_unaligned_buffers() -> None:
+    raw = pa.py_buffer(b"x" + np.arange(40, dtype=np.int64).tobytes()).slice(1)
+    numbers = pa.Array.from_buffers(pa.int64(), 40, [None, raw])
+    texts = pa.array([str(number % 5) * (number % 20) for number in range(40)])
+    moved = [pa.py_buffer(b"x" + buffer.to_pybytes()).slice(1) for buffer in texts.buffers()[1:]]
+    names = pa.Array.from_buffers(pa.string(), 40, [None, *moved])
+    batch = pa.record_batch({"id": numbers, "name": names})
+    pairs: list[Condition] = [(None, parse_condition("id > 7 AND name < '3333'"))]
+    assert found(ConditionBits(pairs, batch.schema, None).bits(batch), 1) == expected(pairs, batch, None)
