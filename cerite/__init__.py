@@ -1,7 +1,7 @@
 """Cerite: complex event recognition for Python and Spark.
 
 >>> import cerite
->>> q = cerite.query("SELECT * FROM S WHERE SELL AS x ; BUY AS y FILTER y[price > x.price] WITHIN 30 seconds")
+>>> q = cerite.query("SELECT * FROM S WHERE SELL AS x ; BUY AS y FILTER y[price > 3] WITHIN 30 seconds")
 >>> q.run([{"type": "SELL", "price": 3, "at": 0}, {"type": "BUY", "price": 4, "at": 9}], time="at").count()
 1
 """

@@ -106,12 +106,18 @@ class Matches(ABC):
         """The first n matches as a Rich table."""
         from rich.table import Table
 
-        made = Table("start", "end", *(self.variables or ("positions",)), title=None)
+        made = Table(*self._heads())
         for match in self.head(n):
-            bound = match.variables
-            cells = [bound.get(name, ()) for name in self.variables] if self.variables else [match.positions]
-            made.add_row(str(match.start), str(match.end), *(_short(positions) for positions in cells))
+            made.add_row(*self._cells(match))
         return made
+
+    def _heads(self) -> tuple[str, ...]:
+        return ("start", "end", *(self.variables or ("positions",)))
+
+    def _cells(self, match: Match) -> list[str]:
+        bound = match.variables
+        cells = [bound.get(name, ()) for name in self.variables] if self.variables else [match.positions]
+        return [str(match.start), str(match.end), *map(_short, cells)]
 
     def __rich__(self) -> Table:
         return self.table()
@@ -119,15 +125,10 @@ class Matches(ABC):
     def _repr_html_(self) -> str:
         from html import escape
 
-        heads = ["start", "end", *(self.variables or ("positions",))]
-        rows = []
-        for match in self.head(10):
-            bound = match.variables
-            cells = [bound.get(name, ()) for name in self.variables] if self.variables else [match.positions]
-            shown = [str(match.start), str(match.end), *map(_short, cells)]
-            rows.append("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in shown) + "</tr>")
-        head = "".join(f"<th>{escape(name)}</th>" for name in heads)
-        return f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table>"
+        rows = ("".join(f"<td>{escape(cell)}</td>" for cell in self._cells(match)) for match in self.head(10))
+        body = "".join(f"<tr>{row}</tr>" for row in rows)
+        head = "".join(f"<th>{escape(name)}</th>" for name in self._heads())
+        return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 
 
 def schema_of(variables: tuple[str, ...]) -> pa.Schema:

@@ -14,7 +14,7 @@ from cerite.automaton import Automaton
 from cerite.data import Source, open_events
 from cerite.data.once import ReaderSource
 from cerite.data.rows import RowSource
-from cerite.engine import Counter, Recogniser
+from cerite.engine.engines import counter_of, recogniser_of
 from cerite.engine.intake import Columns, Intake
 from cerite.engine.late import LateWindow
 from cerite.engine.matches import Matches as Chunk
@@ -142,7 +142,7 @@ class Found(Matches):
     def chunks(self) -> Iterator[Chunk]:
         """The matches in flat arrays, some at a time."""
         intake = self._intake()
-        engine = recogniser(self._plan, intake)
+        engine = recogniser_of(self._plan)
         late = None if self._plan.late_window is None else LateWindow(self._plan.late_window, self._columns)
         found = 0
         for batch in self._source.batches():
@@ -166,7 +166,7 @@ class Found(Matches):
         if not self._plan.counts_without_enumerating:
             return sum(len(chunk) for chunk in self.chunks())
         intake = self._intake()
-        engine = counter(self._plan, intake)
+        engine = counter_of(self._plan)
         matches = 0
         for batch in self._source.batches():
             rows = intake.take(batch)
@@ -213,21 +213,6 @@ class Found(Matches):
     def _tell(self, rows: int, matches: int) -> None:
         if self._progress is not None:
             self._progress(rows, matches)
-
-
-def recogniser(made: Plan, intake: Intake) -> Recogniser:
-    """The engine that finds the matches of a plan."""
-    return Recogniser(
-        made.automaton, consume=made.consume, limit=None if made.late_window else made.limit, strategy=made.strategy,
-        shared_clock=intake.shared_clock,
-    )  # fmt: skip
-
-
-def counter(made: Plan, intake: Intake) -> Counter:
-    """The engine that counts the matches of a plan."""
-    return Counter(
-        made.automaton, windowed=made.window is not None, consume=made.consume, shared_clock=intake.shared_clock
-    )
 
 
 def _type_column(named: str | None, schema: pa.Schema) -> str | None:

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from cerite.engine import Counter, Recogniser
+from cerite.engine.engines import counter_of, recogniser_of
 from cerite.engine.intake import Columns, Intake
 from cerite.engine.matches import Matches as Chunk
 from cerite.engine.plan import Plan
@@ -48,15 +48,8 @@ class EventStream:
         self._plan = plan
         self._schema = schema
         self._intake = Intake(plan, schema, columns)
-        clock = self._intake.shared_clock
-        self._recogniser = Recogniser(
-            plan.automaton, consume=plan.consume, limit=plan.limit, strategy=plan.strategy, shared_clock=clock
-        )
-        self._counter = (
-            Counter(plan.automaton, windowed=plan.window is not None, consume=plan.consume, shared_clock=clock)
-            if plan.counts_without_enumerating
-            else None
-        )
+        self._recogniser = recogniser_of(plan)
+        self._counter = counter_of(plan) if plan.counts_without_enumerating else None
         self._unread: Iterator[Chunk] | None = None
 
     @property

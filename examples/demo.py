@@ -48,15 +48,15 @@ WRONG = "SELECT * FROM Stock WHERE SELL AS x ; BUY AS y FILTER y[prize > 3] WITH
 
 def main() -> None:
     """Run the demo."""
-    console = Console()
+    console = Console(markup=False, highlight=False, soft_wrap=True)
     events = stock_stream(1_000_000)
     query = cerite.query(SEQUENCE)
-    console.print(f"[bold]{events.num_rows:,} events[/], the query\n{SEQUENCE}")
+    console.print(f"{events.num_rows:,} events of a generated market day, and the query\n{SEQUENCE}")
     found = query.run(events, time="at")
     console.print(found.table(5))
     console.print(f"{found.count():,} matches, the first 5 shown. The events of the first:")
     for event in found.head(1)[0].events:
-        console.print("  ", event)
+        console.print(f"  {event}")
 
     console.print("\nKleene patterns have astronomically many matches; they are counted without being enumerated:")
     console.print(KLEENE)
@@ -64,11 +64,11 @@ def main() -> None:
     count = cerite.query(KLEENE).run(events, time="at").count()
     console.print(f"a number of {len(str(count)):,} digits, in {time.perf_counter() - started:.2f} s")
 
-    console.print("\nA mistake is pointed at:")
+    console.print("\nA mistake is pointed at:\n")
     try:
         cerite.query(WRONG, schema=cerite.Schema.of_arrow(events.schema))
     except cerite.CeriteError as error:
-        console.print(str(error), highlight=False, markup=False)
+        console.print(str(error))
 
 
 if __name__ == "__main__":

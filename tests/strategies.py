@@ -227,7 +227,8 @@ def regular_patterns(size: int = 6) -> st.SearchStrategy[Pattern]:
         parts = draw(many(inner))
         if draw(st.integers(0, 3)):
             return Sequence(parts)
-        return Sequence(parts, tuple(draw(st.lists(marked, max_size=1).map(tuple)) for _ in parts[1:]))
+        negated = inner if draw(st.integers(0, 2)) == 0 else marked
+        return Sequence(parts, tuple(draw(st.lists(negated, max_size=1).map(tuple)) for _ in parts[1:]))
 
     return st.recursive(
         inner_events,
@@ -245,6 +246,8 @@ def regular_patterns(size: int = 6) -> st.SearchStrategy[Pattern]:
             | _projections(inner)
             | many(marked).map(SkipAny)
             | many(marked).map(SkipNext)
+            | inner.map(Complement)
+            | st.builds(Select, st.just(Strategy.STRICT), inner)
         ),
         max_leaves=size,
     )

@@ -50,6 +50,18 @@ class Automaton:
             if not TRUE <= t.condition < len(self.conditions) or not 0 <= t.label < len(self.labels):
                 raise ValueError(f"{t} names a condition or label that does not exist")
 
+    def __str__(self) -> str:
+        """The transitions as a table."""
+        from cerite.viz import table
+
+        return table(self).rstrip()
+
+    def _repr_svg_(self) -> str:
+        """The picture that notebooks show."""
+        from cerite.viz import svg
+
+        return svg(self)
+
     def with_plain_marks(self) -> "Automaton":
         """The CEA of appendix A.1: every label collapsed to one mark (complex-event semantics)."""
         marked = frozenset(t if t.label == 0 else replace(t, label=1) for t in self.transitions)

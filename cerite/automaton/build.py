@@ -10,19 +10,10 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from cerite.automaton.automaton import TRUE, Automaton, Transition
-from cerite.automaton.fragment import (
-    Fragment,
-    Labels,
-    Link,
-    Step,
-    chain,
-    new_state,
-    product,
-    repeat,
-    single,
-    union,
-)
-from cerite.automaton.guards import ANY, Guard, Test
+from cerite.automaton.determine import complement
+from cerite.automaton.fragment import Fragment, Labels, Step, new_state, product, single, strict_fragment, union
+from cerite.automaton.guards import ANY, Guard
+from cerite.automaton.joining import Link, chain, repeat
 from cerite.errors import PatternError
 from cerite.pattern.alternatives import Intersection, Union
 from cerite.pattern.atoms import Empty, Event, Nothing
@@ -33,7 +24,7 @@ from cerite.pattern.iteration import Iteration
 from cerite.pattern.naming import Named, Project
 from cerite.pattern.references import turn
 from cerite.pattern.rewrite.lp import lp_normal
-from cerite.pattern.selection import Select
+from cerite.pattern.selection import Select, Strategy
 from cerite.pattern.sequence import Concat, Sequence
 from cerite.pattern.skipping import SkipAny, SkipNext
 from cerite.pattern.variables import nullable
@@ -92,19 +83,24 @@ def _fragment(node: Pattern) -> Fragment:
         case Concat(parts=parts):
             return chain(tuple(map(_fragment, parts)), (Link(True),) * (len(parts) - 1))
         case Sequence(parts=parts, absent=absent):
-            links = tuple(Link(False, frozenset(test for each in gap for test in _tests(each))) for gap in absent)
+            links = tuple(Link(False, tuple(map(_fragment, gap))) for gap in absent)
             return chain(tuple(map(_fragment, parts)), links)
         case Iteration():
             return _iteration(node)
-        case Filter():
-            raise _registers(node)
+        case Complement(operand=operand):
+            return complement(_fragment(operand))
+        case Select(strategy=Strategy.STRICT, operand=operand):
+            return strict_fragment(_fragment(operand))
+        case Filter(conditions=conditions):
+            if any(on.reads for on in conditions):
+                raise _registers(node)
+            raise _unsupported(node, "a filter around a selection operator", "write the filter inside the operator")
     raise _unsupported(node, f"`{type(node).__name__}` inside a pattern", _ADVICE.get(type(node), "write it otherwise"))
 
 
 _ADVICE: dict[type[Pattern], str] = {
     Window: "use a WITHIN clause for the whole query",
     Select: "select for the whole query: SELECT NEXT …, or WHERE NEXT(…) around the whole pattern",
-    Complement: "write `A ; NOT B ; C`",
     SkipNext: "write `e+` with gaps, or `A ; NOT B ; B`",
 }
 
@@ -121,24 +117,6 @@ def _intersection(node: Pattern, parts: tuple[Pattern, ...]) -> Fragment:
     for part in parts[1:]:
         result = product(result, _fragment(part))
     return result
-
-
-def _tests(negated: Pattern) -> list[Test]:
-    """The events that must not occur in a gap."""
-    match negated:
-        case Event(type=kind, condition=condition):
-            if condition is not None and variables(condition):
-                raise _registers(negated)
-            return [Test(kind, condition)]
-        case Named(operand=operand) | Project(operand=operand):
-            return _tests(operand)
-        case Union(parts=parts):
-            return [test for part in parts for test in _tests(part)]
-        case Nothing():
-            return []
-        case Filter():
-            raise _registers(negated)
-    raise _unsupported(negated, "NOT of more than one event", "negate single events: `A ; NOT B ; C`")
 
 
 def _iteration(node: Iteration) -> Fragment:

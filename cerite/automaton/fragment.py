@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from itertools import count
 
-from cerite.automaton.guards import ANY, Guard, Test
+from cerite.automaton.guards import ANY, Guard
 
 Labels = frozenset[str]
 NO_LABELS: Labels = frozenset()
@@ -74,56 +74,22 @@ def union(parts: Iterable[Fragment]) -> Fragment:
 
 
 @dataclass(frozen=True, slots=True)
-class Link:
-    """How one part follows another: at the very next event, or after a gap in which none of `absent` occurs."""
+class Gap:
+    """States that pass over events without marking them, entered in `start`; the next part may follow after any."""
 
-    contiguous: bool
-    absent: frozenset[Test] = frozenset()
+    start: int
+    steps: tuple[Step, ...]
 
-
-def chain(parts: tuple[Fragment, ...], links: tuple[Link, ...]) -> Fragment:
-    """One part after another; a part that is left out (nullable) joins the gaps around it."""
-    joined = union(replace(part, entries=(), exits=frozenset()) for part in parts)
-    entries: tuple[Step, ...] = ()
-    for part in parts:
-        entries += part.entries
-        if not part.nullable:
-            break
-    exits: frozenset[int] = frozenset()
-    for part in reversed(parts):
-        exits |= part.exits
-        if not part.nullable:
-            break
-    result = Fragment(entries, joined.steps, exits, all(part.nullable for part in parts))
-    for index, part in enumerate(parts):
-        link: Link | None = None
-        for later in range(index + 1, len(parts)):
-            step = links[later - 1]
-            link = step if link is None else Link(step.contiguous, link.absent | step.absent)
-            result = connect(result, part.exits, parts[later].entries, link)
-            if not parts[later].nullable:
-                break
-    return result
+    @property
+    def states(self) -> list[int]:
+        """Every state of the gap."""
+        return sorted({self.start, *(step.target for step in self.steps)})
 
 
-def repeat(part: Fragment, link: Link) -> Fragment:
-    """The part once or more."""
-    return connect(part, part.exits, part.entries, link)
-
-
-def connect(whole: Fragment, exits: frozenset[int], entries: tuple[Step, ...], link: Link) -> Fragment:
-    """`whole`, where after `exits` the `entries` can be taken."""
-    if link.contiguous:
-        more = tuple(replace(entry, source=state) for state in sorted(exits) for entry in entries)
-        return replace(whole, steps=whole.steps + more)
-    gap = new_state()
-    loop = Step(gap, Guard(negated=link.absent) if link.absent else ANY, NO_LABELS, gap, False)
-    into = tuple(replace(step, target=gap) for step in whole.steps if step.target in exits)
-    onward = tuple(replace(entry, source=gap) for entry in entries)
-    # what enters the gap from outside, and what the onward steps reach when they complete a part themselves
-    whole_entries = whole.entries + tuple(replace(step, target=gap) for step in whole.entries if step.target in exits)
-    again = tuple(replace(step, target=gap) for step in onward if step.target in exits)
-    return replace(whole, entries=whole_entries, steps=(*whole.steps, *into, loop, *onward, *again))
+def pass_anything() -> Gap:
+    """The gap in which anything may lie."""
+    state = new_state()
+    return Gap(state, (Step(state, ANY, NO_LABELS, state, False),))
 
 
 def product(one: Fragment, two: Fragment) -> Fragment:
@@ -156,3 +122,24 @@ def product(one: Fragment, two: Fragment) -> Fragment:
                         steps.append(step)
     exits = frozenset(state for (a, b), state in states.items() if a in one.exits and b in two.exits)
     return Fragment(tuple(entries), tuple(steps), exits, one.nullable and two.nullable)
+
+
+def strict_fragment(fragment: Fragment) -> Fragment:
+    """The ways through a fragment whose labelled events lie side by side (STRICT, ICDT 2019, section 4).
+
+    Every state is split by phase: nothing labelled yet (0), labelling (1), done (2).
+    """
+    split: dict[tuple[int, int], int] = {}
+
+    def phased(step: Step, phase: int) -> Step | None:
+        if step.labels and phase == 2:
+            return None
+        following = 1 if step.labels else 0 if phase == 0 else 2
+        target = split.setdefault((step.target, following), new_state())
+        source = step.source if step.source == ENTRY else split.setdefault((step.source, phase), new_state())
+        return replace(step, source=source, target=target)
+
+    entries = tuple(made for step in fragment.entries if (made := phased(step, 0)))
+    steps = tuple(made for step in fragment.steps for phase in range(3) if (made := phased(step, phase)))
+    exits = frozenset(number for (state, _), number in split.items() if state in fragment.exits)
+    return Fragment(entries, steps, exits, fragment.nullable)

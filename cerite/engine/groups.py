@@ -1,7 +1,7 @@
 """PARTITION BY: value tuples become dense numbers that stay the same from batch to batch.
 
-An event with a NULL (or NaN) in one of the columns belongs to no partition and gets -1. Only distinct values are ever
-looked at one by one, never rows.
+An event with a NULL (or NaN) in one of the columns belongs to no partition and gets -1. Distinct values are numbered by
+Arrow's hash tables; nothing is looked at one by one in Python.
 """
 
 from __future__ import annotations
@@ -16,61 +16,75 @@ import pyarrow.compute as pc
 Longs = npt.NDArray[np.int64]
 
 
+class Numbering:
+    """Numbers for values in the order of their first appearance."""
+
+    def __init__(self) -> None:
+        self.known: pa.Array | None = None
+
+    def of(self, values: pa.Array) -> Longs:
+        """The numbers of distinct values without NULLs; new ones get the next numbers."""
+        known = values.slice(0, 0) if self.known is None else self.known
+        found = pc.index_in(values, value_set=known)
+        numbers: Longs = pc.fill_null(found, -1).to_numpy(zero_copy_only=False).astype(np.int64)
+        new = numbers < 0
+        numbers[new] = np.arange(len(known), len(known) + int(new.sum()))
+        self.known = pa.concat_arrays([known, values.filter(pa.array(new))])
+        return numbers
+
+
 class Groups:
     """The partitions seen so far."""
 
     def __init__(self, columns: tuple[str, ...]) -> None:
         self.columns = columns
-        self._codes: list[dict[Any, int]] = [{} for _ in columns]
-        self._numbers: dict[int, int] = {}
-
-    def __len__(self) -> int:
-        return len(self._numbers) if len(self.columns) > 1 else len(self._codes[0])
+        self._values = [Numbering() for _ in columns]
+        self._pairs = [Numbering() for _ in columns[1:]]
 
     def of(self, batch: pa.RecordBatch) -> Longs:
         """The partition of every event; -1 for none."""
-        found = self._column(0, batch.column(self.columns[0]))
-        for index in range(1, len(self.columns)):
-            found = self._paired(found, self._column(index, batch.column(self.columns[index])), index)
+        found = _numbered(self._values[0], batch.column(self.columns[0]))
+        for name, values, pairs in zip(self.columns[1:], self._values[1:], self._pairs, strict=True):
+            other = _numbered(values, batch.column(name))
+            both = np.where((found < 0) | (other < 0), -1, (found << 31) | other)
+            found = _numbered(pairs, pa.array(both, mask=both < 0))
         return found
 
     def state(self) -> dict[str, npt.NDArray[Any]]:
-        """What a snapshot keeps: the values of each column in the order of their numbers, and the pairs."""
-        kept: dict[str, npt.NDArray[Any]] = {"pairs": np.array(list(self._numbers), np.int64)}
-        for index, known in enumerate(self._codes):
-            if known:
-                kept[f"values{index}"] = _packed(pa.array(list(known)))
-        return kept
+        """What a snapshot keeps: the values in the order of their numbers."""
+        parts = {f"values{k}": each for k, each in enumerate(self._values)}
+        parts |= {f"pairs{k}": each for k, each in enumerate(self._pairs)}
+        return {name: _packed(each.known) for name, each in parts.items() if each.known is not None}
 
     def restore(self, kept: dict[str, npt.NDArray[Any]]) -> None:
         """Continue with the partitions of a snapshot."""
-        self._numbers = {pair: number for number, pair in enumerate(kept["pairs"].tolist())}
-        for index in range(len(self.columns)):
-            values = _unpacked(kept[f"values{index}"]) if f"values{index}" in kept else []
-            self._codes[index] = {value: number for number, value in enumerate(values)}
+        for kind, parts in (("values", self._values), ("pairs", self._pairs)):
+            for k, each in enumerate(parts):
+                each.known = _unpacked(kept[f"{kind}{k}"]) if f"{kind}{k}" in kept else None
 
-    def _column(self, index: int, column: pa.Array) -> Longs:
-        if not len(column):
-            return np.zeros(0, np.int64)
-        if pa.types.is_floating(column.type):
-            column = pc.if_else(pc.is_nan(column), None, column)
-        encoded = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
-        known = self._codes[index]
-        values = encoded.dictionary.to_pylist()
-        numbers = np.array([-1 if value is None else known.setdefault(value, len(known)) for value in values], np.int64)
-        codes = pc.fill_null(encoded.indices, -1).to_numpy(zero_copy_only=False).astype(np.int64)
-        found: Longs = np.append(numbers, np.int64(-1))[codes]
-        return found
 
-    def _paired(self, one: Longs, two: Longs, level: int) -> Longs:
-        """Numbers for pairs of numbers; `level` keeps the pairs of different columns apart."""
-        pairs = np.where((one < 0) | (two < 0), -1, (one << 31) | two)
-        distinct, places = np.unique(pairs, return_inverse=True)
-        numbers = [
-            -1 if pair < 0 else self._numbers.setdefault((int(pair) << 4) | level, len(self._numbers))
-            for pair in distinct.tolist()
-        ]
-        return np.array(numbers, np.int64)[places.reshape(-1)]
+def _numbered(numbering: Numbering, column: pa.Array) -> Longs:
+    if not len(column):
+        return np.zeros(0, np.int64)
+    if pa.types.is_floating(column.type):
+        column = pc.if_else(pc.is_nan(column), None, column)
+    encoded = column if _is_encoded(column) else _plain(column).dictionary_encode()
+    numbers = numbering.of(encoded.dictionary)
+    codes = pc.fill_null(encoded.indices, -1).to_numpy(zero_copy_only=False).astype(np.int64)
+    found: Longs = np.append(numbers, np.int64(-1))[codes]
+    return found
+
+
+def _is_encoded(column: pa.Array) -> bool:
+    """Whether the column's dictionary holds every value once, and no NULL."""
+    if not pa.types.is_dictionary(column.type):
+        return False
+    values = column.dictionary
+    return values.null_count == 0 and len(pc.unique(values)) == len(values)
+
+
+def _plain(column: pa.Array) -> pa.Array:
+    return column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
 
 
 def _packed(values: pa.Array) -> npt.NDArray[np.uint8]:
@@ -80,7 +94,6 @@ def _packed(values: pa.Array) -> npt.NDArray[np.uint8]:
     return np.frombuffer(sink.getvalue(), np.uint8)
 
 
-def _unpacked(data: npt.NDArray[np.uint8]) -> list[Any]:
+def _unpacked(data: npt.NDArray[np.uint8]) -> pa.Array:
     with pa.ipc.open_stream(data.tobytes()) as reader:
-        found: list[Any] = reader.read_all().column("value").to_pylist()
-    return found
+        return reader.read_all().column("value").combine_chunks()

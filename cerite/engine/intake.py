@@ -67,12 +67,6 @@ class Intake:
         """The columns that are looked at."""
         return tuple(dict.fromkeys((*self._conditions.columns, *self._needed())))
 
-    @property
-    def shared_clock(self) -> bool:
-        """Whether one clock drives the windows of all partitions."""
-        window = self.plan.window
-        return window is None or window.is_time
-
     def take(self, batch: pa.RecordBatch) -> Rows:
         """The next batch of the stream."""
         count = batch.num_rows

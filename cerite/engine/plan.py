@@ -64,6 +64,11 @@ class Plan:
         return tuple(sorted(frozenset().union(*self.automaton.labels)))
 
     @property
+    def shared_clock(self) -> bool:
+        """Whether one clock drives the windows of all partitions."""
+        return self.window is None or self.window.is_time
+
+    @property
     def counts_without_enumerating(self) -> bool:
         """Whether the number of matches follows from the automaton alone."""
         return self.strategy == "all" and self.limit is None and self.late_window is None
@@ -87,27 +92,22 @@ def plan(query: Query, semantics: Semantics = "valuations") -> Plan:
 
 
 def _plan(query: Query, semantics: Semantics) -> Plan:
-    pattern, operators, sizes = _peeled(query.where)
-    if query.within is not None:
-        sizes = [query.within, *sizes]
-    if query.variables is not None:
-        pattern = Project(pattern, query.variables)
-    automaton = build(pattern)
-    if Strategy.STRICT in operators:
-        automaton = strict_automaton(automaton)
-        operators.remove(Strategy.STRICT)
-    window, late = _one_window(sizes, query.where), None
+    layers = _peeled(query.where, query.within)
+    pattern = layers.pattern if query.variables is None else Project(layers.pattern, query.variables)
     strategy = query.strategy
-    if operators:
-        if strategy is not None or len(operators) > 1 or query.variables is not None:
+    if layers.operator is not None:
+        if strategy is not None or query.variables is not None:
             raise PatternError(
                 "the engine runs one selection strategy, without a projection around it", span=query.where.span,
                 hint="write the strategy in SELECT: SELECT NEXT x, y FROM …",
             )  # fmt: skip
-        strategy, window, late = operators[0], None, window
-    attribute = None if window is None else window.attribute
-    if attribute is not None:
-        automaton = _with_known_ends(automaton, attribute)
+        strategy = layers.operator
+    automaton = build(pattern)
+    if strategy is Strategy.STRICT:  # a property of each match alone: no other match has to be looked at
+        automaton, strategy = strict_automaton(automaton), None
+    window, late = _one_window(layers.inner, query.where), _one_window(layers.outer, query.where)
+    if window is not None and window.attribute is not None:
+        automaton = _with_known_ends(automaton, window.attribute)
     return Plan(
         automaton=automaton if semantics == "valuations" else automaton.with_plain_marks(),
         semantics=semantics, strategy="all" if strategy is None else strategy.value.lower(),
@@ -117,19 +117,28 @@ def _plan(query: Query, semantics: Semantics) -> Plan:
     )  # fmt: skip
 
 
-def _peeled(pattern: Pattern) -> tuple[Pattern, list[Strategy], list[Size]]:
-    """The pattern under the selection operators and windows that stand around all of it."""
-    operators: list[Strategy] = []
-    sizes: list[Size] = []
-    while isinstance(pattern, (Select, Window)):
-        if isinstance(pattern, Select):
-            operators.append(pattern.strategy)
-        elif operators and operators != [Strategy.STRICT]:
-            break  # the window is inside the selection: matches compete within it
-        else:
+@dataclass(frozen=True)
+class _Layers:
+    """What stands around the whole pattern: a selection operator, windows inside it and windows outside."""
+
+    pattern: Pattern
+    operator: Strategy | None
+    inner: list[Size]
+    outer: list[Size]
+
+
+def _peeled(pattern: Pattern, within: Size | None) -> _Layers:
+    operator: Strategy | None = None
+    sizes: list[Size] = [] if within is None else [within]
+    outer: list[Size] = []
+    while True:
+        if isinstance(pattern, Window):
             sizes.append(pattern.size)
+        elif isinstance(pattern, Select) and pattern.strategy is not Strategy.STRICT and operator is None:
+            operator, outer, sizes = pattern.strategy, sizes, []
+        else:
+            return _Layers(pattern, operator, sizes, outer)
         pattern = pattern.operand
-    return pattern, operators, sizes
 
 
 def _one_window(sizes: list[Size], pattern: Pattern) -> Size | None:

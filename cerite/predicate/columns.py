@@ -24,8 +24,8 @@ from cerite.predicate.columns_formula import Formulas, atoms, attributes
 from cerite.predicate.columns_kernels import Words, clear, gather, gather_and
 from cerite.predicate.columns_plan import planned
 from cerite.predicate.columns_read import Column
-from cerite.predicate.columns_truth import Block, check_like
-from cerite.predicate.expression import Attribute, Comparison, Expression, Like, Literal, walk
+from cerite.predicate.columns_truth import Block
+from cerite.predicate.expression import Attribute, Comparison, Expression, Literal, walk
 from cerite.schema import Kind, Schema
 
 Condition = tuple["str | None", "Expression | None"]  # event type or None for any, expression or None for true
@@ -177,10 +177,8 @@ def _conjuncts(condition: Condition, type_column: str | None) -> list[Expression
 
 
 def _check_columns(expression: Expression, schema: pa.Schema, kinds: Mapping[str, Kind]) -> None:
-    """Refuse columns that have no kind or are ambiguous (missing ones are NULL), and patterns that are too long."""
+    """Refuse columns that have no kind or are ambiguous; missing ones are NULL."""
     for node in walk(expression):
-        if isinstance(node, Like):
-            check_like(node)
         if not isinstance(node, Attribute):
             continue
         indices = schema.get_all_field_indices(node.name)

@@ -43,6 +43,7 @@ from cerite.schema import Kind
 
 CONVERSE: dict[ComparisonOp, ComparisonOp] = {"=": "!=", "!=": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
 FLIPPED: dict[ComparisonOp, ComparisonOp] = {"=": "=", "!=": "!=", "<": ">", ">": "<", "<=": ">=", ">=": "<="}
+_LONGEST = 10_000
 _CONDITIONS = (Comparison, And, Or, Not, In, InRange, Like, IsNull, IsTrue)
 
 
@@ -242,8 +243,11 @@ class Formulas:
 
 
 def _check_constant(node: Expression) -> None:
+    """Refuse what no column can hold, and patterns that Arrow's regular expressions might not."""
     value = node.pattern if isinstance(node, Like) else node.value if isinstance(node, Literal) else None
     if isinstance(value, int) and not -(2**63) <= value < 2**64:
         raise SchemaError(f"`{value}` does not fit: integers have 64 bits", span=node.span)
     if isinstance(value, str) and any("\ud800" <= character <= "\udfff" for character in value):
         raise SchemaError(f"{value!r} is not text: it holds half of a surrogate pair", span=node.span)
+    if isinstance(node, Like) and len(node.pattern) > _LONGEST:
+        raise SchemaError(f"a LIKE pattern has at most {_LONGEST} characters", span=node.span)

@@ -15,7 +15,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from cerite.errors import SchemaError
 from cerite.predicate.columns_formula import All, Formula, Negated, Some
 from cerite.predicate.columns_numbers import arithmetic, compare_instants, compare_numbers
 from cerite.predicate.columns_read import Column, Flags, Instants, Integers
@@ -136,14 +135,6 @@ class Block:
             value = self._value(node)
             valid = value.valid if isinstance(value, Integers) else np.equal(value, value)
         return np.zeros(self._stop - self._start, np.bool_) if valid is None else ~valid
-
-
-def check_like(node: Like) -> None:
-    """Refuse a pattern that is too long for Arrow's regular expressions."""
-    try:
-        pc.match_substring_regex(pa.array([], pa.string()), _like(node.pattern))
-    except pa.ArrowInvalid:
-        raise SchemaError("the LIKE pattern is too long", span=node.span) from None
 
 
 def _look_up(value: Any, points: list[Any], found: Flags) -> list[Any]:

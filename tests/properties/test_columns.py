@@ -279,8 +279,10 @@ def test_batch_and_block_boundaries_do_not_matter(
 
 
 @SOME
-@given(st.lists(typed(), min_size=60, max_size=140), batches(4))
-def test_more_conditions_than_a_word_has_bits(given_: list[Condition], batch: pa.RecordBatch) -> None:
+@given(st.lists(typed(), min_size=1, max_size=5), st.integers(65, 140), batches(4))
+def test_more_conditions_than_a_word_has_bits(some: list[Condition], count: int, batch: pa.RecordBatch) -> None:
+    apart = [Comparison("=", Attribute("id"), Literal(number % 16 - 8)) for number in range(count)]
+    given_ = [some[number % 7] if number % 7 < len(some) else ("a", apart[number]) for number in range(count)]
     assume(not _rounds(given_, batch))
     bits = ConditionBits(given_, batch.schema, "type")
     assert found(bits.bits(batch), len(given_)) == expected(given_, batch, "type")
