@@ -19,9 +19,7 @@ class Match:
     end: int
     positions: tuple[int, ...]
     bindings: tuple[tuple[str, tuple[int, ...]], ...] = ()
-    fetch: Callable[[tuple[int, ...]], list[dict[str, Any]]] | None = field(
-        default=None, compare=False, repr=False, kw_only=True
-    )
+    fetch: Callable[[Match], list[dict[str, Any]]] | None = field(default=None, compare=False, repr=False, kw_only=True)
 
     @staticmethod
     def of(start: int, end: int, bound: Iterable[tuple[str, int]]) -> Match:
@@ -39,10 +37,10 @@ class Match:
 
     @property
     def events(self) -> list[dict[str, Any]]:
-        """The rows at `positions`, read from the data the match was found in."""
+        """The rows at `positions`, read from the data the match was found in, with the attributes that SELECT shows."""
         if self.fetch is None:
             raise ValueError("this match does not know the data it was found in")
-        return self.fetch(self.positions)
+        return self.fetch(self)
 
     def without_bindings(self) -> Match:
         """The complex event of this valuation: variables forgotten."""

@@ -21,6 +21,7 @@ from cerite.engine.matches import Matches as Chunk
 from cerite.engine.matches import bound_to
 from cerite.errors import StreamError
 from cerite.match import Match
+from cerite.pattern.query import Query
 
 if TYPE_CHECKING:
     import pandas
@@ -28,7 +29,14 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 Labels = tuple[frozenset[str], ...]
-Fetch = Callable[[tuple[int, ...]], list[dict[str, Any]]]
+Shown = dict[str, "tuple[str, ...] | None"]  # which attributes of a variable's events are shown; None is all
+
+
+def shown_attributes(query: Query) -> Shown | None:
+    """What `SELECT x[price, volume]` asks for; None if it names no attributes."""
+    if query.items is None or all(item.attributes is None for item in query.items):
+        return None
+    return {item.variable: item.attributes for item in query.items}
 
 
 class Matches(ABC):
@@ -36,6 +44,7 @@ class Matches(ABC):
 
     variables: tuple[str, ...]
     labels: Labels
+    shown: Shown | None = None
 
     @abstractmethod
     def chunks(self) -> Iterator[Chunk]:
@@ -55,7 +64,20 @@ class Matches(ABC):
 
     def __iter__(self) -> Iterator[Match]:
         for chunk in self.chunks():
-            yield from _match_objects(chunk, self.labels if self.variables else None, self.fetch)
+            yield from _match_objects(chunk, self.labels if self.variables else None, self.events_of)
+
+    def events_of(self, match: Match) -> list[dict[str, Any]]:
+        """The events of a match, with the attributes that SELECT shows."""
+        rows = self.fetch(match.positions)
+        if self.shown is None:
+            return rows
+        holders = match.variables or dict.fromkeys(self.shown, match.positions)
+        shown: list[dict[str, Any]] = []
+        for position, row in zip(match.positions, rows, strict=True):
+            asked = [self.shown[name] for name, positions in holders.items() if position in positions]
+            names = None if None in asked else {name for each in asked for name in each or ()}
+            shown.append({name: value for name, value in row.items() if names is None or name in names})
+        return shown
 
     def head(self, n: int = 10) -> list[Match]:
         """The first n matches."""
@@ -153,7 +175,9 @@ def _lists(offsets: Any, values: Any) -> pa.Array:
     return pa.ListArray.from_arrays(pa.array(offsets.astype(np.int32, copy=False)), pa.array(values))
 
 
-def _match_objects(chunk: Chunk, labels: Labels | None, fetch: Fetch) -> Iterator[Match]:
+def _match_objects(
+    chunk: Chunk, labels: Labels | None, fetch: Callable[[Match], list[dict[str, Any]]]
+) -> Iterator[Match]:
     starts, ends, offsets = chunk.starts.tolist(), chunk.ends.tolist(), chunk.offsets.tolist()
     positions, marks = chunk.positions.tolist(), chunk.labels.tolist()
     for index, (start, end) in enumerate(zip(starts, ends, strict=True)):

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from cerite.automaton import Automaton
-from cerite.data import Source, open_events
-from cerite.data.once import ReaderSource
-from cerite.data.rows import RowSource
+from cerite.data import Source
 from cerite.engine.engines import counter_of, recogniser_of
 from cerite.engine.intake import Columns, Intake
 from cerite.engine.late import LateWindow
@@ -24,13 +20,13 @@ from cerite.language.builder import Builder
 from cerite.language.queries import make_query
 from cerite.pattern.base import Pattern
 from cerite.pattern.query import Query
-from cerite.results import Matches, schema_of
+from cerite.prepare import READ_ONCE, fitted, prepare
+from cerite.results import Matches, Shown, schema_of, shown_attributes
 from cerite.schema import Schema
 from cerite.streaming import EventStream
 
 MANY = 5_000_000  # matches after which it is worth counting whether all will fit
 MOST_IN_MEMORY = 500_000_000
-_READ_ONCE = (ReaderSource, RowSource)
 Progress = Callable[[int, int], None]  # rows read, matches found so far
 
 
@@ -78,23 +74,14 @@ class RunnableQuery:
         """The matches in `data`: an Arrow table or reader, a pandas or Polars frame, a path or glob, or dicts.
 
         `time` names the column of the event time (a timestamp, or numbers taken as milliseconds), `type` that of the
-        event type (by default `type`, if there is such a column; else every event has every type). The data must be
-        in time order, unless `order_by` names columns to break ties by: then it is sorted by time and by these.
-        `position` names a column of rising positions that is reported instead of the row number.
+        event type (by default `type`, if there is such a column; a query about one type does without). The data must
+        be in time order, unless `order_by` names columns to break ties by: then it is sorted by time and by these.
+        `position` names a column of rising positions that is reported instead of the row number. A mapping from
+        stream names to data gives the streams that FROM names, merged by time.
         """
         made = self.plan(semantics)
-        if isinstance(data, (list, tuple)) and not any(isinstance(each, (str, Path)) for each in data):
-            data = _table(data, made, Columns(type, time, position))
-        source = open_events(data)
-        columns = Columns(_type_column(type, source.schema), time, position)
-        if order_by:
-            keys = [name for name in (time, *order_by, position) if name is not None]
-            data = _sorted(source, keys)
-            source = open_events(data)
-        read = Intake(made, source.schema, columns).read  # wrong names are told before anything runs
-        if read and not isinstance(source, _READ_ONCE):
-            source = open_events(data, columns=read)
-        return Found(made, source, columns, progress)
+        source, columns = prepare(self.query, made, data, Columns(type, time, position), order_by)
+        return Found(made, source, columns, progress, shown_attributes(self.query))
 
     def stream(
         self,
@@ -106,7 +93,8 @@ class RunnableQuery:
         semantics: Semantics = "valuations",
     ) -> EventStream:
         """An object that takes batches of this schema as they come, and can be snapshotted between them."""
-        return EventStream(self.plan(semantics), schema, Columns(_type_column(type, schema), time, position))
+        made = self.plan(semantics)
+        return EventStream(made, schema, fitted(self.query, made, Columns(type, time, position), schema))
 
 
 def query(source: str | Query | Builder | Pattern, *, schema: Schema | None = None, **clauses: Any) -> RunnableQuery:
@@ -125,11 +113,14 @@ def query(source: str | Query | Builder | Pattern, *, schema: Schema | None = No
 class Found(Matches):
     """The matches of one run over a source; every question reads the source anew."""
 
-    def __init__(self, made: Plan, source: Source, columns: Columns, progress: Progress | None) -> None:
+    def __init__(
+        self, made: Plan, source: Source, columns: Columns, progress: Progress | None, shown: Shown | None
+    ) -> None:
         self._plan = made
         self._source = source
         self._columns = columns
         self._progress = progress
+        self.shown = shown
         self.variables = made.variables if made.semantics == "valuations" else ()
         self.labels = made.automaton.labels
         self._count: int | None = None
@@ -200,7 +191,7 @@ class Found(Matches):
         return pa.concat_tables(tables) if tables else schema_of(self.variables).empty_table()
 
     def _refuse_too_many(self) -> None:
-        countable = self._plan.counts_without_enumerating and not isinstance(self._source, _READ_ONCE)
+        countable = self._plan.counts_without_enumerating and not isinstance(self._source, READ_ONCE)
         if countable and self.count() > MOST_IN_MEMORY:
             raise StreamError(
                 f"there are {self.count():,} matches, too many for a table in memory",
@@ -213,33 +204,3 @@ class Found(Matches):
     def _tell(self, rows: int, matches: int) -> None:
         if self._progress is not None:
             self._progress(rows, matches)
-
-
-def _type_column(named: str | None, schema: pa.Schema) -> str | None:
-    return named if named is not None or "type" not in schema.names else "type"
-
-
-def _table(rows: Sequence[Mapping[str, Any]], made: Plan, columns: Columns) -> pa.Table:
-    """A list of dictionaries, held so that it can be read again; none at all is an empty stream."""
-    if rows:
-        return open_events(rows).table()
-    window = made.window or made.late_window
-    named = (columns.type, columns.time, columns.position, window.attribute if window else None, *made.partition)
-    kinds = {name: pa.int64() for name in named if name is not None}
-    return pa.table(
-        {name: pa.array([], kind) for name, kind in (kinds | {columns.type or "type": pa.string()}).items()}
-    )
-
-
-def _sorted(source: Source, keys: list[str]) -> pa.Table:
-    table = source.table()
-    for name in keys:
-        if name not in table.column_names:
-            raise StreamError(f"the stream has no column `{name}` to sort by")
-    plain = {name: table[name].cast(_decoded(table[name].type)) for name in keys}
-    order = pc.sort_indices(pa.table(plain), [(name, "ascending") for name in keys])
-    return table.take(order)
-
-
-def _decoded(kind: pa.DataType) -> pa.DataType:
-    return kind.value_type if pa.types.is_dictionary(kind) else kind

@@ -63,8 +63,8 @@ def csv_text(delimiter: str = ",") -> str:
     writer = csv.writer(out, quoting=csv.QUOTE_MINIMAL, delimiter=delimiter)
     writer.writerow(TABLE.column_names)
     for row in ROWS:
-        writer.writerow(["\0" if value == "" else "" if value is None else value for value in row.values()])
-    return out.getvalue().replace("\0", '""')
+        writer.writerow(["\x01" if value == "" else "" if value is None else value for value in row.values()])
+    return out.getvalue().replace("\x01", '""')
 
 
 def json_text() -> str:

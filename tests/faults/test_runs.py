@@ -71,6 +71,25 @@ def test_types_that_do_not_fit_the_data_are_refused_before_running() -> None:
         cerite.query("SELECT * FROM S WHERE A FILTER A[v = 'a']").run(rows(1))
 
 
+def test_unknown_attributes_are_refused_with_the_query() -> None:
+    with pytest.raises(SchemaError) as error:
+        cerite.query("SELECT * FROM S WHERE A FILTER A[w = 1]").run(pa.table({"type": ["A"], "v": [1]}))
+    assert "the stream has no attribute `w`" in message(error)
+    assert "WHERE A FILTER A[w = 1]" in message(error)
+
+
+def test_two_event_types_need_a_type_column() -> None:
+    with pytest.raises(StreamError, match="no column holds the event type"):
+        cerite.query("SELECT * FROM S WHERE A ; B").run(pa.table({"kind": ["A", "B"]}))
+    assert cerite.query("SELECT * FROM S WHERE A ; B").run(pa.table({"kind": ["A", "B"]}), type="kind").count() == 1
+    assert cerite.query("SELECT * FROM S WHERE A ; A").run(pa.table({"kind": ["A", "B"]})).count() == 1
+
+
+def test_streams_that_from_names_must_be_there() -> None:
+    with pytest.raises(StreamError, match="FROM names `S`"):
+        cerite.query("SELECT * FROM S WHERE A").run({"T": pa.table({"type": ["A"]})})
+
+
 def test_positions_must_rise() -> None:
     with pytest.raises(StreamError, match="`at` does not rise at row 1"):
         cerite.query("SELECT * FROM S WHERE A").run(rows(1, 1), position="at").count()

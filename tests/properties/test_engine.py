@@ -11,6 +11,7 @@ import pytest
 from hypothesis import HealthCheck, assume, event, given, settings
 from hypothesis import strategies as st
 
+from cerite.engine.intake import Columns
 from cerite.engine.plan import plan
 from cerite.errors import CeriteError, PatternError
 from cerite.match import Match
@@ -18,6 +19,7 @@ from cerite.pattern import Pattern, Query, Select, Strategy
 from cerite.pattern.check import check
 from cerite.pattern.semantics import Stream, matches
 from cerite.run import RunnableQuery
+from cerite.streaming import EventStream
 from tests import strategies as random
 
 SCHEMA = pa.schema(
@@ -92,23 +94,21 @@ def agree(query: Query, rows: Rows, semantics: Any) -> None:
     assert result.count() == len(expected)
 
 
-FEW = settings(max_examples=2500, deadline=None, suppress_health_check=list(HealthCheck))
-
-
-@FEW
+@settings(max_examples=4000, deadline=None, suppress_health_check=list(HealthCheck))
 @given(engine_queries(), random.streams(8), SEMANTICS)
 def test_differential_run(query: Query, rows: Rows, semantics: Any) -> None:
     agree(query, rows, semantics)
 
 
-@FEW
+@settings(max_examples=800, deadline=None, suppress_health_check=list(HealthCheck))
 @given(engine_queries(), random.streams(8), SEMANTICS, st.randoms(use_true_random=False))
 def test_differential_stream(query: Query, rows: Rows, semantics: Any, rng: Any) -> None:
     """Any batch boundaries, a snapshot and restore at every one of them."""
     assume(runnable(query) and sorted_window(query, rows))
     assume(plan(query).late_window is None)
     expected = judged(query, rows, semantics)
-    stream = RunnableQuery(query).stream(SCHEMA, time="at", semantics=semantics)
+    made = plan(query, semantics)
+    stream = EventStream(made, SCHEMA, Columns("type", "at"))
     found: list[Match] = []
     at = 0
     while at < len(rows):
@@ -122,7 +122,7 @@ def test_differential_stream(query: Query, rows: Rows, semantics: Any, rng: Any)
             found += judged_between(expected, at, at + size)
             assert pushed.count() == len(judged_between(expected, at, at + size))
         at += size
-        again = RunnableQuery(query).stream(SCHEMA, time="at", semantics=semantics)
+        again = EventStream(made, SCHEMA, Columns("type", "at"))
         again.restore(stream.snapshot())
         stream = again
     same(found, expected, query.limit, judged(replace(query, limit=None), rows, semantics) + found)
