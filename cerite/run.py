@@ -134,7 +134,8 @@ class Found(Matches):
         """The matches in flat arrays, some at a time."""
         intake = self._intake()
         engine = recogniser_of(self._plan)
-        late = None if self._plan.late_window is None else LateWindow(self._plan.late_window, self._columns)
+        size = self._plan.late_window
+        late = None if size is None else LateWindow(size, self._columns, self._plan.limit)
         found = 0
         for batch in self._source.batches():
             rows = intake.take(batch)

@@ -6,6 +6,7 @@ is a string, `ok` a boolean; any of them may be NULL or missing.
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 from hypothesis import strategies as st
@@ -70,6 +71,7 @@ floats = st.sampled_from([-1.5, 0.0, 0.5, 2.0, 1e20, 2.5e-7])
 strings = st.text(alphabet="ab'\"`%_\\é🦊 -", max_size=4)
 
 
+@cache
 def _sources(names: tuple[str, ...], readable: tuple[str, ...]) -> st.SearchStrategy[Expression]:
     own: st.SearchStrategy[Expression] = st.sampled_from(names).map(Attribute)
     if not readable:
@@ -77,6 +79,7 @@ def _sources(names: tuple[str, ...], readable: tuple[str, ...]) -> st.SearchStra
     return own | st.builds(Reference, st.sampled_from(readable), st.sampled_from(names))
 
 
+@cache
 def numbers(readable: tuple[str, ...] = ()) -> st.SearchStrategy[Expression]:
     leaves = _sources(("id", "price"), readable) | (ints | floats).map(Literal)
     return st.recursive(
@@ -86,10 +89,12 @@ def numbers(readable: tuple[str, ...] = ()) -> st.SearchStrategy[Expression]:
     )
 
 
+@cache
 def texts(readable: tuple[str, ...] = ()) -> st.SearchStrategy[Expression]:
     return _sources(("name",), readable) | strings.map(Literal)
 
 
+@cache
 def conditions(readable: tuple[str, ...] = ()) -> st.SearchStrategy[Expression]:
     """A condition that may read these variables."""
     operators = st.sampled_from(["=", "!=", "<", "<=", ">", ">="])
@@ -119,6 +124,7 @@ def conditions(readable: tuple[str, ...] = ()) -> st.SearchStrategy[Expression]:
     )
 
 
+@cache
 def likely_conditions(readable: tuple[str, ...] = ()) -> st.SearchStrategy[Expression]:
     """Short conditions that often hold on `streams`, so that patterns have matches to disagree about."""
     limits = ints.map(Literal) | _sources(("id", "price"), readable)
@@ -171,6 +177,7 @@ def _projections(draw: st.DrawFn, inner: st.SearchStrategy[Pattern]) -> Pattern:
     return Project(operand, tuple(kept))
 
 
+@cache
 def events(names: tuple[str, ...], readable: tuple[str, ...] = (), *, sremo: bool = True) -> st.SearchStrategy[Pattern]:
     """One event; with `sremo` also unmarked ones and registers."""
     types = st.sampled_from(TYPES) | st.none()
@@ -183,6 +190,7 @@ def events(names: tuple[str, ...], readable: tuple[str, ...] = (), *, sremo: boo
     return plain | plain | named | named | full
 
 
+@cache
 def patterns(
     readable: tuple[str, ...] = (), *, names: tuple[str, ...] = VARIABLES, size: int = 6, sremo: bool = True
 ) -> st.SearchStrategy[Pattern]:
@@ -217,6 +225,7 @@ def patterns(
     return st.recursive(leaves, grow, max_leaves=size)
 
 
+@cache
 def regular_patterns(size: int = 6) -> st.SearchStrategy[Pattern]:
     """Patterns whose conditions look at one event and that need no memory: what a CEA runs."""
     marked = events(VARIABLES, sremo=False) | st.builds(Event, st.sampled_from(TYPES) | st.none(), likely_conditions())
@@ -276,6 +285,7 @@ def meaningful(pattern: Pattern) -> Pattern | None:
     return None
 
 
+@cache
 def checked_patterns(*, size: int = 6, sremo: bool = True) -> st.SearchStrategy[Pattern]:
     """Patterns that mean something, with references between their variables where they can be read."""
     found = patterns((*VARIABLES, *TYPES[:2]), size=size, sremo=sremo).map(meaningful)

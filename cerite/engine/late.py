@@ -1,4 +1,4 @@
-"""A window that is checked on finished matches: `WHERE NEXT(φ) WITHIN ε` selects first and drops then.
+"""A window that is checked on finished matches: `WHERE NEXT(φ) WITHIN ε` selects first and drops then; LIMIT after.
 
 The keys of all events are kept, because a match may start arbitrarily far back: such a query has no bounded memory.
 """
@@ -19,8 +19,10 @@ Longs = npt.NDArray[np.int64]
 class LateWindow:
     """Remembers every event's window key and filters matches by it."""
 
-    def __init__(self, size: Size, columns: Columns) -> None:
+    def __init__(self, size: Size, columns: Columns, limit: int | None) -> None:
         self._size = size
+        self._limit = limit
+        self._reported: dict[int, int] = {}
         self._column = columns.time if size.is_time else size.attribute
         self._ranks = Ranks()
         self._parts: list[tuple[Longs, Longs, Longs]] = []
@@ -40,4 +42,14 @@ class LateWindow:
         position, key, low = (np.concatenate(column) for column in zip(*self._parts, strict=True))
         starts, ends = (np.searchsorted(position, where) for where in (found.starts, found.ends))
         known = low[starts] != np.iinfo(np.int64).max
-        return found.select(np.flatnonzero(known & (key[starts] >= low[ends])))
+        kept = found.select(np.flatnonzero(known & (key[starts] >= low[ends])))
+        return kept if self._limit is None else kept.select(self._first(kept.ends))
+
+    def _first(self, ends: Longs) -> Longs:
+        """The matches that LIMIT still lets through, occurrence by occurrence."""
+        kept = []
+        for index, end in enumerate(ends.tolist()):
+            self._reported[end] = self._reported.get(end, 0) + 1
+            if self._reported[end] <= (self._limit or 0):
+                kept.append(index)
+        return np.array(kept, np.int64)

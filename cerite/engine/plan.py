@@ -106,6 +106,11 @@ def _plan(query: Query, semantics: Semantics) -> Plan:
     if strategy is Strategy.STRICT:  # a property of each match alone: no other match has to be looked at
         automaton, strategy = strict_automaton(automaton), None
     window, late = _one_window(layers.inner, query.where), _one_window(layers.outer, query.where)
+    if late is not None and query.consume is not Consume.NONE:
+        raise PatternError(
+            "the engine does not consume where the window is applied after a selection", span=query.where.span,
+            hint="write the strategy in SELECT: SELECT NEXT … WITHIN … CONSUME BY …",
+        )  # fmt: skip
     if window is not None and window.attribute is not None:
         automaton = _with_known_ends(automaton, window.attribute)
     return Plan(

@@ -100,7 +100,8 @@ class Column:
 def plain(array: pa.Array) -> pa.Array:
     """The array in a layout that `Column` reads: no dictionary, decimals as floats, days as seconds."""
     if is_.is_dictionary(array.type):
-        array = array.dictionary_decode()
+        values = plain(array.dictionary)  # first: not every layout can be taken from
+        return pa.DictionaryArray.from_arrays(array.indices, values).dictionary_decode()
     if is_.is_decimal(array.type):
         exact = array.type.precision <= _EXACT_DIGITS and 0 <= array.type.scale <= _EXACT_SCALE
         return pc.cast(array if exact else pc.cast(array, pa.string()), pa.float64())  # text rounds correctly

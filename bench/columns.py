@@ -1,0 +1,42 @@
+"""Small helpers that every generator uses."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+Longs = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+Flags = npt.NDArray[np.bool_]
+
+
+def coded(codes: npt.NDArray[np.integer], words: Sequence[str]) -> pa.DictionaryArray:
+    """A string column, dictionary-encoded."""
+    return pa.DictionaryArray.from_arrays(pa.array(codes.astype(np.int32)), pa.array(words, pa.string()))
+
+
+def constant(word: str, count: int) -> pa.DictionaryArray:
+    """A string column that always says the same."""
+    return coded(np.zeros(count, np.int32), [word])
+
+
+def renewed(fresh: npt.NDArray[np.int64], renew: Flags) -> npt.NDArray[np.int64]:
+    """`fresh` where `renew`, else the value before.
+
+    >>> renewed(np.array([5, 6, 7, 8]), np.array([True, False, True, False])).tolist()
+    [5, 5, 7, 7]
+    """
+    return fresh[np.maximum.accumulate(np.where(renew, np.arange(fresh.size), 0))]
+
+
+def first(batches: Iterator[pa.RecordBatch], events: int) -> Iterator[pa.RecordBatch]:
+    """The first events of an endless stream."""
+    for batch in batches:
+        if batch.num_rows >= events:
+            yield batch.slice(0, events)
+            return
+        yield batch
+        events -= batch.num_rows

@@ -1,0 +1,47 @@
+"""What ran and where: the processor and the versions, without names of hosts or people."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import platform
+from datetime import datetime, timezone
+from importlib.metadata import version
+from pathlib import Path
+
+import cerite
+
+
+def machine() -> dict[str, str]:
+    """The facts that go with every result."""
+    facts = {
+        "date": datetime.now(timezone.utc).strftime("%Y-%m-%d %H:%M UTC"),
+        "processor": _processor(),
+        "cores": str(os.cpu_count()),
+        "load": _load(),
+        "python": platform.python_version(),
+    }
+    return facts | {name: version(name) for name in ("numba", "numpy", "pyarrow", "polars")}
+
+
+def _processor() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return platform.machine()
+    return next((line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")), platform.machine())
+
+
+def _load() -> str:
+    try:
+        return f"{os.getloadavg()[0]:.1f} before the run"
+    except OSError:
+        return "unknown"
+
+
+def code() -> str:
+    """A short digest of the package's sources: the same before and after a run, or the run measured two things."""
+    digest = hashlib.sha256()
+    for path in sorted(Path(cerite.__file__).parent.rglob("*.py")):
+        digest.update(path.read_bytes())
+    return digest.hexdigest()[:10]

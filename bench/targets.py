@@ -1,0 +1,74 @@
+"""The targets, and whether a run met them. A target is left out where the run did not measure it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+Rows = list[dict[str, Any]]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """One target."""
+
+    target: str
+    measured: str
+    met: bool
+
+
+def outcomes(workloads: Rows, growth: Rows) -> list[Outcome]:
+    """Every target that can be judged."""
+    rows = {row["name"]: row for row in workloads if "error" not in row}
+    return [*_speed(rows), *_windows(rows), *_lengths(rows), *_growth(growth), *_enumeration(rows)]
+
+
+def _speed(rows: dict[str, Any]) -> Iterator[Outcome]:
+    if "S3" in rows:
+        row = rows["S3"]
+        rate, enough = row["count_rate"] / 1e6, row["events"] >= 4_000_000
+        measured = f"{rate:.1f} million on {row['events']:,} events"
+        yield Outcome("S3 at 25 million events/s with counting, on 4 million events", measured, rate >= 25 and enough)
+
+
+def _windows(rows: dict[str, Any]) -> Iterator[Outcome]:
+    if {"S3' at T", "S3' at 100T"} <= rows.keys():
+        yield _ratio("S3' at window 100T within 1.5 times of T", rows["S3' at 100T"], rows["S3' at T"], 1.5)
+
+
+def _lengths(rows: dict[str, Any]) -> Iterator[Outcome]:
+    if {"S3'", "S24'"} <= rows.keys():
+        yield _ratio("S24' within 4 times of S3'", rows["S24'"], rows["S3'"], 4.0)
+
+
+def _ratio(target: str, row: dict[str, Any], base: dict[str, Any], most: float) -> Outcome:
+    update, count = (row[name] / base[name] for name in ("update_s", "count_s"))
+    return Outcome(target, f"update {update:.2f}, counting {count:.2f} times", max(update, count) <= most)
+
+
+def _growth(growth: Rows) -> Iterator[Outcome]:
+    rows = sorted((row for row in growth if "error" not in row), key=lambda row: int(row["events"]))
+    if len(rows) < 2:
+        return
+    rates = [row["count_rate"] for row in rows]
+    spread = max(rates) / min(rates)
+    yield Outcome(
+        "time linear in the length of the stream", f"events/s differ by a factor of {spread:.2f} at most", spread < 1.25
+    )
+    short, long = rows[0], rows[-1]
+    peaks = [f"{row['count_mb']:.0f} and {row['update_mb']:.0f} MB at {row['events']:,}" for row in (short, long)]
+    flat = all(long[name] <= 1.25 * short[name] + 8 for name in ("count_mb", "update_mb"))
+    yield Outcome("peak memory flat in the length of the stream", f"{peaks[0]}; {peaks[1]}", flat)
+
+
+def _enumeration(rows: dict[str, Any]) -> Iterator[Outcome]:
+    for name, row in rows.items():
+        if row["group"] == "enumeration" and row["pieces_s"] is not None:
+            rate = enumeration_rate(row) / 1e6
+            yield Outcome(f"{name}: 20 million matches/s into Arrow", f"{rate:.1f} million", rate >= 20)
+
+
+def enumeration_rate(row: dict[str, Any]) -> float:
+    """Matches per second into Arrow, over the whole run: reading, updating and enumerating."""
+    return int(row["matches"]) / float(row["pieces_s"])

@@ -1,0 +1,126 @@
+"""The benchmark suite itself: its streams are what they say, and a quick run gives every column. Nothing is timed."""
+
+from __future__ import annotations
+
+import json
+import xml.etree.ElementTree as ET
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+
+from bench import homes, stocks, taxis
+from bench.run import main
+from bench.stock_figures import COUNTS, DAY_EVENTS, NAMES
+from bench.streams import Stream, home_stream, stock_stream, taxi_stream
+from bench.targets import outcomes
+from bench.workloads import WIDTHS, chosen, workloads
+
+EVENTS = 150_000
+
+
+def generated_stocks(events: int) -> Stream:
+    return stock_stream(events, generated=True)
+
+
+MADE: list[tuple[Callable[[int], Stream], pa.Schema]] = [
+    (stock_stream, stocks.SCHEMA),
+    (generated_stocks, stocks.SCHEMA),
+    (home_stream, homes.SCHEMA),
+    (taxi_stream, taxis.SCHEMA),
+]
+
+
+@pytest.mark.parametrize(("make", "schema"), MADE)
+def test_streams_are_deterministic_sorted_and_typed(make: Callable[[int], Stream], schema: pa.Schema) -> None:
+    stream = make(EVENTS)
+    assert stream.table.num_rows == EVENTS
+    assert stream.table.schema == schema
+    assert stream.origin in ("generated", "real day, repeated")
+    assert stream.table.equals(make(EVENTS).table)
+    assert stream.table.slice(0, 1000).equals(make(1000).table)
+    assert (np.diff(stream.table.column(stream.time).to_numpy()) >= 0).all()
+    assert not any(column.null_count for column in stream.table.columns)
+
+
+@pytest.mark.parametrize("generated", [False, True])
+def test_stock_days_follow_each_other(generated: bool) -> None:
+    table = stock_stream(2 * DAY_EVENTS + 10, generated=generated).table
+    times, ids = table.column("stock_time").to_numpy(), table.column("id").to_numpy()
+    assert times[DAY_EVENTS] > times[DAY_EVENTS - 1]
+    assert ids[2 * DAY_EVENTS] > ids[DAY_EVENTS] > ids[0]
+
+
+def test_stock_rates() -> None:
+    table = stock_stream(DAY_EVENTS, generated=True).table
+    found = {
+        row["values"]: row["counts"] for row in pc.value_counts(table.column("name").cast(pa.string())).to_pylist()
+    }
+    for name, expected in zip(NAMES, COUNTS, strict=True):
+        assert found[name] == pytest.approx(expected, rel=0.1)
+    sells = pc.mean(pc.equal(table.column("type").cast(pa.string()), "SELL").cast(pa.int8())).as_py()
+    assert sells == pytest.approx(0.5, abs=0.02)
+    times = table.column("stock_time").to_numpy()
+    assert (np.diff(times) == 0).mean() == pytest.approx(0.4725, abs=0.02)
+    in_window = np.arange(times.size) - np.searchsorted(times, times - 10_000)
+    assert in_window.mean() == pytest.approx(131, rel=0.15)
+    msft = pc.filter(table.column("price"), pc.equal(table.column("name").cast(pa.string()), "MSFT")).to_numpy()
+    assert 25.9 < msft.mean() < 26.1
+
+
+def test_home_rates() -> None:
+    table = home_stream(500_000).table
+    times = table.column("plug_timestamp").to_numpy()
+    assert times.size / (times[-1] - times[0]) == pytest.approx(85, rel=0.05)
+    assert len(table.column("plug_id").unique()) == 85
+    assert sorted(table.column("household_id").unique().to_pylist()) == list(range(17))
+    assert pc.mean(table.column("value")).as_py() == pytest.approx(76, rel=0.2)
+
+
+def test_taxi_rates() -> None:
+    table = taxi_stream(500_000).table
+    times = table.column("dropoff_datetime").to_numpy()
+    assert times.size / (times[-1] - times[0]) == pytest.approx(5.49, rel=0.05)
+    assert set(taxis.ASKED) <= set(table.column("pickup_loc").combine_chunks().dictionary.to_pylist())
+    assert len(taxis.zone_names()) == len(set(taxis.zone_names())) == 250
+
+
+def test_every_workload_of_the_paper_is_there() -> None:
+    names = {each.name for each in workloads()}
+    sequences = {f"{letter}{n}{prime}" for letter in "SHT" for n in (3, 6, 9, 12, 24) for prime in ("", "'")}
+    wide = {f"S3' at {'T' if k == 1 else f'{k}T'}" for k in WIDTHS}
+    assert sequences | wide | {f"Q{n}" for n in range(1, 8)} <= names
+    assert len(names) == len(workloads())
+    assert [each.name for each in chosen("Q1,windows")][-1] == "Q1"
+    assert "WITHIN 1000000 [stock_time]" in chosen("S3' at 100T")[0].text
+
+
+def test_a_quick_run_gives_every_column(tmp_path: Path) -> None:
+    assert main(["--quick", "--events", "20000", "--only", "S3", "--out", str(tmp_path)]) == 0
+    results = json.loads((tmp_path / "results.json").read_text(encoding="utf-8"))
+    (row,) = results["workloads"]
+    rates = {f"{name}_rate" for name in ("update", "count", "arrow", "conditions", "polars", "numpy")}
+    assert rates | {"matches", "occurrences", "update_mb", "count_mb", "events", "origin", "arrow_note"} <= row.keys()
+    assert all(row[name] > 0 for name in rates)
+    assert int(row["matches"]) >= row["occurrences"] > 0
+    assert {"processor", "cores", "date", "polars"} <= results["machine"].keys()
+    assert "| S3 |" in (tmp_path / "results.md").read_text(encoding="utf-8")
+    assert ET.parse(tmp_path / "core.svg").getroot().tag.endswith("svg")
+
+
+def test_an_unknown_workload_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--only", "S4", "--out", str(tmp_path)]) == 2
+    assert "S4" in capsys.readouterr().out
+
+
+def test_targets_are_judged() -> None:
+    rows = [
+        {"name": "S3'", "group": "core", "update_s": 1.0, "count_s": 1.0},
+        {"name": "S24'", "group": "core", "update_s": 3.0, "count_s": 5.0},
+        {"name": "S3", "group": "core", "count_rate": 30e6, "events": 5_000_000},
+    ]
+    growth = [{"events": n, "count_rate": 1e7, "count_mb": 20.0, "update_mb": 20.0} for n in (1_000_000, 20_000_000)]
+    assert [each.met for each in outcomes(rows, growth)] == [True, False, True, True]
