@@ -51,7 +51,7 @@ def measure(workload: Workload, events: int, repeats: int) -> Row:
 
 
 def _enumerated(passes: Passes, repeats: int) -> Row:
-    """Enumeration into Arrow, in one table where it fits; `pieces_s` is without the count that to_arrow does first."""
+    """Enumeration into Arrow, in one table where it fits, and in pieces that are dropped as they come."""
     matches = passes.count()
     if matches > MOST_ENUMERATED:
         return {"arrow_s": None, "pieces_s": None, "arrow_note": f"more than {MOST_ENUMERATED:,} matches"}
