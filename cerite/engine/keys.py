@@ -43,6 +43,8 @@ def numbers(
         column = column.cast(pa.int64())
     else:
         raise StreamError(f"the column `{name}` holds {kind}, not numbers or timestamps")
+    if column.null_count == 0 and not pa.types.is_floating(column.type):
+        return column.to_numpy(zero_copy_only=False), None
     missing = pc.is_null(column, nan_is_null=True).to_numpy(zero_copy_only=False)
     values = pc.fill_null(column, 0).to_numpy(zero_copy_only=False)
     return values, missing if missing.any() else None
