@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from datetime import date, datetime, timedelta, timezone
 from decimal import Context, Decimal
-from itertools import pairwise
+from itertools import pairwise, product
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,7 @@ from cerite.language.ceql import parse_condition
 from cerite.predicate import columns as module
 from cerite.predicate import columns_codes
 from cerite.predicate.columns import Condition, ConditionBits
-from cerite.predicate.evaluate import holds
+from cerite.predicate.evaluate import compare, holds
 from cerite.predicate.expression import (
     And,
     Arithmetic,
@@ -40,7 +40,7 @@ from cerite.schema import Schema
 from tests import strategies as random
 
 MANY = settings(max_examples=2000, deadline=None, suppress_health_check=list(HealthCheck))
-SOME = settings(MANY, max_examples=150)
+SOME = settings(MANY, max_examples=100)
 
 # ---------------------------------------------------------------- columns
 _CONTEXT = Context(prec=80)
@@ -348,6 +348,42 @@ def test_words(count: int) -> None:
     bits = ConditionBits(pairs, batch.schema, None)
     assert found(bits.bits(batch), count) == expected(pairs, batch, None)
     assert bits.bits(batch.slice(0, 0)).shape == (0, max(1, -(-count // 64)))
+
+
+OPERATORS = ("=", "!=", "<", "<=", ">", ">=")
+
+
+@pytest.mark.parametrize("sum_", ["id", "id + price", "id - price", "price - id", "id * price", "price / id", "-price"])
+def test_signed_with_unsigned(sum_: str) -> None:
+    """Every pair of extremes."""
+    signed = [-(2**63), -(2**63) + 1, -1, 0, 1, 2**62, 2**63 - 1]
+    unsigned = [0, 1, 2**62, 2**63 - 1, 2**63, 2**63 + 1, 2**64 - 1]
+    pairs = list(product(signed, unsigned))
+    numbers = (pa.array([pair[0] for pair in pairs], pa.int64()), pa.array([pair[1] for pair in pairs], pa.uint64()))
+    batch = pa.record_batch(dict(zip(("id", "price"), numbers, strict=True)))
+    texts = [f"{sum_} {op} {other}" for op in OPERATORS for other in ("price", "id", "0", f"{2**63 - 1}")]
+    given_: list[Condition] = [(None, parse_condition(text)) for text in [*texts, f"({sum_}) IS NULL"]]
+    assert found(ConditionBits(given_, batch.schema, None).bits(batch), len(given_)) == expected(given_, batch, None)
+
+
+@pytest.mark.parametrize(("one", "other"), list(product(("s", "ms", "us", "ns"), repeat=2)))
+def test_times_in_two_units(one: str, other: str) -> None:
+    units = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
+    pairs = list(product([-1_000_000_001, -(10**9), -1, 0, 1, 10**9, 10**9 + 10**6, 10**9 + 10**3], repeat=2))
+    at = [pair[0] // units[one] for pair in pairs]
+    until = [pair[1] // units[other] for pair in pairs]
+    for op in OPERATORS:
+        says = [compare(op, a * units[one], b * units[other]) for a, b in zip(at, until, strict=True)]
+        times = {"at": pa.array(at, pa.timestamp(one)), "until": pa.array(until, pa.timestamp(other, "Asia/Tokyo"))}
+        assert _one(f"at {op} until", **times) == says
+
+
+def test_strings_that_share_a_slot_are_told_apart() -> None:
+    """Thousands of strings alike in length and first eight bytes: some have the same place in the hash table."""
+    names = pa.array([f"the same{number:06d}{'é' * (number % 3)}" for number in range(9000)] * 2)
+    coded = columns_codes.Coder().coded(names)
+    assert len(coded.dictionary) == 9000
+    assert coded.dictionary.take(pa.array(coded.codes)).cast(pa.string()).equals(names)
 
 
 def test_remainders_are_exact() -> None:
