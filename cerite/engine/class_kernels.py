@@ -6,7 +6,7 @@ Invariant: equal rows get equal classes, classes are dense and in order of first
 import numpy as np
 import numpy.typing as npt
 
-from cerite.engine.jit import kernel
+from cerite.jit import kernel
 
 PURE = -1  # no state moves: the event can go
 MOVES = 0  # some state moves, or a match may end here: the event stays; greater effects are kill sets

@@ -11,9 +11,9 @@ noted for enumeration do not survive: callers enumerate first.
 import numpy as np
 import numpy.typing as npt
 
-from cerite.engine.jit import kernel
 from cerite.engine.tecs import BOTTOM, EPOCH, KIND, LEFT, MAX, N_FREE, NODES, OTHER, UNION
 from cerite.engine.ulist import drop_list
+from cerite.jit import kernel
 
 Longs = npt.NDArray[np.int64]
 Ints = npt.NDArray[np.int32]

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cerite.engine.determinise import MISSING
-from cerite.engine.jit import kernel
+from cerite.jit import kernel
 
 Ints = npt.NDArray[np.int32]
 Counts = npt.NDArray[np.uint64]

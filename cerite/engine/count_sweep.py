@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cerite.engine.count_kernel import N_FREE, free_chain
-from cerite.engine.jit import kernel
+from cerite.jit import kernel
 
 Ints = npt.NDArray[np.int32]
 Longs = npt.NDArray[np.int64]

@@ -13,9 +13,9 @@ start inside the window, so every descent ends in a match. The walk stops betwee
 import numpy as np
 import numpy.typing as npt
 
-from cerite.engine.jit import kernel
 from cerite.engine.select_kernel import UNKNOWN, choose
 from cerite.engine.tecs import BOTTOM, KIND, LEFT, MAX, OTHER, UNION
+from cerite.jit import kernel
 
 Longs = npt.NDArray[np.int64]
 Ints = npt.NDArray[np.int32]

@@ -16,8 +16,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from cerite.engine.jit import kernel
 from cerite.errors import StreamError
+from cerite.jit import kernel
 from cerite.pattern.window import Size
 
 Longs = npt.NDArray[np.int64]

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from cerite.engine.jit import kernel
+from cerite.jit import kernel
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,8 @@ from collections.abc import Iterator
 import numpy as np
 import numpy.typing as npt
 
-from cerite.engine.jit import kernel
 from cerite.engine.matches import Matches, concatenate
+from cerite.jit import kernel
 
 Longs = npt.NDArray[np.int64]
 

@@ -14,8 +14,8 @@ Invariant: `best_set[n]` is the winner among the open matches of n with start >=
 import numpy as np
 import numpy.typing as npt
 
-from cerite.engine.jit import kernel
 from cerite.engine.tecs import BOTTOM, KIND, LEFT, MAX, OTHER, UNION
+from cerite.jit import kernel
 
 Longs = npt.NDArray[np.int64]
 Ints = npt.NDArray[np.int32]

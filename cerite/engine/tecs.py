@@ -14,7 +14,7 @@ right child of output-depth at most 2. Nodes never change, so an old root stays 
 import numpy as np
 import numpy.typing as npt
 
-from cerite.engine.jit import inlined, kernel
+from cerite.jit import inlined, kernel
 
 Longs = npt.NDArray[np.int64]
 Ints = npt.NDArray[np.int32]

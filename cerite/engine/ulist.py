@@ -7,8 +7,8 @@ Nodes whose starts all left the window (MAX < low) may be forgotten anywhere but
 import numpy as np
 import numpy.typing as npt
 
-from cerite.engine.jit import inlined, kernel
 from cerite.engine.tecs import FREE_CELL, MAX, N_CELLS, link, union
+from cerite.jit import inlined, kernel
 
 Longs = npt.NDArray[np.int64]
 Ints = npt.NDArray[np.int32]

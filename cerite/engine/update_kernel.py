@@ -13,7 +13,6 @@ import numpy as np
 import numpy.typing as npt
 
 from cerite.engine.determinise import MISSING
-from cerite.engine.jit import inlined, kernel
 from cerite.engine.tecs import (
     CLASS,
     DSTATE,
@@ -30,6 +29,7 @@ from cerite.engine.tecs import (
     new_bottom,
 )
 from cerite.engine.ulist import drop_list, insert, length, merge, new_cell
+from cerite.jit import inlined, kernel
 
 Longs = npt.NDArray[np.int64]
 Ints = npt.NDArray[np.int32]

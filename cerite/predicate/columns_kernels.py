@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from cerite.engine.jit import inlined, kernel
+from cerite.jit import inlined, kernel
 
 W = TypeVar("W", np.uint64, np.uint8)
 Bytes = npt.NDArray[np.uint8]

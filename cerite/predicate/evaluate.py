@@ -13,7 +13,8 @@ import math
 import operator
 import re
 from collections.abc import Callable, Mapping
-from datetime import datetime, timezone
+from datetime import date, datetime, timezone
+from decimal import Decimal
 from functools import lru_cache
 from typing import Any
 
@@ -77,7 +78,7 @@ def value_of(node: Expression, event: Event, lookup: Lookup = nothing_bound) -> 
     """The value of an expression; None is NULL (or unknown)."""
     match node:
         case Literal(value=value):
-            return value
+            return _known(value)
         case Attribute(name=name):
             return _known(event.get(name))
         case Reference(name=name):
@@ -175,7 +176,7 @@ def _arithmetic(op: str, left: Any, right: Any, node: Expression) -> int | float
             result = float(left) / float(right)
         elif op == "%":
             whole = isinstance(left, int) and isinstance(right, int)
-            result = int(math.copysign(abs(left) % abs(right), left)) if whole else math.fmod(left, right)
+            result = (abs(left) % abs(right)) * (-1 if left < 0 else 1) if whole else math.fmod(left, right)
         else:
             result = {"+": operator.add, "-": operator.sub, "*": operator.mul}[op](left, right)
     except (OverflowError, ValueError):  # math.fmod(inf, 1)
@@ -184,6 +185,11 @@ def _arithmetic(op: str, left: Any, right: Any, node: Expression) -> int | float
 
 
 def _known(value: Any) -> Any:
+    """A value as conditions see it: NaN is NULL, a decimal a float, a date its first instant."""
+    if isinstance(value, Decimal):
+        value = float(value)
+    elif isinstance(value, date) and not isinstance(value, datetime):
+        value = datetime(value.year, value.month, value.day)
     return None if isinstance(value, float) and math.isnan(value) else value
 
 
@@ -203,7 +209,7 @@ def _instant(value: datetime | str, node: Expression | None) -> datetime:
             raise StreamError(
                 f"`{value}` is not a timestamp", span=node.span if node else None, hint="write '2024-05-01T12:30:00'"
             ) from None
-    return value if value.tzinfo else value.replace(tzinfo=timezone.utc)
+    return value.astimezone(timezone.utc) if value.tzinfo else value.replace(tzinfo=timezone.utc)
 
 
 def _truth(value: Any, node: Expression) -> bool | None:

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from cerite import jit
 from cerite.automaton import TRUE, Automaton, Transition
-from cerite.engine import jit
 from cerite.engine.classes import EventClasses
 from cerite.engine.determinise import Determinised
 
