@@ -13,7 +13,7 @@ from lark import Token, Tree
 
 from cerite.errors import CeriteError, PatternError, QuerySyntaxError, Span
 from cerite.language.conditions import condition_of, name_of, size_of
-from cerite.language.parsing import Node, span_of, subtree
+from cerite.language.parsing import Node, placed, span_of, subtree
 from cerite.pattern.alternatives import Intersection, Permute, Union
 from cerite.pattern.atoms import ANY_TYPE, Empty, Event, Nothing
 from cerite.pattern.base import Pattern, walk
@@ -41,10 +41,7 @@ def strategy_of(node: Node) -> Strategy | None:
 def pattern_of(tree: object) -> Pattern:
     """The pattern of a parse tree."""
     node = subtree(tree)
-    made = _BUILDERS[str(node.data)](node)
-    if made.span is None:
-        object.__setattr__(made, "span", span_of(node))
-    return made
+    return placed(_BUILDERS[str(node.data)](node), node)
 
 
 def _parts(node: Node) -> tuple[Pattern, ...]:

@@ -9,7 +9,7 @@ from typing import cast
 from lark import Token, Tree
 
 from cerite.errors import QuerySyntaxError, suggestion
-from cerite.language.parsing import Node, span_of, subtree
+from cerite.language.parsing import Node, placed, span_of, subtree
 from cerite.names import unquoted
 from cerite.pattern.window import UNITS, Size
 from cerite.predicate.expression import (
@@ -46,10 +46,7 @@ def name_of(node: object) -> str:
 def condition_of(tree: object) -> Expression:
     """The expression of a condition's parse tree."""
     node = subtree(tree)
-    made = _BUILDERS[str(node.data)](node)
-    if made.span is None:
-        object.__setattr__(made, "span", span_of(node))
-    return made
+    return placed(_BUILDERS[str(node.data)](node), node)
 
 
 def _parts(node: Node) -> tuple[Expression, ...]:

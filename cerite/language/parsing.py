@@ -8,14 +8,17 @@ from __future__ import annotations
 
 from functools import lru_cache
 from importlib.resources import files
-from typing import Any
+from typing import Any, TypeVar
 
 from lark import Lark, Token, Tree
 from lark.exceptions import UnexpectedCharacters, UnexpectedEOF, UnexpectedInput, UnexpectedToken
 
 from cerite.errors import QuerySyntaxError, Span, suggestion
 from cerite.names import KEYWORDS
+from cerite.pattern.base import Pattern
+from cerite.predicate.expression import Expression
 
+T = TypeVar("T", Expression, Pattern)
 MAX_DEPTH = 200
 MAX_LENGTH = 1_000_000
 Node = Tree[Token]
@@ -55,6 +58,13 @@ def span_of(node: Node | Token) -> Span | None:
         return Span(node.start_pos or 0, node.end_pos or 0)
     meta = node.meta
     return None if meta.empty else Span(meta.start_pos, meta.end_pos)
+
+
+def placed(made: T, node: Node) -> T:
+    """What was made of a node, with the node's place unless it has one of its own."""
+    if made.span is None:
+        object.__setattr__(made, "span", span_of(node))
+    return made
 
 
 def subtree(node: Any) -> Node:

@@ -18,7 +18,7 @@ from lark import Token, Tree
 
 from cerite.errors import CeriteError, PatternError, QuerySyntaxError
 from cerite.language.conditions import condition_of, name_of, size_of
-from cerite.language.parsing import Node, parse, span_of, subtree
+from cerite.language.parsing import Node, parse, placed, span_of, subtree
 from cerite.names import quoted
 from cerite.pattern.alternatives import Intersection, Union
 from cerite.pattern.atoms import ANY_TYPE, Empty, Event, Nothing
@@ -58,10 +58,7 @@ def sremo_text(pattern: Pattern) -> str:
 
 def _pattern(tree: object) -> Pattern:
     node = subtree(tree)
-    made = _BUILDERS[str(node.data)](node)
-    if made.span is None:
-        object.__setattr__(made, "span", span_of(node))
-    return made
+    return placed(_BUILDERS[str(node.data)](node), node)
 
 
 def _parts(node: Node) -> tuple[Pattern, ...]:
