@@ -24,6 +24,7 @@ from cerite.pattern import (
     Union,
     Window,
 )
+from cerite.pattern.base import walk
 from cerite.pattern.semantics import Stream, matches
 from tests import strategies as random
 
@@ -112,8 +113,13 @@ def test_complex_events_forget_the_variables_and_nothing_else(query: Query, rows
     assert len(kept) == len(forgotten)
 
 
+def compares(query: Query) -> bool:
+    """Whether a strategy inside WHERE compares matches: with fewer of them left, others may win."""
+    return any(isinstance(part, Select) and part.strategy is not Strategy.STRICT for part in walk(query.where))
+
+
 @SOME
-@given(random.queries(random.checked_patterns()), random.streams())
+@given(random.queries(random.checked_patterns()).filter(lambda query: not compares(query)), random.streams())
 def test_consumption_and_limit_only_drop_matches(query: Query, rows: Rows) -> None:
     everything = set(found(replace(query, consume=Consume.NONE, limit=None, strategy=None), rows))
     kept = found(query, rows)
