@@ -66,10 +66,10 @@ class Passes:
         return rows
 
     def _update(self, intake: Intake, batches: Iterable[pa.RecordBatch]) -> int:
-        engine = recogniser_of(self.plan)
+        engine = recogniser_of(intake)
         for batch in batches:
             rows = intake.take(batch)
-            engine.discard(engine.feed(rows.bits, rows.key, rows.low, rows.position, rows.partition))
+            engine.discard(engine.read(rows))
         return engine.occurrences
 
     def _intake(self, schema: pa.Schema) -> Intake:

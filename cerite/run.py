@@ -133,7 +133,7 @@ class Found(Matches):
     def chunks(self) -> Iterator[Chunk]:
         """The matches in flat arrays, some at a time."""
         intake = self._intake()
-        engine = recogniser_of(self._plan)
+        engine = recogniser_of(intake)
         size = self._plan.late_window
         late = None if size is None else LateWindow(size, self._columns, self._plan.limit)
         found = 0
@@ -141,7 +141,7 @@ class Found(Matches):
             rows = intake.take(batch)
             if late is not None:
                 late.add(rows)
-            for chunk in engine.feed(rows.bits, rows.key, rows.low, rows.position, rows.partition):
+            for chunk in engine.read(rows):
                 kept = chunk if late is None else late.keep(chunk)
                 found += len(kept)
                 if len(kept):
@@ -158,11 +158,11 @@ class Found(Matches):
         if not self._plan.counts_without_enumerating:
             return sum(len(chunk) for chunk in self.chunks())
         intake = self._intake()
-        engine = counter_of(self._plan)
+        engine = counter_of(intake)
         matches = 0
         for batch in self._source.batches():
             rows = intake.take(batch)
-            matches += engine.feed(rows.bits, rows.key, rows.low, rows.partition).matches
+            matches += engine.read(rows).matches
             self._tell(intake.rows, matches)
         return matches
 

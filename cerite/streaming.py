@@ -48,8 +48,8 @@ class EventStream:
         self._plan = plan
         self._schema = schema
         self._intake = Intake(plan, schema, columns)
-        self._recogniser = recogniser_of(plan)
-        self._counter = counter_of(plan) if plan.counts_without_enumerating else None
+        self._recogniser = recogniser_of(self._intake)
+        self._counter = counter_of(self._intake) if plan.counts_without_enumerating else None
         self._unread: Iterator[Chunk] | None = None
 
     @property
@@ -66,8 +66,8 @@ class EventStream:
         for each in tables:
             rows = self._intake.take(each)
             if self._counter is not None and count is not None:
-                count += self._counter.feed(rows.bits, rows.key, rows.low, rows.partition).matches
-            self._unread = self._recogniser.feed(rows.bits, rows.key, rows.low, rows.position, rows.partition)
+                count += self._counter.read(rows).matches
+            self._unread = self._recogniser.read(rows)
             if len(tables) > 1:
                 chunks.append(iter(list(self._unread)))
                 self._unread = None

@@ -1,5 +1,8 @@
 """Valuation complex event automata (CORE, section 3 and appendix A.1), ε-free and with one initial state.
 
+With registers they are symbolic register transducers (SRT report, definition 21): a transition may store its event in
+registers, and conditions may read what registers hold. A CEA is an SRT whose transitions write nothing.
+
 A run starts at any event by a transition from `initial`; a match spans from the first event its run reads to the event
 on which the run reaches a final state, and binds every event read by a transition of label L > 0 to `labels[L]`.
 
@@ -21,6 +24,8 @@ class Transition:
     condition: int
     label: int
     target: int
+    writes: frozenset[str] = frozenset()  # the registers that hold the event afterwards
+    clears: frozenset[str] = frozenset()  # the registers that hold nothing afterwards
 
 
 @dataclass(frozen=True)
@@ -64,7 +69,7 @@ class Automaton:
 
     def with_plain_marks(self) -> "Automaton":
         """The CEA of appendix A.1: every label collapsed to one mark (complex-event semantics)."""
-        marked = frozenset(t if t.label == 0 else replace(t, label=1) for t in self.transitions)
+        marked = dict.fromkeys(t if t.label == 0 else replace(t, label=1) for t in self.transitions)
         every = frozenset(name for label in self.labels for name in label) or frozenset({"•"})
         ordered = tuple(sorted(marked, key=lambda t: (t.source, t.target, t.condition, t.label)))
         return replace(self, transitions=ordered, labels=(frozenset(), every))

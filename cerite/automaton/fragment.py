@@ -33,6 +33,8 @@ class Step:
     labels: Labels
     target: int
     marks: bool
+    writes: Labels = NO_LABELS  # registers that hold the event afterwards
+    clears: Labels = NO_LABELS  # registers that hold nothing afterwards
 
 
 ENTRY = -1  # the source of entries
@@ -47,19 +49,15 @@ class Fragment:
     exits: frozenset[int] = field(default_factory=frozenset)
     nullable: bool = False
 
-    def relabelled(self, change: Callable[[Labels], Labels]) -> Fragment:
-        """The same fragment with changed labels."""
-        return replace(
-            self,
-            entries=tuple(replace(step, labels=change(step.labels)) for step in self.entries),
-            steps=tuple(replace(step, labels=change(step.labels)) for step in self.steps),
-        )
+    def changed(self, change: Callable[[Step], Step]) -> Fragment:
+        """The same fragment with every step changed."""
+        return replace(self, entries=tuple(map(change, self.entries)), steps=tuple(map(change, self.steps)))
 
 
-def single(guard: Guard, labels: Labels, *, marks: bool) -> Fragment:
+def single(guard: Guard, labels: Labels, *, marks: bool, writes: Labels = NO_LABELS) -> Fragment:
     """One event."""
     state = new_state()
-    return Fragment((Step(ENTRY, guard, labels, state, marks),), (), frozenset((state,)))
+    return Fragment((Step(ENTRY, guard, labels, state, marks, writes),), (), frozenset((state,)))
 
 
 def union(parts: Iterable[Fragment]) -> Fragment:
@@ -103,7 +101,8 @@ def product(one: Fragment, two: Fragment) -> Fragment:
         guard = a.guard & b.guard
         if a.marks != b.marks or bool(a.labels) != bool(b.labels) or not guard.possible:
             return None
-        return Step(source, guard, a.labels | b.labels, pair(a.target, b.target), a.marks)
+        labels, target = a.labels | b.labels, pair(a.target, b.target)
+        return Step(source, guard, labels, target, a.marks, a.writes | b.writes, a.clears | b.clears)
 
     entries = [step for a in one.entries for b in two.entries if (step := both(a, b, ENTRY))]
     by_source: tuple[dict[int, list[Step]], dict[int, list[Step]]] = ({}, {})

@@ -1,15 +1,18 @@
 """Guards: what an event must satisfy for a transition, as a conjunction of tests and negated tests.
 
-A test is what one event of a pattern asks for, its type and its unary condition; a guard of several tests comes from
-intersection, a negated one from `NOT` in a gap. A negated test holds where the test is not true, NULLs included.
+A test is what one event of a pattern asks for, its type and its condition, which may read registers; a guard of several
+tests comes from intersection, a negated one from `NOT` in a gap. A negated test holds where the test is not true, NULLs
+and empty registers included. `Reach` is the test of a window around a part of a pattern.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from cerite.names import quoted
-from cerite.predicate.expression import Expression
+from cerite.pattern.window import Size
+from cerite.predicate.expression import Expression, variables
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,17 +22,38 @@ class Test:
     type: str | None
     condition: Expression | None
 
+    @property
+    def reads(self) -> frozenset[str]:
+        """The registers that it reads."""
+        return frozenset() if self.condition is None else variables(self.condition)
+
     def __str__(self) -> str:
         kind = "_" if self.type is None else quoted(self.type)
         return kind if self.condition is None else f"{kind}[{self.condition}]"
 
 
 @dataclass(frozen=True, slots=True)
+class Reach:
+    """The event lies inside the window that began with the event in `register`."""
+
+    register: str
+    size: Size
+
+    @property
+    def reads(self) -> frozenset[str]:
+        """The registers that it reads."""
+        return frozenset((self.register,))
+
+    def __str__(self) -> str:
+        return f"WITHIN {self.size} of {self.register}"
+
+
+@dataclass(frozen=True, slots=True)
 class Guard:
     """All of `tests` hold and none of `negated`; without either, any event passes."""
 
-    tests: frozenset[Test] = frozenset()
-    negated: frozenset[Test] = frozenset()
+    tests: frozenset[Test | Reach] = frozenset()
+    negated: frozenset[Test | Reach] = frozenset()
 
     @staticmethod
     def of(type: str | None, condition: Expression | None) -> Guard:
@@ -41,9 +65,14 @@ class Guard:
         return Guard(self.tests | other.tests, self.negated | other.negated)
 
     @property
+    def reads(self) -> frozenset[str]:
+        """The registers that some test reads."""
+        return frozenset().union(*(test.reads for test in self.tests | self.negated))
+
+    @property
     def possible(self) -> bool:
         """False if the guard contradicts itself: two event types at once, or a test and its negation."""
-        types = {test.type for test in self.tests if test.type is not None}
+        types = {test.type for test in self.tests if isinstance(test, Test) and test.type is not None}
         return len(types) <= 1 and not self.tests & self.negated
 
     def __str__(self) -> str:
@@ -52,3 +81,13 @@ class Guard:
 
 
 ANY = Guard()
+
+
+def distinct_tests(guards: Iterable[Guard]) -> tuple[Test, ...]:
+    """The tests that guards are made of, each once; windows are not among them."""
+    found: dict[Test, None] = {}
+    for guard in guards:
+        for test in sorted(guard.tests | guard.negated, key=str):
+            if isinstance(test, Test):
+                found.setdefault(test)
+    return tuple(found)

@@ -7,7 +7,7 @@ interval of the (partition's) stream; what can no longer become one is trimmed a
 
 from dataclasses import replace
 
-from cerite.automaton.automaton import Automaton, Transition
+from cerite.automaton.automaton import Automaton
 
 _BEFORE, _INSIDE, _AFTER = range(3)
 
@@ -21,7 +21,7 @@ def strict(automaton: Automaton) -> Automaton:
                 continue
             unmarked = _BEFORE if phase == _BEFORE else _AFTER
             following = _INSIDE if t.label else unmarked
-            transitions.append(Transition(3 * t.source + phase, t.condition, t.label, 3 * t.target + following))
+            transitions.append(replace(t, source=3 * t.source + phase, target=3 * t.target + following))
     return replace(
         automaton,
         n_states=3 * automaton.n_states,

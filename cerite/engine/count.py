@@ -21,6 +21,7 @@ from cerite.engine.count_limbs import LimbRun
 from cerite.engine.count_sweep import sweep
 from cerite.engine.count_wide import WideSlot
 from cerite.engine.determinise import Determinised
+from cerite.engine.intake import Rows
 from cerite.engine.partitions import CONSUME, Slots, grown
 from cerite.engine.snapshot import common_state, fingerprint, pack, restore_common, unpack
 from cerite.errors import SnapshotError
@@ -78,6 +79,10 @@ class Counter:
         self._total = np.zeros(1, np.uint64)
         self._scratch(size)
         self.more_nodes()
+
+    def read(self, rows: Rows) -> Count:
+        """`feed` for a batch of the intake."""
+        return self.feed(rows.bits, rows.key, rows.low, rows.partition)
 
     def feed(
         self,

@@ -3,19 +3,31 @@
 from __future__ import annotations
 
 from cerite.engine.count import Counter
-from cerite.engine.plan import Plan
+from cerite.engine.intake import Intake
 from cerite.engine.recogniser import Recogniser
+from cerite.engine.registers.counter import RegisterCounter
+from cerite.engine.registers.recogniser import RegisterRecogniser
 
 
-def recogniser_of(plan: Plan) -> Recogniser:
+def recogniser_of(intake: Intake) -> Recogniser | RegisterRecogniser:
     """The engine that finds the matches; a limit has to wait where a window still drops some of them."""
+    plan = intake.plan
     limit = None if plan.late_window is not None else plan.limit
+    if intake.machine is not None:
+        return RegisterRecogniser(
+            intake.machine, consume=plan.consume, limit=limit, strategy=plan.strategy, shared_clock=plan.shared_clock
+        )
     return Recogniser(
         plan.automaton, consume=plan.consume, limit=limit, strategy=plan.strategy, shared_clock=plan.shared_clock
     )
 
 
-def counter_of(plan: Plan) -> Counter:
+def counter_of(intake: Intake) -> Counter | RegisterCounter:
     """The engine that counts the matches without enumerating them."""
+    plan = intake.plan
     windowed = plan.window is not None
+    if intake.machine is not None:
+        return RegisterCounter(
+            intake.machine, windowed=windowed, consume=plan.consume, shared_clock=plan.shared_clock
+        )
     return Counter(plan.automaton, windowed=windowed, consume=plan.consume, shared_clock=plan.shared_clock)

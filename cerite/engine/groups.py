@@ -32,6 +32,14 @@ class Numbering:
         self.known = pa.concat_arrays([known, values.filter(pa.array(new))])
         return numbers
 
+    def state(self) -> dict[str, npt.NDArray[Any]]:
+        """What a snapshot keeps: the values in the order of their numbers."""
+        return {} if self.known is None else {"known": _packed(self.known)}
+
+    def restore(self, kept: dict[str, npt.NDArray[Any]]) -> None:
+        """Continue with the numbers of a snapshot."""
+        self.known = _unpacked(kept["known"]) if "known" in kept else None
+
 
 class Groups:
     """The partitions seen so far."""

@@ -15,10 +15,11 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from cerite.automaton.guards import Test
+from cerite.automaton.guards import Test, distinct_tests
 from cerite.engine.groups import Groups
 from cerite.engine.keys import LEAST, Ranks, carry, count_keys, numbers, value_keys, width_of
 from cerite.engine.plan import Plan
+from cerite.engine.registers.tables import Machine
 from cerite.errors import StreamError, listed, suggestion
 from cerite.predicate.columns import ConditionBits
 
@@ -44,6 +45,8 @@ class Rows:
     position: Longs
     partition: Longs | None
     batch: pa.RecordBatch
+    values: Longs | None = None  # what conditions across events look at, and which of it is NULL
+    nulls: npt.NDArray[np.uint64] | None = None
 
 
 class Intake:
@@ -55,6 +58,9 @@ class Intake:
         self._schema = schema
         for name in self._needed():
             _known(name, schema)
+        self.machine = Machine(plan.automaton, schema, columns.time) if plan.has_registers else None
+        self.guards = plan.guards if self.machine is None else self.machine.guards
+        self._distinct = distinct_tests(self.guards)
         self._conditions = ConditionBits([(test.type, test.condition) for test in self._tests()], schema, columns.type)
         self.groups = Groups(plan.partition) if plan.partition else None
         self.ranks = Ranks()
@@ -65,7 +71,8 @@ class Intake:
     @property
     def read(self) -> tuple[str, ...]:
         """The columns that are looked at."""
-        return tuple(dict.fromkeys((*self._conditions.columns, *self._needed())))
+        stored = () if self.machine is None else sorted(self.machine.read & set(self._schema.names))
+        return tuple(dict.fromkeys((*self._conditions.columns, *self._needed(), *stored)))
 
     def take(self, batch: pa.RecordBatch) -> Rows:
         """The next batch of the stream."""
@@ -80,7 +87,9 @@ class Intake:
             batch, bits, position, partition = batch.take(pa.array(kept)), bits[kept], position[kept], partition[kept]
         key, low = self._keys(batch, position, partition)
         self.rows += count
-        return Rows(bits, key, low, position, partition, batch)
+        if self.machine is None:
+            return Rows(bits, key, low, position, partition, batch)
+        return Rows(bits, key, low, position, partition, batch, *self.machine.columns.of(batch, partition))
 
     def state(self) -> dict[str, npt.NDArray[Any]]:
         """What a snapshot keeps."""
@@ -92,6 +101,8 @@ class Intake:
         }
         if self.groups is not None:
             kept |= {f"groups.{name}": value for name, value in self.groups.state().items()}
+        if self.machine is not None:
+            kept |= {f"leaves.{name}": value for name, value in self.machine.columns.state().items()}
         return kept
 
     def restore(self, kept: dict[str, npt.NDArray[Any]]) -> None:
@@ -101,8 +112,9 @@ class Intake:
         self._last_keys = kept["last_keys"].astype(np.int64)
         self._last = json.loads(kept["last"].tobytes())
         if self.groups is not None:
-            mine = {name.removeprefix("groups."): value for name, value in kept.items() if name.startswith("groups.")}
-            self.groups.restore(mine)
+            self.groups.restore(_under("groups.", kept))
+        if self.machine is not None:
+            self.machine.columns.restore(_under("leaves.", kept))
 
     def _needed(self) -> tuple[str, ...]:
         window = self.plan.window or self.plan.late_window
@@ -114,26 +126,27 @@ class Intake:
     def _tests(self) -> tuple[Test, ...]:
         """The guards themselves where each is a single test, so that their bits need no combining."""
         if self._plain:
-            return tuple(next(iter(guard.tests)) for guard in self.plan.guards)
-        return self.plan.tests
+            return tuple(test for guard in self.guards for test in distinct_tests((guard,)))
+        return self._distinct
 
     @property
     def _plain(self) -> bool:
-        return all(len(guard.tests) == 1 and not guard.negated for guard in self.plan.guards)
+        return all(len(guard.tests) == 1 and not guard.negated for guard in self.guards)
 
     def _bits(self, batch: pa.RecordBatch) -> npt.NDArray[np.uint64]:
         raw = self._conditions.bits(batch)
         if self._plain:
             return raw
-        tests = self.plan.tests
-        holds = {test: (raw[:, k // 64] >> np.uint64(k % 64)) & np.uint64(1) for k, test in enumerate(tests)}
-        bits = np.zeros((batch.num_rows, max(1, -(-len(self.plan.guards) // 64))), np.uint64)
-        for k, guard in enumerate(self.plan.guards):
+        holds: dict[object, npt.NDArray[np.uint64]] = {}
+        for k, test in enumerate(self._distinct):
+            holds[test] = (raw[:, k // 64] >> np.uint64(k % 64)) & np.uint64(1)
+        bits = np.zeros((batch.num_rows, max(1, -(-len(self.guards) // 64))), np.uint64)
+        for k, guard in enumerate(self.guards):
             value = np.ones(batch.num_rows, np.uint64)
-            for test in guard.tests:
-                value &= holds[test]
-            for test in guard.negated:
-                value &= holds[test] ^ np.uint64(1)
+            for each in guard.tests:
+                value &= holds[each]
+            for each in guard.negated:
+                value &= holds[each] ^ np.uint64(1)
             bits[:, k // 64] |= value << np.uint64(k % 64)
         return bits
 
@@ -199,6 +212,10 @@ class Intake:
                 hint="a window over an attribute needs the events in its order; sort by it: order_by=[…]",
             )
         return key
+
+
+def _under(prefix: str, kept: dict[str, npt.NDArray[Any]]) -> dict[str, npt.NDArray[Any]]:
+    return {name.removeprefix(prefix): value for name, value in kept.items() if name.startswith(prefix)}
 
 
 def _known(name: str, schema: pa.Schema) -> None:

@@ -14,7 +14,7 @@ from cerite.automaton import Automaton
 from cerite.automaton import strict as strict_automaton
 from cerite.automaton.automaton import TRUE, Transition
 from cerite.automaton.build import build
-from cerite.automaton.guards import Guard, Test
+from cerite.automaton.guards import Guard, Test, distinct_tests
 from cerite.errors import PatternError
 from cerite.pattern.base import Pattern
 from cerite.pattern.check import check
@@ -52,11 +52,12 @@ class Plan:
     @property
     def tests(self) -> tuple[Test, ...]:
         """The distinct tests that the guards are made of."""
-        found: dict[Test, None] = {}
-        for guard in self.guards:
-            for test in sorted(guard.tests | guard.negated, key=str):
-                found.setdefault(test)
-        return tuple(found)
+        return distinct_tests(self.guards)
+
+    @property
+    def has_registers(self) -> bool:
+        """Whether some condition reads another event."""
+        return any(guard.reads for guard in self.guards)
 
     @property
     def variables(self) -> tuple[str, ...]:
@@ -179,7 +180,7 @@ def _with_known_ends(automaton: Automaton, attribute: str) -> Automaton:
 
 def _narrowed(guard: Guard, condition: Expression) -> Guard:
     """The guard with one more condition, inside its test if it has just one."""
-    if len(guard.tests) == 1:
-        (test,) = guard.tests
-        return replace(guard, tests=frozenset((Test(test.type, conjunction(test.condition, condition)),)))
+    first = next(iter(guard.tests), None)
+    if len(guard.tests) == 1 and isinstance(first, Test):
+        return replace(guard, tests=frozenset((Test(first.type, conjunction(first.condition, condition)),)))
     return guard & Guard(frozenset((Test(None, condition),)))

@@ -23,6 +23,7 @@ from cerite.engine.compact import compact
 from cerite.engine.determinise import Determinised
 from cerite.engine.determinise_max import MaxDeterminised
 from cerite.engine.enumerator import enumerate_matches
+from cerite.engine.intake import Rows
 from cerite.engine.matches import Matches
 from cerite.engine.maximal import maximal
 from cerite.engine.partitions import CONSUME, Slots, grown
@@ -110,6 +111,10 @@ class Recogniser:
         self.slots.cover(ids)
         classes, kept = self.classes.batch(rows, ids)
         return self._read(Batch(kept, classes, keys, lows, positions, ids))
+
+    def read(self, rows: Rows) -> Iterator[Matches]:
+        """`feed` for a batch of the intake."""
+        return self.feed(rows.bits, rows.key, rows.low, rows.position, rows.partition)
 
     def discard(self, chunks: Iterator[Matches]) -> None:
         """Finish a batch without enumerating what is left of it."""

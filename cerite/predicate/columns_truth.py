@@ -82,16 +82,16 @@ class Block:
             case Not(operand=In(operand=operand) | Like(operand=operand) as inner):
                 return ~(self._atom(inner) | self._null(operand))
             case Comparison(op=op, left=left, right=right):
-                return self._compare(op, self._value(left), self._value(right))
+                return self._compare(op, self.value(left), self.value(right))
             case IsNull(operand=operand):
                 return self._null(operand)
             case Like(operand=operand, pattern=pattern):
-                return _flags(pc.match_substring_regex(self._value(operand), _like(pattern)))
+                return _flags(pc.match_substring_regex(self.value(operand), _like(pattern)))
             case In(operand=operand, items=items):
-                return self._in(self._value(operand), items)
+                return self._in(self.value(operand), items)
         raise TypeError(f"not an atom: {node!r}")
 
-    def _value(self, node: Expression) -> Any:
+    def value(self, node: Expression) -> Any:
         """Numbers, instants or an array of strings; a constant as it is written."""
         match node:
             case Literal(value=value):
@@ -101,9 +101,9 @@ class Block:
                     self._values[name] = self._columns[name].read(self._start, self._stop)
                 return self._values[name]
             case Negative(operand=operand):
-                return arithmetic("-", 0, self._value(operand))
+                return arithmetic("-", 0, self.value(operand))
             case Arithmetic(op=op, left=left, right=right):
-                return arithmetic(op, self._value(left), self._value(right))
+                return arithmetic(op, self.value(left), self.value(right))
         raise TypeError(f"not a value: {node!r}")
 
     def _compare(self, op: str, left: Any, right: Any) -> Flags:
@@ -132,7 +132,7 @@ class Block:
         if isinstance(node, Attribute) and not self._columns[node.name].is_float:
             valid = self._columns[node.name].valid(self._start, self._stop)
         else:
-            value = self._value(node)
+            value = self.value(node)
             valid = value.valid if isinstance(value, Integers) else np.equal(value, value)
         return np.zeros(self._stop - self._start, np.bool_) if valid is None else ~valid
 

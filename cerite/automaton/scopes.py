@@ -1,0 +1,158 @@
+"""Registers and scopes: what a condition inside a pattern may read, and what it may not.
+
+A variable is a register (SRT report, definition 13): reading it gives the event bound to it most recently. A transition
+writes all variables that its event gets, at once; the definitions let some of them be seen later or never:
+
+- inside `φ AS x` the events of φ are not yet x: a condition in φ that reads x means an x of before;
+- outside `π{…}(φ)` what is projected away is not seen, and it is forgotten from one repetition to the next;
+- one side of an AND does not see what the other side binds.
+
+`check_scopes` refuses where writing at once would show; `hidden` renames what a projection hides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import count
+
+from cerite.automaton.fragment import Fragment, Labels, Step
+from cerite.automaton.guards import Guard, Test
+from cerite.errors import PatternError
+from cerite.pattern.alternatives import Intersection
+from cerite.pattern.atoms import Event
+from cerite.pattern.base import Pattern, walk
+from cerite.pattern.filtering import Filter
+from cerite.pattern.naming import Named, Project
+from cerite.pattern.variables import counts, written
+from cerite.predicate.expression import Expression, Reference, transform, variables
+
+_fresh = count(1)
+
+
+def new_register(name: str) -> str:
+    """A register that nothing else uses; no query can name it."""
+    return f"{name}\N{PRIME}{next(_fresh)}"
+
+
+def reads(pattern: Pattern) -> frozenset[str]:
+    """Every variable that some condition in the pattern reads."""
+    return frozenset(name for node in walk(pattern) for name in _own_reads(node))
+
+
+def remembers(pattern: Pattern) -> bool:
+    """Whether some condition in the pattern reads what the pattern itself binds."""
+    return bool(reads(pattern) & written(pattern))
+
+
+def check_scopes(pattern: Pattern) -> None:
+    """Refuse conditions that would see what they must not."""
+    _check_names(pattern, frozenset())
+    for node in walk(pattern):
+        if isinstance(node, Intersection):
+            _check_sides(node)
+
+
+def _own_reads(node: Pattern) -> frozenset[str]:
+    if isinstance(node, Event) and node.condition is not None:
+        return variables(node.condition)
+    if isinstance(node, Filter):
+        return frozenset().union(*(on.reads for on in node.conditions))
+    return frozenset()
+
+
+def _check_names(node: Pattern, unfinished: frozenset[str]) -> None:
+    seen = sorted(_own_reads(node) & unfinished)
+    if seen:
+        raise PatternError(
+            f"a condition inside `(…) AS {seen[0]}` reads `{seen[0]}`, which is not complete there", span=node.span,
+            hint=f"name the event it means by itself, or put the FILTER outside: `(…) AS {seen[0]} FILTER …`",
+        )  # fmt: skip
+    if isinstance(node, Named) and counts(node, node.variable)[1] > 1:
+        unfinished |= {node.variable}
+    for child in node.children:
+        _check_names(child, unfinished)
+
+
+def _check_sides(node: Intersection) -> None:
+    for index, part in enumerate(node.parts):
+        others = frozenset().union(*(written(each) for at, each in enumerate(node.parts) if at != index))
+        seen = sorted(reads(part) & others)
+        if seen:
+            raise PatternError(
+                f"`{seen[0]}` is read on one side of AND and bound on the other", span=node.span,
+                hint="use different names on the two sides",
+            )  # fmt: skip
+
+
+def hidden(fragment: Fragment, project: Project, whole: Pattern) -> Fragment:
+    """The projection of a fragment: what it hides but reads itself goes to registers of its own, empty at its start."""
+    kept = frozenset(project.variables)
+    stored = frozenset(name for step in _steps(fragment) for name in step.writes - step.labels)
+    own = (written(project.operand) - kept | stored) & reads(project.operand)
+    clash = sorted(own & (_written_outside(whole, project) | (stored & kept)))
+    if clash:
+        raise PatternError(
+            f"`{clash[0]}` is read inside a projection that hides it, and bound outside too", span=project.span,
+            hint="use another name inside the projection",
+        )  # fmt: skip
+    names = {name: new_register(name) for name in sorted(own)}
+    fresh = frozenset(names.values())
+
+    def change(step: Step) -> Step:
+        writes = step.labels & kept | {names[name] for name in step.writes if name in names}
+        return replace(step, labels=step.labels & kept, writes=writes, guard=_renamed(step.guard, names))
+
+    made = fragment.changed(change)
+    return replace(made, entries=tuple(replace(step, clears=step.clears | (fresh - step.writes)) for step in made.entries))
+
+
+def narrowed(fragment: Fragment, variable: str, condition: Expression) -> Fragment:
+    """Every event of the variable satisfies the condition."""
+    guard = Guard.of(None, condition)
+
+    def change(step: Step) -> Step:
+        return replace(step, guard=step.guard & guard) if variable in step.labels else step
+
+    return fragment.changed(change)
+
+
+def also_bound(fragment: Fragment, variable: str) -> Fragment:
+    """`φ AS x`."""
+
+    def change(step: Step) -> Step:
+        return replace(step, labels=step.labels | {variable}, writes=step.writes | {variable}) if step.labels else step
+
+    return fragment.changed(change)
+
+
+def _steps(fragment: Fragment) -> Iterator[Step]:
+    yield from fragment.entries
+    yield from fragment.steps
+
+
+def _written_outside(whole: Pattern, inside: Pattern) -> Labels:
+    if whole is inside:
+        return frozenset()
+    own: Labels = frozenset((whole.variable,)) if isinstance(whole, Named) else frozenset()
+    if isinstance(whole, Event):
+        own = whole.writes
+    return own.union(*(_written_outside(child, inside) for child in whole.children))
+
+
+def _renamed(guard: Guard, names: dict[str, str]) -> Guard:
+    if not names:
+        return guard
+
+    def change(node: Expression) -> Expression:
+        return replace(node, variable=names[node.variable]) if isinstance(node, Reference) and node.variable in names else node
+
+    def tests(group: frozenset[object]) -> frozenset[object]:
+        return frozenset(
+            replace(test, condition=transform(test.condition, change))
+            if isinstance(test, Test) and test.condition is not None
+            else test
+            for test in group
+        )
+
+    return Guard(tests(guard.tests), tests(guard.negated))  # type: ignore[arg-type]

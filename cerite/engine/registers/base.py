@@ -1,0 +1,194 @@
+"""What the two register engines share: tables, the arena of sets, its index, and their growth.
+
+Invariant: results do not depend on how large anything was made, nor on when it was rebuilt.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from cerite.engine import tecs
+from cerite.engine.intake import Rows
+from cerite.engine.partitions import grown
+from cerite.engine.registers import layout as lay
+from cerite.engine.registers.compile import masks, tables
+from cerite.engine.registers.index_kernel import FIRST, enter
+from cerite.engine.registers.plan_kernel import relevant
+from cerite.engine.registers.program_kernel import VALUES
+from cerite.engine.registers.tables import Machine
+from cerite.jit import kernel
+
+Longs = npt.NDArray[np.int64]
+Arrays = dict[str, npt.NDArray[Any]]
+FEWEST_SETS = 1 << 8
+
+
+class RegisterEngine:
+    """A machine, its sets and its index."""
+
+    def __init__(self, machine: Machine, *, maximal: bool = False, shared_clock: bool = False) -> None:
+        self.machine = machine
+        self.shared_clock = shared_clock
+        self.tables = tables(machine, maximal=maximal)
+        self.regs: Longs = np.zeros(lay.SIZE, np.int64)
+        self.regs[tecs.FREE_CELL] = -1
+        self.head = np.full((FEWEST_SETS, 1), -1, np.int32)
+        self.lows: Longs = np.full(1, np.iinfo(np.int64).min, np.int64)
+        self.cell_next = np.zeros(0, np.int32)
+        self._masks = masks(machine, self.tables, max(1, -(-len(machine.guards) // 64)))
+        self._width = VALUES + len(machine.slots)
+        self.sets = self._new_sets(FEWEST_SETS, FEWEST_SETS)
+        self._entries = 4 * FEWEST_SETS
+        self._spare = FEWEST_SETS
+        self._stuck = -1
+        self._index()
+        self._scratch(64)
+
+    @property
+    def occurrences(self) -> int:
+        """Events so far at which a match ended."""
+        return int(self.regs[tecs.OCCURRENCES])
+
+    @property
+    def entries(self) -> int:
+        """Deterministic states that hold partial matches."""
+        return int((self.head[: self.regs[lay.N_SETS], 0] >= 0).sum())
+
+    def events(self, rows: Rows) -> lay.Events:
+        """A batch for the kernels, with the events that matter."""
+        assert rows.values is not None and rows.nulls is not None
+        bits = np.require(rows.bits, np.uint64, ["C", "W"])
+        kept = np.arange(bits.shape[0], dtype=np.int64)
+        if self._masks is not None:
+            kept = kept[: relevant(bits, *self._masks, kept)]
+        part = np.zeros(0, np.int64) if rows.partition is None else np.require(rows.partition, np.int64, ["C", "W"])
+        top = int(part.max()) + 1 if part.size else 1
+        if top > self.lows.size:
+            self.lows = grown(self.lows, max(top, 2 * self.lows.size), np.iinfo(np.int64).min)
+        longs = (np.require(each, np.int64, ["C", "W"]) for each in (rows.key, rows.low, rows.position))
+        key, low, position = longs
+        order = self.machine.columns.string_order
+        return lay.Events(kept, bits, rows.values, rows.nulls, key, low, position, part, order)
+
+    def more(self, why: int) -> None:
+        """Make room where a kernel found none."""
+        if why == lay.MORE_SCRATCH:
+            self._scratch(2 * self.scratch.order.size)
+        elif why == lay.MORE_INDEX:
+            self._entries *= 2
+            self.rebuild()
+        elif why == lay.RESET:
+            self.rebuild()
+        elif why == lay.MORE_SETS:
+            if self._stuck == self.regs[tecs.NEXT]:
+                self._spare *= 2  # one event alone needs more than there was
+            self._stuck = int(self.regs[tecs.NEXT])
+            self.rebuild()
+        elif why == lay.MORE_CELLS:
+            self._more_cells()
+
+    def rebuild(self) -> None:
+        """Keep the sets that hold something, in arrays of about twice their size, and index them anew."""
+        kept = np.flatnonzero(self.head[: self.regs[lay.N_SETS], 0] >= 0)
+        sizes = self.sets.size[kept]
+        n, rows = kept.size, int(sizes.sum())
+        old = self.sets
+        self.sets = self._new_sets(_power(2 * n + self._spare), 2 * rows + self._spare + self.scratch.order.size)
+        begins = np.concatenate([[0], np.cumsum(sizes)])[:-1] if n else np.zeros(0, np.int64)
+        places = np.repeat(old.begin[kept] - begins, sizes) + np.arange(rows)
+        self.sets.rows[:rows] = old.rows[places]
+        self.sets.begin[:n], self.sets.size[:n] = begins, sizes
+        self.sets.part[:n], self.sets.code[:n] = old.part[kept], old.code[kept]
+        head = np.full((self.sets.begin.size, 1), -1, np.int32)
+        head[:n, 0] = self.head[kept, 0]
+        self.head = head
+        self.regs[lay.N_SETS], self.regs[lay.N_ROWS] = n, rows
+        _fill_table(self.sets, n)
+        self._index()
+        self._scratch(self.scratch.order.size)
+
+    def state(self) -> Arrays:
+        """What a snapshot keeps of the sets."""
+        n, rows = int(self.regs[lay.N_SETS]), int(self.regs[lay.N_ROWS])
+        sets = self.sets
+        return {
+            "regs": self.regs, "lows": self.lows, "head": self.head[:n], "begin": sets.begin[:n], "size": sets.size[:n],
+            "part": sets.part[:n], "code": sets.code[:n], "rows": sets.rows[:rows], "cell_next": self.cell_next,
+        }  # fmt: skip
+
+    def restore_state(self, arrays: Arrays) -> None:
+        """Take the sets of a snapshot."""
+        self.regs, self.lows, self.cell_next = arrays["regs"], arrays["lows"], arrays["cell_next"]
+        n, rows = arrays["begin"].size, arrays["rows"].shape[0]
+        self.sets = self._new_sets(_power(2 * n + self._spare), 2 * rows + self._spare + self.scratch.order.size)
+        for name in ("begin", "size", "part", "code"):
+            getattr(self.sets, name)[:n] = arrays[name]
+        self.sets.rows[:rows] = arrays["rows"]
+        self.head = grown(arrays["head"].astype(np.int32), self.sets.begin.size, -1)
+        _fill_table(self.sets, n)
+        self._index()
+        self._scratch(self.scratch.order.size)
+
+    def _new_sets(self, sets: int, rows: int) -> lay.Sets:
+        begin, size, part, code = (np.zeros(sets, np.int64) for _ in range(4))
+        return lay.Sets(begin, size, part, code, np.zeros((rows, self._width), np.int64), np.full(4 * sets, -1, np.int32))
+
+    def _index(self) -> None:
+        """Enter every set into an index with room for `_entries` entries, or more."""
+        while True:
+            n = self._entries
+            key = np.zeros((_power(4 * n), 4), np.int64)
+            key[:, FIRST] = -1
+            ints = (np.zeros(n, np.int32) for _ in range(3))
+            self.index = lay.Index(key, *ints, np.zeros(n, np.int64))
+            self.regs[[lay.N_BUCKETS, lay.N_ENTRIES, lay.ENTERED]] = 0
+            if _enter_all(self.tables, self.sets, self.index, self.regs):
+                return
+            self._entries *= 2
+
+    def _scratch(self, size: int) -> None:
+        sets, depth = self.sets.begin.size, 8 + self.tables.code.shape[0]
+        longs = [np.zeros(size, np.int64) for _ in range(2)]
+        self.scratch = lay.Scratch(
+            rows=np.zeros((size, self._width), np.int64), label=longs[0], order=longs[1],
+            stack=np.zeros(depth, np.int64), unknown=np.zeros(depth, np.int64), moving=np.zeros(sets, np.int32),
+            move=np.zeros((max(4 * sets, size), 4), np.int64), stamp=np.zeros(sets, np.int64),
+            span=np.zeros((sets + 1, 2), np.int64), taken=np.zeros(sets, np.int32),
+            start=np.zeros((2, self._width), np.int64),
+        )  # fmt: skip
+        self.regs[lay.MARK] = 0
+
+    def _more_cells(self) -> None:
+        old = self.cell_next.size
+        n = max(1 << 10, 2 * old)
+        self.cell_next = grown(self.cell_next, n)
+        self.cell_next[old:] = np.arange(old + 1, n + 1)
+        self.cell_next[-1] = self.regs[tecs.FREE_CELL]
+        self.regs[tecs.FREE_CELL] = old
+
+
+@kernel
+def _enter_all(made: lay.Tables, sets: lay.Sets, index: lay.Index, regs: Longs) -> bool:
+    while regs[lay.ENTERED] < regs[lay.N_SETS]:
+        if not enter(regs[lay.ENTERED], made, sets, index, regs):
+            return False
+        regs[lay.ENTERED] += 1
+    return True
+
+
+@kernel
+def _fill_table(sets: lay.Sets, n: int) -> None:
+    mask = sets.table.size - 1
+    for d in range(n):
+        at = sets.code[d] & mask
+        while sets.table[at] >= 0:
+            at = (at + 1) & mask
+        sets.table[at] = d
+
+
+def _power(least: int) -> int:
+    """The least power of two that is not smaller."""
+    return 1 << max(0, least - 1).bit_length()

@@ -1,0 +1,157 @@
+"""From a machine to the kernels' tables, and what wakes each state."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from cerite.automaton import Transition
+from cerite.engine.registers import layout as lay
+from cerite.engine.registers import programs as op
+from cerite.engine.registers.programs import Program
+from cerite.engine.registers.tables import KEEP, Machine, Split
+
+Longs = npt.NDArray[np.int64]
+Words = npt.NDArray[np.uint64]
+
+
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """An event on which a state may move; see `index_kernel`."""
+
+    kind: int
+    bit: int = -1
+    leaf: int = 0
+    slot: int = 0
+    op: int = 0
+    is_float: bool = False
+
+    @property
+    def row(self) -> list[int]:
+        """As the kernels read it."""
+        return [self.kind, self.bit, self.leaf, self.slot, self.op, int(self.is_float)]
+
+
+LISTED = Signature(lay.LISTED)
+
+
+def signatures(machine: Machine, state: int) -> tuple[Signature, ...]:
+    """What may move a state: all but its unmarked loop, and what breaks that."""
+    found: dict[Signature, None] = {}
+    loops: list[Split] = []
+    for t in machine.automaton.transitions:
+        if t.source != state:
+            continue
+        split = machine.split(t.condition)
+        if t.target == state and t.label == 0 and _leaves_alone(machine, t):
+            loops.append(split)
+        else:
+            found.setdefault(_when(machine, machine.bit(split.alone), split.programs))
+    for each in _broken(machine, loops):
+        found.setdefault(each)
+    return (Signature(lay.ALWAYS),) if Signature(lay.ALWAYS) in found else tuple(found)
+
+
+def _leaves_alone(machine: Machine, t: Transition) -> bool:
+    actions = machine.actions(t.writes, t.clears, t.target)
+    return all(actions[slot] == KEEP for slot in machine.live[t.target])
+
+
+def _broken(machine: Machine, loops: list[Split]) -> list[Signature]:
+    """The events on which a state does not stay."""
+    if any(machine.bit(loop.alone) < 0 and not loop.programs and not loop.groups for loop in loops):
+        return []
+    if len(loops) != 1 or loops[0].programs:
+        return [Signature(lay.ALWAYS)]
+    bit = machine.bit(loops[0].alone)
+    found = [] if bit < 0 else [Signature(lay.UNLESS, bit)]
+    return found + [_when(machine, machine.bit(when), what) for when, what in loops[0].groups]
+
+
+def _when(machine: Machine, bit: int, programs: tuple[int, ...]) -> Signature:
+    simple = [each for p in programs if (each := machine.programs[p].simple)]
+    for each in simple:
+        if each.op == op.EQUAL:
+            return Signature(lay.SAME, bit, each.leaf, each.slot, op.EQUAL, each.is_float)
+    for each in simple:
+        if each.op != op.DIFFERENT:
+            return Signature(lay.ORDER, bit, each.leaf, each.slot, each.op, each.is_float)
+    return Signature(lay.ALWAYS) if bit < 0 else Signature(lay.WHEN, bit)
+
+
+def tables(machine: Machine, *, maximal: bool) -> lay.Tables:
+    """The automaton as arrays."""
+    automaton = machine.automaton
+    by_state = sorted(automaton.transitions, key=lambda t: t.source)
+    lists: list[int] = []
+    groups: list[list[int]] = []
+    actions: dict[tuple[int, ...], int] = {}
+
+    def listed(programs: tuple[int, ...]) -> tuple[int, int]:
+        begin = len(lists)
+        lists.extend(programs)
+        return begin, len(lists)
+
+    rows = []
+    for t in by_state:
+        split = machine.split(t.condition)
+        first = len(groups)
+        groups += [[machine.bit(when), *listed(what)] for when, what in split.groups]
+        action = tuple(machine.actions(t.writes, t.clears, t.target))
+        number = actions.setdefault(action, len(actions))
+        rows.append([machine.bit(split.alone), *listed(split.programs), first, len(groups), t.label, t.target, number])
+    (final,) = automaton.finals
+    stored = [q for q in range(automaton.n_states) if q not in (automaton.initial, final)]
+    wakes = [signatures(machine, q) if q in stored else () for q in range(automaton.n_states)]
+    wakes = [(*each, LISTED) for each in wakes]
+    every = list(dict.fromkeys(one for each in wakes for one in each if one != LISTED)) + [LISTED]
+    counts = [sum(t.source == q for t in by_state) for q in range(automaton.n_states)]
+    return lay.Tables(
+        first=_starts(counts), t=_table(rows, 8), programs=np.array(lists, np.int64), groups=_table(groups, 3),
+        actions=_table([list(each) for each in actions], max(1, len(machine.slots))),
+        program_table=_table([_program_row(each) for each in _placed(machine.programs)], 8),
+        code=_table([list(pair) for each in machine.programs for pair in each.code], 2),
+        constants=np.array(machine.constants, np.int64),
+        wakes_first=_starts([len(each) for each in wakes]),
+        wakes=np.array([every.index(one) for each in wakes for one in each], np.int64),
+        signatures=_table([each.row for each in every], 6),
+        shape=np.array([automaton.initial, final, automaton.n_states, len(machine.slots), maximal], np.int64),
+    )  # fmt: skip
+
+
+def masks(machine: Machine, made: lay.Tables, words: int) -> tuple[Words, Words] | None:
+    """Which bits make an event worth reading, when set and when not; None if every event is."""
+    when, unless = np.zeros(words, np.uint64), np.zeros(words, np.uint64)
+    wanted = [(kind, bit) for kind, bit in made.signatures[:-1, :2].tolist()]
+    initial = machine.automaton.initial
+    wanted += [(lay.WHEN, bit) for bit in made.t[made.first[initial] : made.first[initial + 1], 0].tolist()]
+    for kind, bit in wanted:
+        if kind == lay.ALWAYS or bit < 0:
+            return None
+        (unless if kind == lay.UNLESS else when)[bit // 64] |= np.uint64(1 << bit % 64)
+    return when, unless
+
+
+def _placed(programs: list[Program]) -> list[tuple[int, Program]]:
+    ends = np.cumsum([len(each.code) for each in programs])
+    return [(int(end) - len(each.code), each) for end, each in zip(ends, programs, strict=True)]
+
+
+def _program_row(placed: tuple[int, Program]) -> list[int]:
+    begin, program = placed
+    needs = sum(1 << 2 * slot for slot in program.slots)
+    row = [begin, begin + len(program.code), needs, 0, 0, 0, 0, 0]
+    if program.simple is not None:
+        each = program.simple
+        row[3:] = [1, each.op, each.leaf, each.slot, int(each.is_float)]
+    return row
+
+
+def _starts(counts: list[int]) -> Longs:
+    return np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+
+
+def _table(rows: list[list[int]], width: int) -> Longs:
+    return np.array(rows, np.int64).reshape(len(rows), width)

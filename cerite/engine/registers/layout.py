@@ -1,0 +1,97 @@
+"""The arrays that the kernels share, grouped as named tuples.
+
+`Tables` never change; `Sets`, `Index` and `Scratch` grow. Kernels check for room before they write and return to
+Python for more (`regs[NEED]` says what for); interning twice is harmless, so an event that was begun is begun again.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+Longs = npt.NDArray[np.int64]
+Ints = npt.NDArray[np.int32]
+
+# registers shared by kernels and Python, after those of `tecs`
+N_SETS, N_ROWS, N_BUCKETS, N_ENTRIES, N_MOVES, ENTERED, MARK, SIZE = 11, 12, 13, 14, 15, 16, 17, 20
+
+# wake signatures: which events a state may be moved by
+ALWAYS, WHEN, UNLESS, SAME, ORDER, LISTED = range(6)  # LISTED wakes on nothing: it finds a partition's sets
+KIND, WAKE_BIT, WAKE_LEAF, WAKE_SLOT, WAKE_OP, WAKE_FLOAT = range(6)
+
+
+class Tables(NamedTuple):
+    """The automaton: transitions by state, programs, and what wakes each state."""
+
+    first: Longs  # transitions of state q: t[first[q]:first[q + 1]]
+    t: Longs
+    programs: Longs  # flattened lists of program numbers
+    groups: Longs  # bit, begin and end of the list in `programs`
+    actions: Longs
+    program_table: Longs
+    code: Longs
+    constants: Longs
+    wakes_first: Longs  # signatures of state q: wakes[wakes_first[q]:wakes_first[q + 1]]
+    wakes: Longs
+    signatures: Longs
+    shape: Longs  # initial state, final state, number of states, number of stored values, maximal?
+
+
+INITIAL, FINAL, STATES, STORED_VALUES, MAXIMAL = range(5)
+
+
+class Sets(NamedTuple):
+    """Deterministic states: interned sets of configurations, each of one partition."""
+
+    begin: Longs
+    size: Longs
+    part: Longs
+    code: Longs  # hash
+    rows: Longs
+    table: Ints
+
+
+class Index(NamedTuple):
+    """Which sets to look at: buckets by (partition, signature, value), holding a chain or a tree of entries."""
+
+    key: Longs  # part, signature, value, first entry
+    entry_set: Ints
+    following: Ints  # next in a chain, left in a tree
+    right: Ints
+    value: Longs
+
+
+class Scratch(NamedTuple):
+    """Room for one event's work."""
+
+    rows: Longs
+    label: Longs
+    order: Longs
+    stack: Longs
+    unknown: Longs
+    moving: Ints
+    move: Longs  # source place, label, target, accepts
+    span: Longs  # moves of the y-th moving set: move[span[y, 0]:span[y, 1]]; -1 where it stays
+    taken: Ints
+    start: Longs  # the rows in which runs begin
+    stamp: Longs
+
+
+class Events(NamedTuple):
+    """A batch, as the kernels read it."""
+
+    kept: Longs
+    bits: npt.NDArray[np.uint64]
+    values: Longs
+    nulls: npt.NDArray[np.uint64]
+    key: Longs
+    low: Longs
+    position: Longs
+    part: Longs
+    string_order: Longs
+
+
+# why a kernel stopped
+DONE, MORE_SETS, MORE_SCRATCH, MORE_INDEX, MORE_NODES, MORE_CELLS, ROOTS_FULL, RESET, MORE_LIMBS = range(9)

@@ -1,0 +1,155 @@
+"""What conditions across events are made of: values of the event at hand and values stored from earlier events.
+
+Every largest part of a condition that reads one event alone is a *leaf*: it is evaluated by columns, once per batch,
+whether that event is the one at hand or will be read from a register later. So a register holds the values of leaves,
+not events, and programs only combine them.
+
+Invariant: a leaf's value is what `predicate.evaluate.value_of` gives on that event; equal leaves are evaluated once.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from cerite.engine.groups import Numbering
+from cerite.engine.keys import MOST, Ranks, count_keys, value_keys, width_of
+from cerite.errors import StreamError
+from cerite.pattern.window import Size
+from cerite.predicate.columns_formula import Formulas
+from cerite.predicate.columns_read import Column, Instants, Integers
+from cerite.predicate.columns_truth import Block
+from cerite.predicate.expression import Expression, Not
+from cerite.schema import Kind
+
+Longs = npt.NDArray[np.int64]
+MICROSECOND = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """An expression over one event's attributes, as a value of this kind."""
+
+    expression: Expression
+    kind: Kind
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """A window's key of an event, or the least key a match ending at the event may start at."""
+
+    size: Size
+    low: bool
+    kind: Kind = "int"
+
+
+Leaf = Value | Mark
+
+
+class LeafColumns:
+    """Evaluates leaves on batches."""
+
+    def __init__(self, leaves: tuple[Leaf, ...], kinds: dict[str, Kind], time: str | None, finest: int) -> None:
+        self.leaves = leaves
+        self.strings = Numbering()
+        self._kinds = kinds
+        self._time = time
+        self._finest = finest
+        self._ranks = Ranks()
+        self._order: npt.NDArray[np.int64] = np.zeros(0, np.int64)
+
+    def of(self, batch: pa.RecordBatch, partition: Longs | None) -> tuple[Longs, npt.NDArray[np.uint64]]:
+        """One row of payloads per event, and which of them are NULL as bits."""
+        count = batch.num_rows
+        values = np.zeros((count, max(1, len(self.leaves))), np.int64)
+        nulls = np.zeros(count, np.uint64)
+        counted = any(isinstance(leaf, Mark) and leaf.size.unit == "events" for leaf in self.leaves)
+        ranks = self._ranks.of(partition, count) if counted else np.zeros(0, np.int64)
+        for number, leaf in enumerate(self.leaves):
+            if isinstance(leaf, Mark):
+                payload, null = self._mark(leaf, batch, ranks)
+            else:
+                payload, null = self._value(leaf, batch)
+            values[:, number] = payload
+            if null is not None:
+                nulls |= null.astype(np.uint64) << np.uint64(number)
+                values[null, number] = 0
+        return values, nulls
+
+    @property
+    def string_order(self) -> Longs:
+        """For every string's number its place in the order of all strings seen so far."""
+        known = self.strings.known
+        if known is not None and len(known) != self._order.size:
+            self._order = np.empty(len(known), np.int64)
+            self._order[pc.array_sort_indices(known).to_numpy()] = np.arange(len(known))
+        return self._order
+
+    def state(self) -> dict[str, npt.NDArray[Any]]:
+        """What a snapshot keeps."""
+        return {"ranks": self._ranks.seen, **self.strings.state()}
+
+    def restore(self, kept: dict[str, npt.NDArray[Any]]) -> None:
+        """Continue where a snapshot was taken."""
+        self._ranks.seen = kept["ranks"].astype(np.int64)
+        self.strings.restore(kept)
+
+    def _mark(self, leaf: Mark, batch: pa.RecordBatch, ranks: Longs) -> tuple[Longs, npt.NDArray[np.bool_] | None]:
+        if leaf.size.unit == "events":
+            return count_keys(leaf.size, ranks)[leaf.low], None
+        name = self._time if leaf.size.is_time else leaf.size.attribute
+        if name is None:
+            raise StreamError("the query has a time window, but no time column is named", hint="name it: time=…")
+        column = batch.column(name)
+        key, low = value_keys(column, name, width_of(leaf.size, column.type))
+        return (low if leaf.low else key), low == MOST
+
+    def _value(self, leaf: Value, batch: pa.RecordBatch) -> tuple[Longs, npt.NDArray[np.bool_] | None]:
+        columns = {name: Column(batch.column(name)) for name in batch.schema.names if name in self._kinds}
+        block = Block(columns, 0, batch.num_rows)
+        if leaf.kind == "bool":
+            formulas = Formulas(self._kinds)
+            true = block.truth(formulas.of(leaf.expression))
+            false = block.truth(formulas.of(Not(leaf.expression)))
+            return true.astype(np.int64), ~(true | false)
+        found = block.value(leaf.expression)
+        if leaf.kind == "string":
+            return self._codes(found)
+        if isinstance(found, Instants):
+            return _scaled(found, self._finest), None if found.valid is None else ~found.valid
+        if isinstance(found, Integers) and leaf.kind == "int":
+            if found.values.dtype == np.uint64 and (found.values > np.uint64(MOST)).any():
+                raise StreamError(f"`{leaf.expression}` holds a number beyond 2^63", hint="cast the column to float")
+            return found.values.astype(np.int64), None if found.valid is None else ~found.valid
+        floats = _floats(found)
+        null = np.isnan(floats)
+        return (floats + 0.0).view(np.int64), null if null.any() else None
+
+    def _codes(self, column: pa.Array) -> tuple[Longs, npt.NDArray[np.bool_] | None]:
+        encoded = column.cast(pa.large_string()).dictionary_encode()
+        numbers = np.append(self.strings.of(encoded.dictionary), 0)
+        codes = pc.fill_null(encoded.indices, len(numbers) - 1).to_numpy(zero_copy_only=False)
+        null = column.is_null().to_numpy(zero_copy_only=False) if column.null_count else None
+        return numbers[codes], null
+
+
+def _floats(found: Any) -> npt.NDArray[np.float64]:
+    if isinstance(found, Integers):
+        floats = found.values.astype(np.float64)
+        if found.valid is not None:
+            floats[~found.valid] = np.nan
+        return floats
+    return np.asarray(found, np.float64)
+
+
+def _scaled(found: Instants, finest: int) -> Longs:
+    """Instants in units of `finest` nanoseconds."""
+    factor = found.unit // finest
+    if factor > 1 and found.values.size and int(np.abs(found.values).max()) > MOST // factor:
+        raise StreamError("a timestamp is too far from 1970 to be compared with one of a finer unit")
+    return found.values * factor

@@ -1,0 +1,71 @@
+"""One event, before anything changes: which sets move, and where to.
+
+Both engines, the one that finds matches and the one that counts them, begin an event here. Sets are interned and
+indexed on the way; nothing else is written, so that a kernel that runs out of room begins the event again.
+"""
+
+import numpy as np
+import numpy.typing as npt
+
+from cerite.engine.registers.index_kernel import enter
+from cerite.engine.registers.layout import (
+    DONE,
+    ENTERED,
+    MORE_INDEX,
+    N_MOVES,
+    N_SETS,
+    Events,
+    Index,
+    Scratch,
+    Sets,
+    Tables,
+)
+from cerite.engine.registers.sets_kernel import moves, start_rows
+from cerite.jit import kernel
+
+Longs = npt.NDArray[np.int64]
+Flags = npt.NDArray[np.bool_]
+START = -1  # the source of moves that begin runs
+
+
+@kernel
+def relevant(bits: npt.NDArray[np.uint64], when: npt.NDArray[np.uint64], unless: npt.NDArray[np.uint64], kept: Longs) -> int:
+    """The events that can move or start anything; how many."""
+    n = 0
+    for i in range(bits.shape[0]):
+        for w in range(bits.shape[1]):
+            if bits[i, w] & when[w] or ~bits[i, w] & unless[w]:
+                kept[n] = i
+                n += 1
+                break
+    return n
+
+
+@kernel
+def plan(i: int, part: int, moving: int, events: Events, tables: Tables, sets: Sets, index: Index, scratch: Scratch,
+         regs: Longs) -> int:  # fmt: skip
+    """Note the moves of the start and of scratch.moving[:moving]; span[moving] is the start's. Returns `DONE` or why not."""
+    regs[N_MOVES] = 0
+    why = moves(START, part, scratch.start, 0, start_rows(scratch.start, tables), i, events, tables, sets, scratch, regs)
+    if why != DONE:
+        return why
+    scratch.span[moving, 0], scratch.span[moving, 1] = 0, regs[N_MOVES]
+    for y in range(moving):
+        d = scratch.moving[y]
+        before = regs[N_MOVES]
+        why = moves(y, part, sets.rows, sets.begin[d], sets.begin[d] + sets.size[d], i, events, tables, sets, scratch,
+                    regs)  # fmt: skip
+        if why != DONE:
+            return why
+        after = regs[N_MOVES]
+        scratch.span[y, 0], scratch.span[y, 1] = before, after
+        if after == before + 1:
+            m = scratch.move[before]
+            if m[1] == 0 and m[2] == d and m[3] == 0:
+                scratch.span[y, 0] = -1
+                regs[N_MOVES] = before
+    while regs[ENTERED] < regs[N_SETS]:
+        if not enter(regs[ENTERED], tables, sets, index, regs):
+            return MORE_INDEX
+        regs[ENTERED] += 1
+    return DONE

@@ -1,0 +1,205 @@
+"""Runs the programs of `programs` on one event and one row of stored values.
+
+A payload is an int64: a whole number, a truth value, an instant, a string's number, or the bits of a float. Of every
+stored value a row also says, in two bits of its flags, whether it is there: `UNBOUND`, `UNKNOWN` (NULL) or `KNOWN`.
+
+Invariant: three-valued logic as in `predicate.evaluate`; whole numbers that overflow become NULL.
+"""
+
+import math
+
+import numpy as np
+import numpy.typing as npt
+
+from cerite.engine.registers import programs as op
+from cerite.jit import inlined, kernel
+
+Longs = npt.NDArray[np.int64]
+UNBOUND, UNKNOWN, KNOWN = range(3)
+STATE, FLAGS, VALUES = 0, 1, 2  # where things lie in a row
+LEAST = np.iinfo(np.int64).min
+
+# columns of the table of programs
+BEGIN, END, NEEDS, SIMPLE, SIMPLE_OP, SIMPLE_LEAF, SIMPLE_SLOT, SIMPLE_FLOAT = range(8)
+
+
+@inlined
+def as_float(payload: int) -> float:
+    """The float whose bits the payload is."""
+    found: float = np.int64(payload).view(np.float64)
+    return found
+
+
+@inlined
+def as_bits(value: float) -> int:
+    """The payload of a float."""
+    found: int = np.float64(value).view(np.int64)
+    return found
+
+
+@kernel
+def compare_ints(how: int, a: int, b: int) -> bool:
+    """`a how b`."""
+    if how == op.EQUAL:
+        return a == b
+    if how == op.DIFFERENT:
+        return a != b
+    if how == op.LESS:
+        return a < b
+    if how == op.AT_MOST:
+        return a <= b
+    return a > b if how == op.MORE else a >= b
+
+
+@kernel
+def compare_floats(how: int, a: float, b: float) -> bool:
+    """`a how b`."""
+    if how == op.EQUAL:
+        return a == b
+    if how == op.DIFFERENT:
+        return a != b
+    if how == op.LESS:
+        return a < b
+    if how == op.AT_MOST:
+        return a <= b
+    return a > b if how == op.MORE else a >= b
+
+
+@kernel
+def holds(
+    p: int,
+    row: Longs,
+    values: Longs,
+    nulls: int,
+    table: Longs,
+    code: Longs,
+    constants: Longs,
+    string_order: Longs,
+    stack: Longs,
+    unknown: Longs,
+) -> bool:
+    """Whether program p is true of the event (`values`, `nulls`) and the row."""
+    flags = row[FLAGS]
+    needs = table[p, NEEDS]
+    if (flags | flags >> 1) & needs != needs:
+        return False  # some register holds nothing
+    if table[p, SIMPLE]:
+        leaf, slot = table[p, SIMPLE_LEAF], table[p, SIMPLE_SLOT]
+        if nulls >> leaf & 1 or (flags >> 2 * slot & 3) != KNOWN:
+            return False
+        a, b = values[leaf], row[VALUES + slot]
+        if table[p, SIMPLE_FLOAT]:
+            return compare_floats(table[p, SIMPLE_OP], as_float(a), as_float(b))
+        return compare_ints(table[p, SIMPLE_OP], a, b)
+    top = -1
+    for at in range(table[p, BEGIN], table[p, END]):
+        name, argument = code[at, 0], code[at, 1]
+        if name <= op.CONSTANT or name == op.NULL:
+            top += 1
+            if name == op.EVENT:
+                stack[top], unknown[top] = values[argument], nulls >> argument & 1
+            elif name == op.STORED:
+                stack[top], unknown[top] = row[VALUES + argument], (flags >> 2 * argument & 3) != KNOWN
+            elif name == op.CONSTANT:
+                stack[top], unknown[top] = constants[argument], 0
+            else:
+                stack[top], unknown[top] = 0, 1
+        elif name in (op.ALL, op.ANY_OF):
+            top = join(name == op.ALL, argument, top, stack, unknown)
+        elif name in (op.NEGATE, op.IS_NULL, op.IS_TRUE, op.TO_FLOAT):
+            change(name, top, stack, unknown)
+        else:
+            top -= 1
+            unknown[top] |= unknown[top + 1]
+            if not unknown[top]:
+                combine(name, argument, top, string_order, stack, unknown)
+    return stack[0] == 1 and unknown[0] == 0
+
+
+@kernel
+def join(every: bool, count: int, top: int, stack: Longs, unknown: Longs) -> int:
+    """AND or OR of the last `count` truth values."""
+    first = top - count + 1
+    doubt, decided = 0, False
+    for k in range(first, top + 1):
+        if unknown[k]:
+            doubt = 1
+        elif (stack[k] == 1) != every:
+            decided = True
+    stack[first] = int(decided != every)
+    unknown[first] = 0 if decided else doubt
+    return first
+
+
+@kernel
+def change(name: int, top: int, stack: Longs, unknown: Longs) -> None:
+    """Operations on one value."""
+    if name == op.NEGATE:
+        stack[top] = 1 - stack[top]
+    elif name == op.IS_NULL:
+        stack[top], unknown[top] = unknown[top], 0
+    elif name == op.IS_TRUE:
+        stack[top], unknown[top] = int(stack[top] == 1 and unknown[top] == 0), 0
+    else:
+        stack[top] = as_bits(float(stack[top]))
+
+
+@kernel
+def combine(name: int, how: int, top: int, string_order: Longs, stack: Longs, unknown: Longs) -> None:
+    """Operations on two known values, stack[top] and stack[top + 1]."""
+    a, b = stack[top], stack[top + 1]
+    if name == op.COMPARE_INT:
+        stack[top] = int(compare_ints(how, a, b))
+    elif name == op.COMPARE_FLOAT:
+        stack[top] = int(compare_floats(how, as_float(a), as_float(b)))
+    elif name == op.COMPARE_STRING:
+        stack[top] = int(compare_ints(how, string_order[a], string_order[b]))
+    elif name in (op.ADD, op.SUBTRACT, op.MULTIPLY, op.MODULO):
+        stack[top], unknown[top] = whole(name, a, b)
+    else:
+        stack[top], unknown[top] = real(name, as_float(a), as_float(b))
+
+
+@kernel
+def whole(name: int, a: int, b: int) -> tuple[int, int]:
+    """Arithmetic on whole numbers; the second is 1 where the result is NULL."""
+    if name == op.ADD:
+        result = a + b
+        return result, int((a >= 0) == (b >= 0) and (result >= 0) != (a >= 0))
+    if name == op.SUBTRACT:
+        result = a - b
+        return result, int((a >= 0) != (b >= 0) and (result >= 0) != (a >= 0))
+    if name == op.MULTIPLY:
+        result = a * b
+        return result, int(abs(float(a) * float(b) - float(result)) > 1e18)
+    if b == 0:
+        return 0, 1
+    if b == -1:
+        return 0, 0
+    return a - b * int_quotient(a, b), 0
+
+
+@kernel
+def int_quotient(a: int, b: int) -> int:
+    """The quotient rounded towards zero."""
+    found = a // b
+    return found + 1 if found < 0 and found * b != a else found
+
+
+@kernel
+def real(name: int, a: float, b: float) -> tuple[int, int]:
+    """Arithmetic on floats; the second is 1 where the result is NULL."""
+    result = 0.0
+    if name == op.ADD_FLOAT:
+        result = a + b
+    elif name == op.SUBTRACT_FLOAT:
+        result = a - b
+    elif name == op.MULTIPLY_FLOAT:
+        result = a * b
+    elif b == 0.0:
+        return 0, 1
+    elif name == op.DIVIDE:
+        result = a / b
+    else:
+        result = np.fmod(a, b)
+    return as_bits(result), int(math.isnan(result))

@@ -1,0 +1,162 @@
+"""A register automaton as flat tables for the kernels: programs, transitions, what is stored where and how long.
+
+Registers hold only values that some later condition reads, and only while one may: `live[q]` is the set of stored
+values that a way on from q still reads before they are written again. What is not live is zero, so that configurations
+with equal futures are equal rows and merge (DESIGN 5.2 and 5.3).
+
+Every guard is split. What looks at the event alone becomes a bit per event (`guards`), evaluated by columns; the rest is
+a list of programs that must hold and of negated groups, each a bit and programs that must not all hold.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from cerite.automaton import TRUE, Automaton
+from cerite.automaton.guards import Guard, Reach, Test
+from cerite.engine.registers.leaves import Leaf, LeafColumns
+from cerite.engine.registers.programs import Compiler, Program
+from cerite.errors import PatternError
+from cerite.predicate.expression import And, Expression, conjunction, variables
+from cerite.schema import Kind, Schema
+
+Longs = npt.NDArray[np.int64]
+KEEP, DROP = -1, -2  # what becomes of a stored value: it stays, or nothing is stored; else the leaf that is stored
+MOST_STORED, MOST_LEAVES = 31, 64
+
+# columns of the table of transitions
+(BIT, PROGRAMS, PROGRAMS_END, GROUPS, GROUPS_END, LABEL, TARGET, ACTIONS) = range(8)
+
+
+@dataclass(frozen=True)
+class Split:
+    """A guard in two parts: what the event alone decides, and what needs stored values."""
+
+    alone: Guard
+    programs: tuple[int, ...] = ()
+    groups: tuple[tuple[Guard, tuple[int, ...]], ...] = ()
+
+
+class Machine:
+    """The tables of one automaton over columns of known kinds."""
+
+    def __init__(self, automaton: Automaton, schema: pa.Schema, time: str | None) -> None:
+        self.automaton = automaton
+        kinds: dict[str, Kind] = dict(Schema.of_arrow(schema).columns or {})
+        self._compiler = Compiler(kinds)
+        self.programs: list[Program] = []
+        self._known: dict[object, int] = {}
+        self.splits = [self._split(guard) for guard in automaton.conditions]
+        self.guards = self._bits()
+        self.slots = tuple(self._compiler.slots)
+        self.constants = self._compiler.constants
+        self.leaves: tuple[Leaf, ...] = tuple(self._compiler.leaves)
+        if len(self.slots) > MOST_STORED or len(self.leaves) > MOST_LEAVES:
+            raise PatternError(
+                f"the conditions keep {len(self.slots)} values of earlier events; the engine keeps {MOST_STORED}",
+                hint="read fewer attributes of other variables",
+            )
+        self.live = self._liveness()
+        self.columns = LeafColumns(self.leaves, kinds, time, _finest(schema))
+        self.read = frozenset(leaf_name for leaf in self.leaves for leaf_name in _attributes(leaf, time))
+
+    def _split(self, guard: Guard) -> Split:
+        alone, programs = self._tests(guard.tests)
+        groups = []
+        negated_alone: set[Test | Reach] = set()
+        for test in guard.negated:
+            if not test.reads:
+                negated_alone.add(test)
+                continue
+            when, what = self._tests(frozenset((test,)))
+            groups.append((Guard(when), what))
+        groups.sort(key=str)
+        return Split(Guard(alone, frozenset(negated_alone)), programs, tuple(groups))
+
+    def _tests(self, tests: frozenset[Test | Reach]) -> tuple[frozenset[Test | Reach], tuple[int, ...]]:
+        alone: set[Test | Reach] = set()
+        found: list[int] = []
+        for test in sorted(tests, key=str):
+            if isinstance(test, Reach):
+                found.append(self._program(test))
+                continue
+            parts = test.condition.operands if isinstance(test.condition, And) else (test.condition,)
+            unary = conjunction(*(part for part in parts if part is not None and not variables(part)))
+            if test.type is not None or unary is not None:
+                alone.add(Test(test.type, unary))
+            found += [self._program(part) for part in parts if part is not None and variables(part)]
+        return frozenset(alone), tuple(dict.fromkeys(found))
+
+    def _program(self, what: Reach | Expression) -> int:
+        if what not in self._known:
+            self._known[what] = len(self.programs)
+            make = self._compiler
+            self.programs.append(
+                make.window(what.register, what.size) if isinstance(what, Reach) else make.condition(what)
+            )
+        return self._known[what]
+
+    def _bits(self) -> tuple[Guard, ...]:
+        """The distinct guards that are evaluated by columns; one without tests needs no bit."""
+        found: dict[Guard, None] = {}
+        for split in self.splits:
+            for guard in (split.alone, *(when for when, _ in split.groups)):
+                if guard != Guard():
+                    found.setdefault(guard)
+        return tuple(found)
+
+    def bit(self, guard: Guard) -> int:
+        """The number of a guard's bit; -1 for the guard that always holds."""
+        return -1 if guard == Guard() else self.guards.index(guard)
+
+    def split(self, condition: int) -> Split:
+        """The parts of a transition's condition."""
+        return Split(Guard()) if condition == TRUE else self.splits[condition]
+
+    def reads(self, split: Split) -> frozenset[int]:
+        """The stored values that a condition reads."""
+        used = {p for p in split.programs} | {p for _, group in split.groups for p in group}
+        return frozenset().union(*(self.programs[p].slots for p in used))
+
+    def _liveness(self) -> list[frozenset[int]]:
+        live: list[frozenset[int]] = [frozenset()] * self.automaton.n_states
+        changed = True
+        while changed:
+            changed = False
+            for t in self.automaton.transitions:
+                gone = {k for k, (register, _) in enumerate(self.slots) if register in t.writes | t.clears}
+                more = live[t.source] | self.reads(self.split(t.condition)) | (live[t.target] - gone)
+                if more != live[t.source]:
+                    live[t.source] = more
+                    changed = True
+        return live
+
+    def actions(self, writes: frozenset[str], clears: frozenset[str], target: int) -> list[int]:
+        """What becomes of every stored value on the way to a state."""
+        made = []
+        for slot, (register, leaf) in enumerate(self.slots):
+            if slot not in self.live[target] or (register in clears and register not in writes):
+                made.append(DROP)
+            else:
+                made.append(self.leaves.index(leaf) if register in writes else KEEP)
+        return made
+
+
+def _finest(schema: pa.Schema) -> int:
+    units = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
+    found = [units[field.type.unit] for field in schema if pa.types.is_timestamp(field.type)]
+    return min([*found, 10**6])
+
+
+def _attributes(leaf: Leaf, time: str | None) -> set[str]:
+    from cerite.engine.registers.leaves import Mark
+    from cerite.predicate.expression import Attribute, walk
+
+    if isinstance(leaf, Mark):
+        name = time if leaf.size.is_time else leaf.size.attribute
+        return set() if name is None or leaf.size.unit == "events" else {name}
+    return {node.name for node in walk(leaf.expression) if isinstance(node, Attribute)}
