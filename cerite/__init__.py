@@ -11,6 +11,7 @@ from cerite.language.builder import Builder, absent, empty, event, nothing, perm
 from cerite.language.ceql import parse_condition, parse_pattern, parse_schema
 from cerite.language.sremo import parse_sremo, sremo_text
 from cerite.language.terms import attr, var
+from cerite.language.wayeb import parse_wayeb
 from cerite.match import Match
 from cerite.pattern import Pattern, Query
 from cerite.pattern.check import check
@@ -26,5 +27,5 @@ __all__ = [
     "Builder", "CeriteError", "EventStream", "Match", "Matches", "Pattern", "PatternError", "Query",
     "QuerySyntaxError", "RunnableQuery", "Schema", "SchemaError", "SnapshotError", "StreamError", "absent", "attr",
     "check", "empty", "event", "matches", "nothing", "parse_condition", "parse_pattern", "parse_schema",
-    "parse_sremo", "permute", "query", "skip", "skip_any", "skip_next", "sremo_text", "var",
+    "parse_sremo", "parse_wayeb", "permute", "query", "skip", "skip_any", "skip_next", "sremo_text", "var",
 ]  # fmt: skip

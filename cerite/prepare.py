@@ -81,7 +81,7 @@ def held(rows: Sequence[Mapping[str, Any]], plan: Plan, columns: Columns) -> pa.
     """A list of dictionaries, held so that it can be read again; none at all is an empty stream."""
     if rows:
         return open_events(rows).table()
-    window = plan.window or plan.late_window
+    window = plan.window
     named = (columns.time, columns.position, window.attribute if window else None, *plan.partition)
     kinds = {name: pa.int64() for name in named if name is not None} | {columns.type or "type": pa.string()}
     return pa.table({name: pa.array([], kind) for name, kind in kinds.items()})

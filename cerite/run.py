@@ -12,7 +12,6 @@ from cerite.automaton import Automaton
 from cerite.data import Source
 from cerite.engine.engines import counter_of, recogniser_of
 from cerite.engine.intake import Columns, Intake
-from cerite.engine.late import LateWindow
 from cerite.engine.matches import Matches as Chunk
 from cerite.engine.plan import Plan, Semantics, plan
 from cerite.errors import StreamError
@@ -134,18 +133,12 @@ class Found(Matches):
         """The matches in flat arrays, some at a time."""
         intake = self._intake()
         engine = recogniser_of(intake)
-        size = self._plan.late_window
-        late = None if size is None else LateWindow(size, self._columns, self._plan.limit)
         found = 0
         for batch in self._source.batches():
             rows = intake.take(batch)
-            if late is not None:
-                late.add(rows)
             for chunk in engine.read(rows):
-                kept = chunk if late is None else late.keep(chunk)
-                found += len(kept)
-                if len(kept):
-                    yield kept
+                found += len(chunk)
+                yield chunk
             self._tell(intake.rows, found)
 
     def count(self) -> int:

@@ -18,7 +18,7 @@ from cerite.engine.intake import Columns, Intake
 from cerite.engine.matches import Matches as Chunk
 from cerite.engine.plan import Plan
 from cerite.engine.snapshot import pack, unpack
-from cerite.errors import PatternError, SnapshotError, StreamError
+from cerite.errors import SnapshotError, StreamError
 from cerite.results import Matches
 
 Batch = Any  # pa.RecordBatch, pa.Table, or a sequence of dictionaries
@@ -40,11 +40,6 @@ class EventStream:
     """
 
     def __init__(self, plan: Plan, schema: pa.Schema, columns: Columns) -> None:
-        if plan.late_window is not None:
-            raise PatternError(
-                "a stream cannot select first and apply the window then: it would have to keep everything",
-                hint="write the strategy in SELECT: SELECT NEXT … WITHIN …",
-            )
         self._plan = plan
         self._schema = schema
         self._intake = Intake(plan, schema, columns)

@@ -1,16 +1,46 @@
-"""The README's main command: recognise patterns in a generated stock stream and show what comes out."""
+"""The README's main command: recognise patterns in a generated stock stream, on Spark in local mode."""
 
 from __future__ import annotations
 
+import tempfile
 import time
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
+from pyspark.sql import DataFrame
 from rich.console import Console
 
 import cerite
+from cerite import spark
+from cerite.cli.spark_run import shown
 
 NAMES = ("MSFT", "ORCL", "CSCO", "AMAT", "INTC", "RIMM", "QQQ", "YHOO", "DELL", "IPIX")
+EVENTS = 1_000_000
+SEQUENCE = """
+SELECT msft, oracle, csco, amat
+FROM Stock
+WHERE SELL AS msft ; (BUY OR SELL) AS oracle ; BUY AS csco ; SELL AS amat
+FILTER msft[name = 'MSFT' AND price > 26.0] AND oracle[name = 'ORCL' AND volume = 4000] AND
+       csco[name = 'CSCO' AND volume = 1000] AND amat[name = 'AMAT' AND volume >= 1000]
+WITHIN 100 milliseconds
+"""
+BY_NAME = """
+SELECT cheap[price], dear[price]
+FROM Stock
+WHERE BUY AS cheap ; SELL AS dear
+FILTER cheap[volume = 4000 AND price < 24.0] AND dear[volume = 4000 AND price > 24.5]
+PARTITION BY [name]
+WITHIN 1 seconds
+"""
+KLEENE = """
+SELECT * FROM Stock
+WHERE SELL AS first ; BUY+ AS bought ; SELL AS last
+FILTER first[name = 'INTC'] AND bought[name = 'RIMM'] AND last[name = 'QQQ']
+WITHIN 10 seconds
+"""
+WRONG = "SELECT * FROM Stock WHERE SELL AS x ; BUY AS y FILTER y[prize > 3] WITHIN 10 seconds"
 
 
 def stock_stream(events: int, seed: int = 7) -> pa.Table:
@@ -29,47 +59,45 @@ def stock_stream(events: int, seed: int = 7) -> pa.Table:
     )
 
 
-SEQUENCE = """
-SELECT *
-FROM Stock
-WHERE SELL AS msft ; (BUY OR SELL) AS oracle ; BUY AS csco ; SELL AS amat
-FILTER msft[name = 'MSFT' AND price > 26.0] AND oracle[name = 'ORCL' AND volume = 4000] AND
-       csco[name = 'CSCO' AND volume = 1000] AND amat[name = 'AMAT' AND volume >= 1000]
-WITHIN 100 milliseconds
-"""
-KLEENE = """
-SELECT * FROM Stock
-WHERE SELL AS first ; BUY+ AS bought ; SELL AS last
-FILTER first[name = 'INTC'] AND bought[name = 'RIMM'] AND last[name = 'QQQ']
-WITHIN 10 seconds
-"""
-WRONG = "SELECT * FROM Stock WHERE SELL AS x ; BUY AS y FILTER y[prize > 3] WITHIN 10 seconds"
+def plot(found: DataFrame, bars: int = 60) -> str:
+    """Matches over the day, one column a stretch of time."""
+    width = 200_000 // bars
+    counts = {row[0]: row[1] for row in found.groupBy((found["end_time"] / width).cast("int")).count().collect()}
+    most = max(counts.values(), default=1)
+    return "".join(" ▁▂▃▄▅▆▇█"[-(-8 * counts.get(bar, 0) // most)] for bar in range(bars))
 
 
 def main() -> None:
     """Run the demo."""
     console = Console(markup=False, highlight=False, soft_wrap=True)
-    events = stock_stream(1_000_000)
-    query = cerite.query(SEQUENCE)
-    console.print(f"{events.num_rows:,} events of a generated market day, and the query\n{SEQUENCE}")
-    found = query.run(events, time="at")
-    console.print(found.table(5))
-    console.print(f"{found.count():,} matches, the first 5 shown. The events of the first:")
-    for event in found.head(1)[0].events:
-        console.print(f"  {event}")
+    session = spark.session()
+    console.print(f"Spark {session.version} in local mode, {EVENTS:,} events of a generated market day in Parquet")
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "stocks.parquet"
+        events = stock_stream(EVENTS)
+        pq.write_table(events, path, row_group_size=EVENTS // 8)
+        df = session.read.parquet(str(path))
+        for query in (SEQUENCE, BY_NAME):
+            started = time.perf_counter()
+            found = spark.match(df, query, time="at").persist()
+            total = found.count()
+            console.print(
+                f"{query}\n{total:,} matches in {time.perf_counter() - started:.1f} s; the first, events by time:"
+            )
+            console.print(shown(found.orderBy("end_time", "start_time", "match"), "at", 5))
+            console.print(f"matches over the day: {plot(found)}\n")
+            console.print(spark.explain(df, query, time="at"))
 
-    console.print("\nKleene patterns have astronomically many matches; they are counted without being enumerated:")
+    console.print("\nKleene patterns have astronomically many matches; the local engine counts without enumerating:")
     console.print(KLEENE)
-    cerite.query(KLEENE).run(events.slice(0, 300_000), time="at").count()  # compiles the kernels, once per machine
-    started = time.perf_counter()
     count = cerite.query(KLEENE).run(events, time="at").count()
-    console.print(f"a number of {len(str(count)):,} digits, in {time.perf_counter() - started:.2f} s")
-
+    console.print(f"a number of {len(str(count)):,} digits")
     console.print("\nA mistake is pointed at:\n")
     try:
         cerite.query(WRONG, schema=cerite.Schema.of_arrow(events.schema))
     except cerite.CeriteError as error:
         console.print(str(error))
+    session.stop()
 
 
 if __name__ == "__main__":

@@ -292,6 +292,104 @@ def checked_patterns(*, size: int = 6, sremo: bool = True) -> st.SearchStrategy[
     return found.filter(lambda pattern: pattern is not None)  # type: ignore[return-value]
 
 
+# ---------------------------------------------------------------- patterns with registers
+Scope = tuple[str, ...]
+
+
+@cache
+def _comparisons(readable: Scope) -> st.SearchStrategy[Expression]:
+    """A condition that reads another event: mostly one comparison, sometimes anything."""
+    operators = st.sampled_from(["=", "=", "<=", ">=", "!=", "<", ">"])
+    own = st.sampled_from(("id", "price")).map(Attribute)
+    other = st.builds(Reference, st.sampled_from(readable), st.sampled_from(("id", "price")))
+    shifted = st.builds(Arithmetic, st.sampled_from("+-*"), other, ints.map(Literal) | own | other)
+    short = st.builds(Comparison, operators, own, other)
+    names = st.builds(Comparison, operators, st.just(Attribute("name")),
+                      st.builds(Reference, st.sampled_from(readable), st.just("name")))  # fmt: skip
+    longer = st.builds(Comparison, operators, own, shifted) | names | conditions(readable)
+    both = st.lists(short | longer, min_size=2, max_size=2).map(lambda parts: And(tuple(parts)))
+    return short | short | short | short | longer | both
+
+
+@st.composite
+def _reading_event(draw: st.DrawFn, scope: Scope) -> Pattern:
+    name = draw(st.sampled_from(VARIABLES))
+    kind = draw(st.sampled_from(("A", "B", "B", "C", None)))
+    if not scope or draw(st.integers(0, 3)) == 0:
+        return Named(Event(kind), name)
+    condition = draw(_comparisons(scope))
+    if draw(st.booleans()):
+        return Filter(Named(Event(kind), name), (On(name, condition),))
+    return Event(kind, condition, True, name)
+
+
+@st.composite
+def _reading(draw: st.DrawFn, scope: Scope, depth: int) -> Pattern:
+    """A pattern whose conditions may read the variables in scope, and those it binds before."""
+    shape = draw(st.integers(0, 9)) if depth else 0
+    if shape <= 1:
+        return draw(_reading_event(scope))
+    if shape <= 5:
+        return draw(_reading_sequence(scope, depth, contiguous=shape == 5))
+    if shape == 6:
+        again = tuple(sorted({*scope, draw(st.sampled_from(VARIABLES))}))
+        part = draw(_reading(again, depth - 1))
+        least, most = draw(st.sampled_from([(1, None), (1, None), (0, 1), (2, None), (1, 2)]))
+        return Iteration(part, least, most, draw(st.integers(0, 3)) == 0)
+    if shape == 7:
+        return Union((draw(_reading(scope, depth - 1)), draw(_reading(scope, depth - 1))))
+    inner = draw(_reading(scope, depth - 1))
+    outer = draw(st.integers(0, 4))
+    if outer == 0:
+        return Intersection((inner, draw(_reading(scope, depth - 1))))
+    if outer == 1:
+        return Window(inner, draw(sizes))
+    if outer == 2:
+        return Select(Strategy.STRICT, inner)
+    if outer == 3 and bound(inner):
+        return Project(inner, tuple(draw(st.lists(st.sampled_from(sorted(bound(inner))), unique=True, max_size=2))))
+    return Named(inner, draw(st.sampled_from(VARIABLES)))
+
+
+@st.composite
+def _reading_sequence(draw: st.DrawFn, scope: Scope, depth: int, *, contiguous: bool) -> Pattern:
+    parts: list[Pattern] = []
+    absent: list[tuple[Pattern, ...]] = []
+    for index in range(draw(st.integers(2, 3))):
+        known = tuple(sorted({*scope, *(name for part in parts for name in bound(part) if name in VARIABLES)}))
+        if index:
+            negated = not contiguous and draw(st.integers(0, 4)) == 0
+            absent.append((draw(_reading(known, max(0, depth - 2))),) if negated else ())
+        parts.append(draw(_reading(known, depth - 1)))
+    return Concat(tuple(parts)) if contiguous else Sequence(tuple(parts), tuple(absent))
+
+
+@cache
+def register_patterns(depth: int = 3) -> st.SearchStrategy[Pattern]:
+    """Patterns whose conditions read other events, most of them."""
+
+    def sound(pattern: Pattern) -> bool:
+        try:
+            check(Query(pattern, within=Size.events(100)))
+        except CeriteError:
+            return False
+        return True
+
+    return _after_an_event(depth).filter(sound)
+
+
+@st.composite
+def _after_an_event(draw: st.DrawFn, depth: int) -> Pattern:
+    """Something to read first, mostly."""
+    if draw(st.integers(0, 5)) == 0:
+        return draw(_reading((), depth))
+    first = Named(Event(draw(st.sampled_from("AAB"))), "x")
+    then = draw(_reading(("x",), depth - 1))
+    if draw(st.integers(0, 4)) == 0:
+        return Sequence((first, then), ((draw(_reading(("x",), 1)),),))
+    return Sequence((first, then))
+
+
 # ---------------------------------------------------------------- queries and streams
 @st.composite
 def queries(draw: st.DrawFn, where: st.SearchStrategy[Pattern]) -> Query:
@@ -323,7 +421,17 @@ rows = st.fixed_dictionaries(
 )
 
 
-def streams(most: int = 6) -> st.SearchStrategy[list[dict[str, Any]]]:
+full_rows = st.fixed_dictionaries(
+    {
+        "type": st.sampled_from("AABBBC"),
+        "id": st.integers(0, 1),
+        "price": st.sampled_from([0, 1, 1, 2, 0.5]),
+        "name": st.sampled_from(["a", "a", "b"]),
+    }
+)
+
+
+def streams(most: int = 6, rows: st.SearchStrategy[dict[str, Any]] = rows) -> st.SearchStrategy[list[dict[str, Any]]]:
     """Short streams with a non-decreasing time `at` in milliseconds (ties included)."""
 
     def timed(found: list[tuple[dict[str, Any], int]]) -> list[dict[str, Any]]:

@@ -13,6 +13,8 @@ transition enters `initial` (so that a run's first event is its start).
 from dataclasses import dataclass, replace
 from typing import Any
 
+from cerite.automaton.watching import Op, Watcher
+
 TRUE = -1
 
 
@@ -26,6 +28,7 @@ class Transition:
     target: int
     writes: frozenset[str] = frozenset()  # the registers that hold the event afterwards
     clears: frozenset[str] = frozenset()  # the registers that hold nothing afterwards
+    ops: tuple[Op, ...] = ()  # what is watched on the way
 
 
 @dataclass(frozen=True)
@@ -38,6 +41,8 @@ class Automaton:
     transitions: tuple[Transition, ...]
     conditions: tuple[Any, ...]
     labels: tuple[frozenset[str], ...]
+    watchers: tuple[Watcher, ...] = ()
+    before: frozenset[int] = frozenset()  # states of ways that have marked nothing yet: no match has started
 
     def __post_init__(self) -> None:
         if not self.labels or self.labels[0]:
@@ -76,9 +81,10 @@ class Automaton:
 
     def trim(self) -> "Automaton":
         """The same matches, without states that no run reaches or from which no final state is reached."""
-        forward = _reach({self.initial}, [(t.source, t.target) for t in self.transitions])
+        roots = {self.initial, *(watcher.entry for watcher in self.watchers)}
+        forward = _reach(roots, [(t.source, t.target) for t in self.transitions])
         backward = _reach(set(self.finals), [(t.target, t.source) for t in self.transitions])
-        useful = sorted((forward & backward) | {self.initial})
+        useful = sorted((forward & backward) | roots)
         number = {q: k for k, q in enumerate(useful)}
         transitions = tuple(
             replace(t, source=number[t.source], target=number[t.target])
@@ -86,7 +92,11 @@ class Automaton:
             if t.source in number and t.target in number
         )
         finals = frozenset(number[q] for q in self.finals if q in number)
-        return replace(self, n_states=len(useful), initial=number[self.initial], finals=finals, transitions=transitions)
+        return replace(
+            self, n_states=len(useful), initial=number[self.initial], finals=finals, transitions=transitions,
+            watchers=tuple(replace(each, entry=number[each.entry]) for each in self.watchers),
+            before=frozenset(number[q] for q in self.before if q in number),
+        )  # fmt: skip
 
 
 def _reach(seeds: set[int], edges: list[tuple[int, int]]) -> set[int]:

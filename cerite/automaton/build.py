@@ -7,14 +7,16 @@ event of the match enters the final state.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from cerite.automaton.automaton import TRUE, Automaton, Transition
 from cerite.automaton.determine import complement
-from cerite.automaton.fragment import Fragment, Labels, Step, new_state, product, single, strict_fragment, union
+from cerite.automaton.fragment import ENTRY, Fragment, Labels, Step, new_state, product, single, strict_fragment, union
 from cerite.automaton.guards import ANY, Guard
 from cerite.automaton.joining import Link, chain, repeat
-from cerite.automaton.scopes import also_bound, check_scopes, hidden, narrowed, remembers
+from cerite.automaton.scopes import also_bound, check_scopes, hidden_names, narrowed, projected, reads
+from cerite.automaton.watched import Watched, has_memory, marked_late, missed, selected, watched_gap
+from cerite.automaton.watching import LAST, MAX, NEXT, PLAIN, Watcher
 from cerite.automaton.windows import windowed
 from cerite.errors import PatternError
 from cerite.pattern.alternatives import Intersection, Union
@@ -26,11 +28,13 @@ from cerite.pattern.iteration import Iteration
 from cerite.pattern.naming import Named, Project
 from cerite.pattern.references import turn
 from cerite.pattern.rewrite.lp import lp_normal
+from cerite.pattern.rewrite.skips import expand_skips
 from cerite.pattern.selection import Select, Strategy
 from cerite.pattern.sequence import Concat, Sequence
 from cerite.pattern.skipping import SkipAny, SkipNext
-from cerite.pattern.variables import nullable
+from cerite.pattern.variables import nullable, written
 from cerite.pattern.window import Window
+
 MOST_STEPS = 200_000
 
 
@@ -44,7 +48,8 @@ def build(pattern: Pattern) -> Automaton:
     """
     whole = prepared(pattern)
     check_scopes(whole)
-    return _automaton(_Builder(whole).fragment(whole), pattern)
+    builder = _Builder(whole)
+    return _automaton(builder.fragment(whole), builder.watched)
 
 
 def prepared(pattern: Pattern) -> Pattern:
@@ -56,12 +61,12 @@ def _skips_as_sequences(node: Pattern) -> Pattern:
     """⟲ and @ over parts that need an event are sequences, @ with negation in the gaps (definitions 44 and 45)."""
     if isinstance(node, (SkipAny, SkipNext)) and len(node.parts) > 1:
         if any(map(nullable, node.parts)):
-            raise _unsupported(node, "⟲ and @ over parts that can be empty", "give every part at least one event")
+            return expand_skips(node)
         gaps = tuple((part,) if isinstance(node, SkipNext) else () for part in node.parts[1:])
         return Sequence(node.parts, gaps, span=node.span)
-    if isinstance(node, SkipAny) and isinstance(node.parts[0], Iteration):
+    if isinstance(node, SkipAny) and isinstance(node.parts[0], Iteration) and not nullable(node.parts[0].operand):
         return replace(node.parts[0], contiguous=False)
-    return node.parts[0] if isinstance(node, (SkipAny, SkipNext)) and not isinstance(node.parts[0], Iteration) else node
+    return expand_skips(node) if isinstance(node, (SkipAny, SkipNext)) else node
 
 
 @dataclass(frozen=True)
@@ -69,6 +74,8 @@ class _Builder:
     """Builds the fragments of the parts of one pattern."""
 
     whole: Pattern
+    watched: list[Watched] = field(default_factory=list)
+    within_watched: bool = False
 
     def fragment(self, node: Pattern) -> Fragment:
         """The fragment of one part."""
@@ -82,7 +89,7 @@ class _Builder:
             case Named(operand=operand, variable=variable):
                 return also_bound(self.fragment(operand), variable)
             case Project(operand=operand):
-                return hidden(self.fragment(operand), node, self.whole)
+                return self._projected(node, operand)
             case Union(parts=parts):
                 return union(map(self.fragment, parts))
             case Intersection(parts=parts):
@@ -90,29 +97,65 @@ class _Builder:
             case Concat(parts=parts):
                 return chain(tuple(map(self.fragment, parts)), (Link(True),) * (len(parts) - 1))
             case Sequence(parts=parts, absent=absent):
-                links = tuple(Link(False, tuple(map(self._absent, gap))) for gap in absent)
-                return chain(tuple(map(self.fragment, parts)), links)
+                return chain(tuple(map(self.fragment, parts)), tuple(map(self._link, absent)))
             case Iteration():
                 return self._iteration(node)
             case Window(operand=operand, size=size):
-                return windowed(self.fragment(operand), size)
+                return windowed(self.fragment(operand), size, ending=self.within_watched)
             case Complement(operand=operand):
-                return complement(self._absent(operand))
+                if has_memory(operand):
+                    return missed(self._watched(operand, PLAIN), nullable(operand))
+                return complement(self.fragment(operand))
             case Select(strategy=Strategy.STRICT, operand=operand):
                 return strict_fragment(self.fragment(operand))
+            case Select(strategy=strategy, operand=operand):
+                return self._selected(node, strategy, operand)
             case Filter(operand=operand, conditions=conditions):
                 result = self.fragment(operand)
                 for on in conditions:
                     result = narrowed(result, on.variable, on.condition)
                 return result
-        advice = _ADVICE.get(type(node), "write it otherwise")
-        raise _unsupported(node, f"`{type(node).__name__}` inside a pattern", advice)
+        raise TypeError(f"not a pattern: {node!r}")
 
-    def _absent(self, node: Pattern) -> Fragment:
-        """A part that must not occur: it is read by the subsets of its states, so it has no memory of its own."""
-        if remembers(node) or any(isinstance(each, Window) for each in walk(node)):
-            raise _unsupported(node, "negation of a pattern with a memory of its own", "negate something simpler")
-        return self.fragment(node)
+    def _projected(self, node: Project, operand: Pattern) -> Fragment:
+        first = len(self.watched)
+        fragment = self.fragment(operand)
+        names = hidden_names(fragment, node, self.whole)
+        for number in range(first, len(self.watched)):
+            self.watched[number] = self.watched[number].renamed(names)
+        return projected(fragment, frozenset(node.variables), names)
+
+    def _link(self, absent: tuple[Pattern, ...]) -> Link:
+        if not any(map(has_memory, absent)):
+            return Link(False, tuple(map(self.fragment, absent)))
+        return Link(False, gap=lambda: watched_gap(self._watched(Union(absent), PLAIN)))
+
+    def _watched(self, node: Pattern, kind: int) -> int:
+        """Watch a pattern; returns its number."""
+        if self.within_watched:
+            raise PatternError(
+                "the engine does not watch one pattern with a memory inside another", span=node.span,
+                hint="negate, complement or select something simpler",
+            )  # fmt: skip
+        number = len(self.watched)
+        self.watched.append(Watched.of(number, kind, replace(self, within_watched=True).fragment(node)))
+        return number
+
+    def _selected(self, node: Select, strategy: Strategy, operand: Pattern) -> Fragment:
+        outside = reads(operand) - written(operand)
+        if outside:
+            raise PatternError(
+                f"{strategy.value}(…) compares all matches of a part, so it cannot read `{min(outside)}` of outside",
+                span=node.span, hint="write the condition as a filter around it",
+            )  # fmt: skip
+        fragment = self.fragment(operand)
+        if any(not entry.labels or not entry.marks for entry in fragment.entries):
+            raise PatternError(
+                f"{strategy.value}(…) of a part that begins with an event it does not show", span=node.span,
+                hint="keep the first event's variable in the projection, or mark it",
+            )  # fmt: skip
+        kind = {Strategy.NEXT: NEXT, Strategy.LAST: LAST, Strategy.MAX: MAX}[strategy]
+        return selected(fragment, self._watched(operand, kind), kind)
 
     def _intersection(self, node: Pattern, parts: tuple[Pattern, ...]) -> Fragment:
         kinds = {type(each) for each in walk(node)}
@@ -140,23 +183,19 @@ class _Builder:
         return chain((*copies[: node.least], *optional), (link,) * (len(copies) - 1))
 
 
-_ADVICE: dict[type[Pattern], str] = {
-    Select: "select for the whole query: SELECT NEXT …, or WHERE NEXT(…) around the whole pattern",
-    SkipNext: "write `e+` with gaps, or `A ; NOT B ; B`",
-}
-
-
-def _automaton(fragment: Fragment, pattern: Pattern) -> Automaton:
+def _automaton(fragment: Fragment, watched: list[Watched]) -> Automaton:
+    before: frozenset[int] = frozenset()
     if any(not entry.marks for entry in fragment.entries):
-        raise _unsupported(pattern, "a pattern that begins with an unmarked event", "mark the first event")
+        fragment, before = marked_late(fragment)
     final = new_state()
     steps = fragment.entries + fragment.steps
     ends = tuple(replace(step, target=final) for step in steps if step.target in fragment.exits and step.marks)
-    return _numbered(dict.fromkeys(step for step in steps + ends if step.guard.possible), final).trim()
+    every = (*steps, *ends, *(step for each in watched for step in each.completing(final)))
+    return _numbered(dict.fromkeys(step for step in every if step.guard.possible), final, watched, before).trim()
 
 
-def _numbered(steps: dict[Step, None], final: int) -> Automaton:
-    states: dict[int, int] = {-1: 0}
+def _numbered(steps: dict[Step, None], final: int, watched: list[Watched], unmarked: frozenset[int]) -> Automaton:
+    states: dict[int, int] = {ENTRY: 0}
     guards: dict[Guard, int] = {ANY: TRUE}
     labels: dict[Labels, int] = {frozenset(): 0}
     read = frozenset().union(*(step.guard.reads for step in steps))
@@ -166,10 +205,15 @@ def _numbered(steps: dict[Step, None], final: int) -> Automaton:
         target = states.setdefault(step.target, len(states))
         guard = guards.setdefault(step.guard, len(guards) - 1)
         label = labels.setdefault(step.labels, len(labels))
-        transitions.append(Transition(source, guard, label, target, step.writes & read, step.clears & read))
+        transitions.append(Transition(source, guard, label, target, step.writes & read, step.clears & read, step.ops))
     last = states.setdefault(final, len(states))
-    conditions = tuple(guard for guard in guards if guard is not ANY and guard != ANY)
-    return Automaton(len(states), 0, frozenset((last,)), tuple(dict.fromkeys(transitions)), conditions, tuple(labels))
+    watchers = tuple(Watcher(each.kind, states.setdefault(each.entry, len(states))) for each in watched)
+    before = frozenset(number for state, number in states.items() if state in unmarked)
+    conditions = tuple(guard for guard in guards if guard != ANY)
+    return Automaton(
+        len(states), 0, frozenset((last,)), tuple(dict.fromkeys(transitions)), conditions, tuple(labels), watchers,
+        before,
+    )  # fmt: skip
 
 
 def _unsupported(node: Pattern, what: str, advice: str) -> PatternError:

@@ -12,7 +12,7 @@ from dataclasses import replace
 from itertools import combinations
 
 from cerite.automaton.fragment import ENTRY, NO_LABELS, Fragment, Gap, Step, new_state
-from cerite.automaton.guards import ANY, Guard, Test
+from cerite.automaton.guards import ANY, Guard, Reach, Test
 from cerite.errors import PatternError
 
 Subset = frozenset[int]
@@ -75,5 +75,5 @@ def _minterms(leaving: list[Step]) -> Iterator[tuple[Guard, Subset]]:
                 yield guard, frozenset(step.target for step in leaving if _implied(step.guard, guard.tests))
 
 
-def _implied(guard: Guard, holding: frozenset[Test]) -> bool:
+def _implied(guard: Guard, holding: frozenset[Test | Reach]) -> bool:
     return guard.tests <= holding and not guard.negated & holding

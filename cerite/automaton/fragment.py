@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from itertools import count
 
 from cerite.automaton.guards import ANY, Guard
+from cerite.automaton.watching import Op
 
 Labels = frozenset[str]
 NO_LABELS: Labels = frozenset()
@@ -35,6 +36,7 @@ class Step:
     marks: bool
     writes: Labels = NO_LABELS  # registers that hold the event afterwards
     clears: Labels = NO_LABELS  # registers that hold nothing afterwards
+    ops: tuple[Op, ...] = ()  # what is watched on the way
 
 
 ENTRY = -1  # the source of entries
@@ -77,6 +79,7 @@ class Gap:
 
     start: int
     steps: tuple[Step, ...]
+    opening: tuple[Op, ...] = ()  # what is to be watched from there on
 
     @property
     def states(self) -> list[int]:
@@ -102,7 +105,7 @@ def product(one: Fragment, two: Fragment) -> Fragment:
         if a.marks != b.marks or bool(a.labels) != bool(b.labels) or not guard.possible:
             return None
         labels, target = a.labels | b.labels, pair(a.target, b.target)
-        return Step(source, guard, labels, target, a.marks, a.writes | b.writes, a.clears | b.clears)
+        return Step(source, guard, labels, target, a.marks, a.writes | b.writes, a.clears | b.clears, a.ops + b.ops)
 
     entries = [step for a in one.entries for b in two.entries if (step := both(a, b, ENTRY))]
     by_source: tuple[dict[int, list[Step]], dict[int, list[Step]]] = ({}, {})

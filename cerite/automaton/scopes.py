@@ -7,17 +7,16 @@ writes all variables that its event gets, at once; the definitions let some of t
 - outside `π{…}(φ)` what is projected away is not seen, and it is forgotten from one repetition to the next;
 - one side of an AND does not see what the other side binds.
 
-`check_scopes` refuses where writing at once would show; `hidden` renames what a projection hides.
+`check_scopes` refuses where writing at once would show; `projected` renames what a projection hides.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from itertools import count
 
 from cerite.automaton.fragment import Fragment, Labels, Step
-from cerite.automaton.guards import Guard, Test
+from cerite.automaton.guards import Guard, Reach, Test
 from cerite.errors import PatternError
 from cerite.pattern.alternatives import Intersection
 from cerite.pattern.atoms import Event
@@ -85,10 +84,10 @@ def _check_sides(node: Intersection) -> None:
             )  # fmt: skip
 
 
-def hidden(fragment: Fragment, project: Project, whole: Pattern) -> Fragment:
-    """The projection of a fragment: what it hides but reads itself goes to registers of its own, empty at its start."""
+def hidden_names(fragment: Fragment, project: Project, whole: Pattern) -> dict[str, str]:
+    """Registers of its own for what a projection hides but reads itself."""
     kept = frozenset(project.variables)
-    stored = frozenset(name for step in _steps(fragment) for name in step.writes - step.labels)
+    stored = frozenset(name for step in (*fragment.entries, *fragment.steps) for name in step.writes - step.labels)
     own = (written(project.operand) - kept | stored) & reads(project.operand)
     clash = sorted(own & (_written_outside(whole, project) | (stored & kept)))
     if clash:
@@ -96,15 +95,30 @@ def hidden(fragment: Fragment, project: Project, whole: Pattern) -> Fragment:
             f"`{clash[0]}` is read inside a projection that hides it, and bound outside too", span=project.span,
             hint="use another name inside the projection",
         )  # fmt: skip
-    names = {name: new_register(name) for name in sorted(own)}
+    return {name: new_register(name) for name in sorted(own)}
+
+
+def projected(fragment: Fragment, kept: Labels, names: dict[str, str]) -> Fragment:
+    """The projection of a fragment; the registers that only it sees are empty at its start."""
     fresh = frozenset(names.values())
 
     def change(step: Step) -> Step:
-        writes = step.labels & kept | {names[name] for name in step.writes if name in names}
-        return replace(step, labels=step.labels & kept, writes=writes, guard=_renamed(step.guard, names))
+        made = renamed(step, names)
+        return replace(made, labels=step.labels & kept, writes=step.labels & kept | made.writes & fresh)
+
+    def first(step: Step) -> Step:
+        return replace(step, clears=step.clears | (fresh - step.writes))
 
     made = fragment.changed(change)
-    return replace(made, entries=tuple(replace(step, clears=step.clears | (fresh - step.writes)) for step in made.entries))
+    return replace(made, entries=tuple(map(first, made.entries)))
+
+
+def renamed(step: Step, names: dict[str, str]) -> Step:
+    """The same step with other names for some registers."""
+    if not names:
+        return step
+    writes = frozenset(names.get(name, name) for name in step.writes)
+    return replace(step, writes=writes, guard=_renamed(step.guard, names))
 
 
 def narrowed(fragment: Fragment, variable: str, condition: Expression) -> Fragment:
@@ -126,11 +140,6 @@ def also_bound(fragment: Fragment, variable: str) -> Fragment:
     return fragment.changed(change)
 
 
-def _steps(fragment: Fragment) -> Iterator[Step]:
-    yield from fragment.entries
-    yield from fragment.steps
-
-
 def _written_outside(whole: Pattern, inside: Pattern) -> Labels:
     if whole is inside:
         return frozenset()
@@ -141,13 +150,12 @@ def _written_outside(whole: Pattern, inside: Pattern) -> Labels:
 
 
 def _renamed(guard: Guard, names: dict[str, str]) -> Guard:
-    if not names:
-        return guard
-
     def change(node: Expression) -> Expression:
-        return replace(node, variable=names[node.variable]) if isinstance(node, Reference) and node.variable in names else node
+        if isinstance(node, Reference) and node.variable in names:
+            return replace(node, variable=names[node.variable])
+        return node
 
-    def tests(group: frozenset[object]) -> frozenset[object]:
+    def tests(group: frozenset[Test | Reach]) -> frozenset[Test | Reach]:
         return frozenset(
             replace(test, condition=transform(test.condition, change))
             if isinstance(test, Test) and test.condition is not None
@@ -155,4 +163,4 @@ def _renamed(guard: Guard, names: dict[str, str]) -> Guard:
             for test in group
         )
 
-    return Guard(tests(guard.tests), tests(guard.negated))  # type: ignore[arg-type]
+    return Guard(tests(guard.tests), tests(guard.negated))

@@ -21,8 +21,8 @@ from cerite.predicate.expression import Attribute, IsNull, Not
 BEFORE, INSIDE, LEFT = range(3)
 
 
-def windowed(fragment: Fragment, size: Size) -> Fragment:
-    """The ways through a fragment that fit into a window."""
+def windowed(fragment: Fragment, size: Size, *, ending: bool = False) -> Fragment:
+    """The ways through a fragment that fit into a window; with `ending`, ways that no longer can end at once."""
     register = new_register("window")
     reach = Guard(frozenset((Reach(register, size),)))
     missed = Guard(negated=frozenset((Reach(register, size),)))
@@ -33,7 +33,7 @@ def windowed(fragment: Fragment, size: Size) -> Fragment:
 
     def phased(step: Step, phase: int) -> Iterator[Step]:
         if not step.marks:
-            yield move(step, phase, phase, Guard())
+            yield move(step, phase, phase, reach if ending and phase == INSIDE and size.attribute is None else Guard())
         elif phase == BEFORE:
             first = move(step, phase, INSIDE, known)
             yield replace(first, writes=first.writes | {register})

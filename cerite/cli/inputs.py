@@ -11,10 +11,11 @@ from pathlib import Path
 from cerite.errors import CeriteError, SchemaError
 from cerite.language.ceql import parse_query, parse_schema
 from cerite.language.sremo import parse_sremo
+from cerite.language.wayeb import parse_wayeb
 from cerite.pattern.query import Query
 from cerite.schema import Schema, kind_named
 
-_QUERY_FILES = (".ceql", ".sql", ".sremo", ".txt")
+_QUERY_FILES = (".ceql", ".sql", ".sremo", ".sre", ".txt")
 
 
 class Language(str, Enum):
@@ -23,6 +24,7 @@ class Language(str, Enum):
     auto = "auto"
     ceql = "ceql"
     sremo = "sremo"
+    wayeb = "wayeb"
 
 
 class SemanticsChoice(str, Enum):
@@ -46,10 +48,11 @@ def read_query(argument: str, language: Language = Language.auto) -> Query:
     if path is None and argument.lower().endswith(_QUERY_FILES) and not any(c.isspace() for c in argument):
         raise CeriteError(f"there is no file `{argument}`", hint="give a file, or the text of a query in quotes")
     text = argument if path is None else _read(path)
-    ending = "" if path is None else path.suffix.lower()
-    if language is Language.sremo or (language is Language.auto and ending == ".sremo"):
+    if language is Language.auto and path is not None:
+        language = {".sremo": Language.sremo, ".sre": Language.wayeb}.get(path.suffix.lower(), Language.ceql)
+    if language is Language.sremo:
         return replace(Query(parse_sremo(text)), source=text)
-    return parse_query(text)
+    return parse_wayeb(text) if language is Language.wayeb else parse_query(text)
 
 
 def read_schema(argument: str | None) -> Schema | None:

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import sys
 from importlib.metadata import version
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
 from rich.text import Text
 
+from cerite.cli.engine_choice import picked
 from cerite.cli.explain import explanation
 from cerite.cli.inputs import EngineChoice, Language, SemanticsChoice, read_query, read_schema
 from cerite.cli.recognise import Meter, report
+from cerite.cli.spark_run import run_on_spark
 from cerite.errors import CeriteError
 from cerite.pattern.check import Note, check
 from cerite.run import RunnableQuery
@@ -108,7 +110,14 @@ def run_command(
     semantics: Annotated[
         SemanticsChoice, typer.Option(help="What makes two matches different.")
     ] = SemanticsChoice.valuations,
-    engine: Annotated[EngineChoice, typer.Option(help="Where to run.")] = EngineChoice.auto,
+    engine: Annotated[EngineChoice, typer.Option(help="Where to run; auto says which it picked.")] = EngineChoice.auto,
+    master: Annotated[
+        str | None, typer.Option(metavar="URL", help="Spark's master, e.g. local[4] or spark://host:7077.")
+    ] = None,
+    conf: Annotated[
+        list[str] | None, typer.Option(metavar="NAME=VALUE", help="A setting of Spark (repeat for more).")
+    ] = None,
+    explain: Annotated[bool, typer.Option("--explain", help="Say how Spark would run it, and stop.")] = False,
     count: Annotated[bool, typer.Option("--count", help="Print the number of matches and nothing else.")] = False,
     output: Annotated[
         str | None,
@@ -130,16 +139,27 @@ def run_command(
         cerite run fraud.ceql "payments/*.csv" --time at --count
 
         cerite run fraud.ceql payments.jsonl --output - --events
+
+        cerite run wayeb_pattern.sre trades.parquet --time at
+
+        cerite run fraud.ceql payments/ --time at --engine spark --master "local[4]" --output matches.parquet
     """
-    if engine is EngineChoice.spark:
-        raise CeriteError("the Spark engine is not there yet", hint="use --engine local")
     parsed = read_query(query, language)
     names = [name for each in order_by or () for name in each.split(",")]
+    options: dict[str, Any] = {"time": time, "type": type, "order_by": names, "position": position, "semantics": semantics.value}
+    where, why = picked(engine, events, master, conf or ())
+    if engine is EngineChoice.auto:
+        err.print(Text(f"engine: {where.value} ({why})", style="dim"))
     meter = Meter(err, wanted=progress)
-    found = RunnableQuery(parsed).run(
-        events, time=time, type=type, order_by=names, position=position, semantics=semantics.value,
-        progress=meter.tell,
-    )  # fmt: skip
+    if where is EngineChoice.spark:
+        run_on_spark(
+            parsed, events, options, master=master, conf=conf or (), output=output, count=count, explain=explain,
+            progress=meter.shown, out=out, err=err,
+        )  # fmt: skip
+        return
+    if explain:
+        raise CeriteError("--explain is about Spark's plan", hint="use `cerite explain`, or add --engine spark")
+    found = RunnableQuery(parsed).run(events, **options, progress=meter.tell)
     with meter.of(found.rows):
         report(found, output=output, count=count, events=with_events, out=out, err=err)
 

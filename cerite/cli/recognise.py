@@ -22,14 +22,14 @@ class Meter:
 
     def __init__(self, console: Console, *, wanted: bool | None) -> None:
         self._console = console
-        self._shown = wanted or (wanted is None and console.is_terminal)
+        self.shown = wanted or (wanted is None and console.is_terminal)
         self._progress: Progress | None = None
         self._started = 0.0
 
     @contextmanager
     def of(self, total: int | None) -> Iterator[None]:
         """Show progress towards this many events."""
-        if not self._shown:
+        if not self.shown:
             yield
             return
         columns = (SpinnerColumn(), BarColumn(), TaskProgressColumn(), TextColumn("{task.description}"))

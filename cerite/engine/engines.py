@@ -10,15 +10,15 @@ from cerite.engine.registers.recogniser import RegisterRecogniser
 
 
 def recogniser_of(intake: Intake) -> Recogniser | RegisterRecogniser:
-    """The engine that finds the matches; a limit has to wait where a window still drops some of them."""
+    """The engine that finds the matches."""
     plan = intake.plan
-    limit = None if plan.late_window is not None else plan.limit
     if intake.machine is not None:
         return RegisterRecogniser(
-            intake.machine, consume=plan.consume, limit=limit, strategy=plan.strategy, shared_clock=plan.shared_clock
-        )
+            intake.machine, consume=plan.consume, limit=plan.limit, strategy=plan.strategy,
+            shared_clock=plan.shared_clock,
+        )  # fmt: skip
     return Recogniser(
-        plan.automaton, consume=plan.consume, limit=limit, strategy=plan.strategy, shared_clock=plan.shared_clock
+        plan.automaton, consume=plan.consume, limit=plan.limit, strategy=plan.strategy, shared_clock=plan.shared_clock
     )
 
 
@@ -27,7 +27,5 @@ def counter_of(intake: Intake) -> Counter | RegisterCounter:
     plan = intake.plan
     windowed = plan.window is not None
     if intake.machine is not None:
-        return RegisterCounter(
-            intake.machine, windowed=windowed, consume=plan.consume, shared_clock=plan.shared_clock
-        )
+        return RegisterCounter(intake.machine, windowed=windowed, consume=plan.consume, shared_clock=plan.shared_clock)
     return Counter(plan.automaton, windowed=windowed, consume=plan.consume, shared_clock=plan.shared_clock)

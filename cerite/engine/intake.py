@@ -117,7 +117,7 @@ class Intake:
             self.machine.columns.restore(_under("leaves.", kept))
 
     def _needed(self) -> tuple[str, ...]:
-        window = self.plan.window or self.plan.late_window
+        window = self.plan.window
         if window is not None and window.is_time and self.columns.time is None:
             raise StreamError("the query has a time window, but no time column is named", hint="name it: time=…")
         named = (self.columns.type, self.columns.time, self.columns.position, window.attribute if window else None)

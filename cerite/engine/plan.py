@@ -11,10 +11,10 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from cerite.automaton import Automaton
-from cerite.automaton import strict as strict_automaton
 from cerite.automaton.automaton import TRUE, Transition
 from cerite.automaton.build import build
 from cerite.automaton.guards import Guard, Test, distinct_tests
+from cerite.automaton.watching import PLAIN
 from cerite.errors import PatternError
 from cerite.pattern.base import Pattern
 from cerite.pattern.check import check
@@ -29,17 +29,12 @@ Semantics = Literal["valuations", "complex-events"]
 
 @dataclass(frozen=True)
 class Plan:
-    """One query, ready to run.
-
-    `window` bounds the run itself; `late_window` is checked on finished matches only, where the query selects first
-    and drops what is too long then (`WHERE NEXT(φ) WITHIN ε`).
-    """
+    """One query, ready to run; `window` bounds the whole match."""
 
     automaton: Automaton
     semantics: Semantics
     strategy: str = "all"
     window: Size | None = None
-    late_window: Size | None = None
     partition: tuple[str, ...] = ()
     consume: str = "none"
     limit: int | None = None
@@ -56,8 +51,9 @@ class Plan:
 
     @property
     def has_registers(self) -> bool:
-        """Whether some condition reads another event."""
-        return any(guard.reads for guard in self.guards)
+        """Whether a run carries more than its state: stored values, watched patterns, or a start that comes late."""
+        automaton = self.automaton
+        return bool(automaton.watchers or automaton.before) or any(guard.reads for guard in self.guards)
 
     @property
     def variables(self) -> tuple[str, ...]:
@@ -72,7 +68,13 @@ class Plan:
     @property
     def counts_without_enumerating(self) -> bool:
         """Whether the number of matches follows from the automaton alone."""
-        return self.strategy == "all" and self.limit is None and self.late_window is None
+        return self.strategy == "all" and self.limit is None
+
+    @property
+    def needs_history(self) -> bool:
+        """Whether what matches at an event may depend on events before the window: earlier ways are compared with."""
+        automaton = self.automaton
+        return bool(automaton.before) or any(watcher.kind != PLAIN for watcher in automaton.watchers)
 
 
 def plan(query: Query, semantics: Semantics = "valuations") -> Plan:
@@ -93,31 +95,19 @@ def plan(query: Query, semantics: Semantics = "valuations") -> Plan:
 
 
 def _plan(query: Query, semantics: Semantics) -> Plan:
-    layers = _peeled(query.where, query.within)
-    pattern = layers.pattern if query.variables is None else Project(layers.pattern, query.variables)
-    strategy = query.strategy
-    if layers.operator is not None:
-        if strategy is not None or query.variables is not None:
-            raise PatternError(
-                "the engine runs one selection strategy, without a projection around it", span=query.where.span,
-                hint="write the strategy in SELECT: SELECT NEXT x, y FROM …",
-            )  # fmt: skip
-        strategy = layers.operator
-    automaton = build(pattern)
+    layers = _peeled(query)
+    pattern, strategy = layers.pattern, layers.strategy
+    if query.variables is not None:
+        pattern = Project(pattern, query.variables)
     if strategy is Strategy.STRICT:  # a property of each match alone: no other match has to be looked at
-        automaton, strategy = strict_automaton(automaton), None
-    window, late = _one_window(layers.inner, query.where), _one_window(layers.outer, query.where)
-    if late is not None and query.consume is not Consume.NONE:
-        raise PatternError(
-            "the engine does not consume where the window is applied after a selection", span=query.where.span,
-            hint="write the strategy in SELECT: SELECT NEXT … WITHIN … CONSUME BY …",
-        )  # fmt: skip
-    if window is not None and window.attribute is not None:
-        automaton = _with_known_ends(automaton, window.attribute)
+        pattern, strategy = Select(Strategy.STRICT, pattern), None
+    automaton = build(pattern)
+    if layers.window is not None and layers.window.attribute is not None:
+        automaton = _with_known_ends(automaton, layers.window.attribute)
     return Plan(
         automaton=automaton if semantics == "valuations" else automaton.with_plain_marks(),
         semantics=semantics, strategy="all" if strategy is None else strategy.value.lower(),
-        window=window, late_window=late, partition=query.partition,
+        window=layers.window, partition=query.partition,
         consume="any" if query.consume is Consume.PARTITION and not query.partition else query.consume.value.lower(),
         limit=query.limit,
     )  # fmt: skip
@@ -125,35 +115,39 @@ def _plan(query: Query, semantics: Semantics) -> Plan:
 
 @dataclass(frozen=True)
 class _Layers:
-    """What stands around the whole pattern: a selection operator, windows inside it and windows outside."""
+    """A pattern without the window and the strategy that stand around all of it."""
 
     pattern: Pattern
-    operator: Strategy | None
-    inner: list[Size]
-    outer: list[Size]
+    strategy: Strategy | None
+    window: Size | None
 
 
-def _peeled(pattern: Pattern, within: Size | None) -> _Layers:
-    operator: Strategy | None = None
-    sizes: list[Size] = [] if within is None else [within]
-    outer: list[Size] = []
-    while True:
-        if isinstance(pattern, Window):
-            sizes.append(pattern.size)
-        elif isinstance(pattern, Select) and pattern.strategy is not Strategy.STRICT and operator is None:
-            operator, outer, sizes = pattern.strategy, sizes, []
+def _peeled(query: Query) -> _Layers:
+    """What stands around the whole pattern runs faster as a clause; what cannot be one stays where it is.
+
+    A strategy around everything is the clause if nothing comes after it; of windows, all of one kind.
+    """
+    pattern, strategy = query.where, query.strategy
+    if strategy is None and query.variables is None and query.within is None and isinstance(pattern, Select):
+        strategy, pattern = pattern.strategy, pattern.operand
+    window, kept = query.within, []
+    while isinstance(pattern, Window):
+        if window is None or _kind(window) == _kind(pattern.size):
+            window = pattern.size if window is None else min(window, pattern.size, key=_length)
         else:
-            return _Layers(pattern, operator, sizes, outer)
+            kept.append(pattern.size)
         pattern = pattern.operand
+    for size in kept:
+        pattern = Window(pattern, size)
+    return _Layers(pattern, strategy, window)
 
 
-def _one_window(sizes: list[Size], pattern: Pattern) -> Size | None:
-    if not sizes:
-        return None
-    kinds = {"time" if size.is_time else (size.unit, size.attribute) for size in sizes}
-    if len(kinds) > 1:
-        raise PatternError("the engine runs one kind of window per query", span=pattern.span, hint="keep one WITHIN")
-    return min(sizes, key=lambda size: size.milliseconds if size.is_time else size.amount)
+def _kind(size: Size) -> tuple[str, str | None]:
+    return ("time" if size.is_time else size.unit, size.attribute)
+
+
+def _length(size: Size) -> float:
+    return size.milliseconds if size.is_time else size.amount
 
 
 def _with_known_ends(automaton: Automaton, attribute: str) -> Automaton:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from cerite.automaton import Automaton, strict
+from cerite.automaton import Automaton
 from cerite.engine import tecs
 from cerite.engine import update_kernel as uk
 from cerite.engine.classes import EventClasses
@@ -47,7 +47,7 @@ class Batch:
     ids: Longs
 
 
-STRATEGIES = ("all", "strict", "next", "last", "max")
+STRATEGIES = ("all", "next", "last", "max")
 _STATE = ("regs", "epochs", "lows", "head", "cell_node", "cell_next")
 
 
@@ -65,7 +65,7 @@ class Recogniser:
     ) -> None:
         if strategy not in STRATEGIES:
             raise ValueError(f"strategy must be one of {', '.join(STRATEGIES)}, not {strategy!r}")
-        self.automaton = strict(automaton) if strategy == "strict" else automaton.trim()
+        self.automaton = automaton.trim()
         self.strategy = strategy
         self._selector = Selector(strategy)
         self.consume = consume

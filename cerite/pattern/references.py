@@ -294,7 +294,10 @@ def _check_scope(on: On, scope: Pattern) -> None:
                     span=reference.span, hint=f"write the condition on the later one: `{variable}[… {on.variable}.… ]`",
                 )  # fmt: skip
     doubtful = any(may_precede(scope, one, two) and may_precede(scope, two, one) for one in ahead for two in ahead)
-    moved = any(not each.later and may_precede(scope, on.variable, each.variable) for each in references(on.condition))
+    moved = any(
+        not each.later and (each.variable == on.variable or may_precede(scope, on.variable, each.variable))
+        for each in references(on.condition)
+    )
     if doubtful or moved:
         raise PatternError(
             f"the condition on `{on.variable}` reads variables whose order is not clear", span=on.span,

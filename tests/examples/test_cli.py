@@ -169,10 +169,6 @@ def test_run_writes_files(ending: str, events: str, tmp_path: Path) -> None:
     assert path.stat().st_size > 0
 
 
-def test_run_on_spark_is_refused_for_now(events: str) -> None:
-    assert "not there yet" in cerite("run", UNARY, events, "--engine", "spark", code=1).stderr
-
-
 def test_explain_shows_the_engine() -> None:
     shown = cerite("explain", "SELECT * FROM S WHERE A AS x ; B+ WITHIN 5 EVENTS").stdout
     for line in (

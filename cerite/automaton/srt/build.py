@@ -175,7 +175,7 @@ def _iteration(node: Iteration, place: _Place) -> Transducer:
     if (node.least + optional) * len(once.transitions) > MOST:
         raise too_large("the iteration", MOST)
     rest = star(once) if node.most is None else union(empty(), once)
-    return concat(empty(), *(once,) * node.least, *(rest,) * optional)
+    return concat(*(once,) * node.least, *(rest,) * optional)
 
 
 def _complement(node: Complement, operand: Transducer, place: _Place) -> Transducer:

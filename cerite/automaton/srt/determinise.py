@@ -30,7 +30,7 @@ def determinise(transducer: Transducer, *, limit: int = MOST) -> Transducer:
     """A deterministic and complete transducer of the same language that marks nothing."""
     plain = _determinisable(eliminate_epsilon(transducer).trim(), limit)
 
-    def steps(states: frozenset[int]) -> Iterator[Step]:
+    def steps(states: frozenset[int]) -> Iterator[Step[frozenset[int]]]:
         leaving = [step for state in sorted(states) for step in plain.leaving[state]]
         asked = {test for step in leaving if step.condition for test in step.condition.tests | step.condition.negated}
         for minterm in minterms(asked):

@@ -49,7 +49,7 @@ def eliminate_epsilon(transducer: Transducer, *, limit: int = MOST) -> Transduce
     def _reads_on(state: int) -> bool:
         return any(step.condition is not None for step in leaving[state])
 
-    def steps(states: States) -> Iterator[Step]:
+    def steps(states: States) -> Iterator[Step[States]]:
         targets: dict[tuple[Condition, bool, Registers], set[int]] = {}
         for state in sorted(states):
             for step in leaving[state]:

@@ -7,7 +7,8 @@ from such a thing to the steps that leave it; numbering, merging and the limit a
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable
-from typing import NamedTuple, TypeVar
+from dataclasses import dataclass
+from typing import Generic, TypeVar
 
 from cerite.automaton.srt.conditions import Condition
 from cerite.automaton.srt.transducer import Registers, Transducer, Transition
@@ -17,18 +18,19 @@ MOST = 20_000  # transitions of one transducer
 S = TypeVar("S", bound=Hashable)
 
 
-class Step(NamedTuple):
+@dataclass(frozen=True)
+class Step(Generic[S]):
     """A transition before its states have numbers."""
 
     condition: Condition | None
     output: bool
     writes: Registers
-    target: Hashable
+    target: S
 
 
 def explore(
     start: S,
-    steps: Callable[[S], Iterable[Step]],
+    steps: Callable[[S], Iterable[Step[S]]],
     is_final: Callable[[S], bool],
     registers: Registers,
     *,
@@ -36,7 +38,7 @@ def explore(
     limit: int = MOST,
 ) -> Transducer:
     """The transducer of everything reached from `start`; `what` names the construction if it grows over `limit`."""
-    number: dict[Hashable, int] = {start: 0}
+    number: dict[S, int] = {start: 0}
     todo = [start]
     made: dict[Transition, None] = {}
     finals: set[int] = set()
@@ -47,7 +49,7 @@ def explore(
         for step in steps(state):
             if step.target not in number:
                 number[step.target] = len(number)
-                todo.append(step.target)  # type: ignore[arg-type]
+                todo.append(step.target)
             made[Transition(source, step.condition, step.output, step.writes, number[step.target])] = None
             if len(made) > limit:
                 raise too_large(what, limit)

@@ -46,7 +46,7 @@ def from_empty(transducer: Transducer) -> Transducer:
     A state of the result also knows what has been written since the start.
     """
 
-    def steps(state: tuple[int, Registers]) -> Iterator[Step]:
+    def steps(state: tuple[int, Registers]) -> Iterator[Step[tuple[int, Registers]]]:
         here, written = state
         for step in transducer.leaving[here]:
             condition = step.condition

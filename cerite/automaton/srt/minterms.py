@@ -20,13 +20,15 @@ def minterms(tests: Collection[Test], given: Condition = TOP) -> Iterator[Condit
     >>> [str(each) for each in minterms([Test("A", None), Test("B", None)])]
     ['A', 'B AND NOT A', 'NOT A AND NOT B']
     """
-    undecided = sorted((test for test in tests if verdict(test, given) is None), key=_order)
-    if not undecided:
-        yield given
-        return
-    asked, *rest = undecided
-    yield from minterms(rest, given & Condition(frozenset((asked,))))
-    yield from minterms(rest, given & Condition(negated=frozenset((asked,))))
+    undecided = [(sorted(tests, key=_order), given)]
+    while undecided:
+        rest, known = undecided.pop()
+        rest = [test for test in rest if verdict(test, known) is None]
+        if not rest:
+            yield known
+            continue
+        asked = frozenset(rest[:1])
+        undecided += [(rest[1:], known & Condition(negated=asked)), (rest[1:], known & Condition(asked))]
 
 
 def verdict(test: Test, given: Condition) -> bool | None:

@@ -31,7 +31,7 @@ def product(first: Transducer, second: Transducer, *, limit: int = MOST) -> Tran
     one = _own_names(plain[0], plain[1], first.registers | second.registers)
     two = _own_names(plain[1], plain[0], one.registers | second.registers)
 
-    def steps(state: tuple[int, int]) -> Iterator[Step]:
+    def steps(state: tuple[int, int]) -> Iterator[Step[tuple[int, int]]]:
         for left in one.leaving[state[0]]:
             for right in two.leaving[state[1]]:
                 assert left.condition is not None

@@ -35,7 +35,7 @@ def unroll(transducer: Transducer, length: int, *, limit: int = MOST) -> Transdu
     read_later = live(plain)
     copies = [fresh(f"t{depth + 1}", plain.registers) for depth in range(length)]
 
-    def steps(node: Node) -> Iterator[Step]:
+    def steps(node: Node) -> Iterator[Step[Node]]:
         depth, here, last = node
         for step in plain.leaving[here] if depth < length else ():
             assert step.condition is not None

@@ -16,7 +16,7 @@ from cerite.automaton.srt.transducer import Transducer
 def windowed(transducer: Transducer, width: int, *, limit: int = MOST) -> Transducer:
     """The matches whose marked events lie within `width` events."""
 
-    def steps(state: tuple[int, int]) -> Iterator[Step]:
+    def steps(state: tuple[int, int]) -> Iterator[Step[tuple[int, int]]]:
         here, count = state
         for step in transducer.leaving[here]:
             if step.condition is None:

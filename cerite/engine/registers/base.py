@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from cerite.automaton.watching import PLAIN
 from cerite.engine import tecs
 from cerite.engine.intake import Rows
 from cerite.engine.partitions import grown
@@ -18,6 +19,7 @@ from cerite.engine.registers.compile import masks, tables
 from cerite.engine.registers.index_kernel import FIRST, enter
 from cerite.engine.registers.plan_kernel import relevant
 from cerite.engine.registers.program_kernel import VALUES
+from cerite.engine.registers.sets_kernel import NO_SET, digest
 from cerite.engine.registers.tables import Machine
 from cerite.jit import kernel
 
@@ -39,7 +41,10 @@ class RegisterEngine:
         self.lows: Longs = np.full(1, np.iinfo(np.int64).min, np.int64)
         self.cell_next = np.zeros(0, np.int32)
         self._masks = masks(machine, self.tables, max(1, -(-len(machine.guards) // 64)))
-        self._width = VALUES + len(machine.slots)
+        watchers = machine.automaton.watchers
+        self._width = VALUES + len(machine.slots) + len(watchers)
+        commons = any(each.kind != PLAIN for each in watchers) or bool(machine.automaton.before)
+        self._common = len(watchers) + 1 if commons else 0
         self.sets = self._new_sets(FEWEST_SETS, FEWEST_SETS)
         self._entries = 4 * FEWEST_SETS
         self._spare = FEWEST_SETS
@@ -59,7 +64,8 @@ class RegisterEngine:
 
     def events(self, rows: Rows) -> lay.Events:
         """A batch for the kernels, with the events that matter."""
-        assert rows.values is not None and rows.nulls is not None
+        assert rows.values is not None
+        assert rows.nulls is not None
         bits = np.require(rows.bits, np.uint64, ["C", "W"])
         kept = np.arange(bits.shape[0], dtype=np.int64)
         if self._masks is not None:
@@ -68,6 +74,7 @@ class RegisterEngine:
         top = int(part.max()) + 1 if part.size else 1
         if top > self.lows.size:
             self.lows = grown(self.lows, max(top, 2 * self.lows.size), np.iinfo(np.int64).min)
+            self.sets = self.sets._replace(common=grown(self.sets.common, self.lows.size, NO_SET))
         longs = (np.require(each, np.int64, ["C", "W"]) for each in (rows.key, rows.low, rows.position))
         key, low, position = longs
         order = self.machine.columns.string_order
@@ -92,7 +99,7 @@ class RegisterEngine:
 
     def rebuild(self) -> None:
         """Keep the sets that hold something, in arrays of about twice their size, and index them anew."""
-        kept = np.flatnonzero(self.head[: self.regs[lay.N_SETS], 0] >= 0)
+        kept = self._kept()
         sizes = self.sets.size[kept]
         n, rows = kept.size, int(sizes.sum())
         old = self.sets
@@ -101,7 +108,8 @@ class RegisterEngine:
         places = np.repeat(old.begin[kept] - begins, sizes) + np.arange(rows)
         self.sets.rows[:rows] = old.rows[places]
         self.sets.begin[:n], self.sets.size[:n] = begins, sizes
-        self.sets.part[:n], self.sets.code[:n] = old.part[kept], old.code[kept]
+        self.sets.part[:n] = old.part[kept]
+        self._rename(old, kept, rows)
         head = np.full((self.sets.begin.size, 1), -1, np.int32)
         head[:n, 0] = self.head[kept, 0]
         self.head = head
@@ -110,6 +118,24 @@ class RegisterEngine:
         self._index()
         self._scratch(self.scratch.order.size)
 
+    def _kept(self) -> Longs:
+        """The sets that hold something, are common, or are watched by one of these."""
+        n = int(self.regs[lay.N_SETS])
+        alive = self.head[:n, 0] >= 0
+        alive[self.sets.common[self.sets.common >= 0]] = True
+        if self.machine.automaton.watchers:
+            _keep_watched(alive, self.sets, self._width - len(self.machine.automaton.watchers))
+        return np.flatnonzero(alive)
+
+    def _rename(self, old: lay.Sets, kept: Longs, rows: int) -> None:
+        """Give the sets that are watched their new numbers; those rise with the old ones, so rows stay sorted."""
+        number = np.full(old.begin.size + 1, NO_SET, np.int64)
+        number[kept] = np.arange(kept.size)
+        watched = self.sets.rows[:rows, self._width - len(self.machine.automaton.watchers) :]
+        watched[:] = number[watched]
+        self.sets.common[:] = number[old.common]
+        _fill_codes(self.sets, kept.size)
+
     def state(self) -> Arrays:
         """What a snapshot keeps of the sets."""
         n, rows = int(self.regs[lay.N_SETS]), int(self.regs[lay.N_ROWS])
@@ -117,6 +143,7 @@ class RegisterEngine:
         return {
             "regs": self.regs, "lows": self.lows, "head": self.head[:n], "begin": sets.begin[:n], "size": sets.size[:n],
             "part": sets.part[:n], "code": sets.code[:n], "rows": sets.rows[:rows], "cell_next": self.cell_next,
+            "common": sets.common,
         }  # fmt: skip
 
     def restore_state(self, arrays: Arrays) -> None:
@@ -127,6 +154,7 @@ class RegisterEngine:
         for name in ("begin", "size", "part", "code"):
             getattr(self.sets, name)[:n] = arrays[name]
         self.sets.rows[:rows] = arrays["rows"]
+        self.sets.common[:] = arrays["common"]
         self.head = grown(arrays["head"].astype(np.int32), self.sets.begin.size, -1)
         _fill_table(self.sets, n)
         self._index()
@@ -134,7 +162,9 @@ class RegisterEngine:
 
     def _new_sets(self, sets: int, rows: int) -> lay.Sets:
         begin, size, part, code = (np.zeros(sets, np.int64) for _ in range(4))
-        return lay.Sets(begin, size, part, code, np.zeros((rows, self._width), np.int64), np.full(4 * sets, -1, np.int32))
+        common = np.full((self.lows.size, self._common), NO_SET, np.int64)
+        table = np.full(4 * sets, -1, np.int32)
+        return lay.Sets(begin, size, part, code, np.zeros((rows, self._width), np.int64), table, common)
 
     def _index(self) -> None:
         """Enter every set into an index with room for `_entries` entries, or more."""
@@ -142,8 +172,8 @@ class RegisterEngine:
             n = self._entries
             key = np.zeros((_power(4 * n), 4), np.int64)
             key[:, FIRST] = -1
-            ints = (np.zeros(n, np.int32) for _ in range(3))
-            self.index = lay.Index(key, *ints, np.zeros(n, np.int64))
+            entry_set, following, right = (np.zeros(n, np.int32) for _ in range(3))
+            self.index = lay.Index(key, entry_set, following, right, np.zeros(n, np.int64))
             self.regs[[lay.N_BUCKETS, lay.N_ENTRIES, lay.ENTERED]] = 0
             if _enter_all(self.tables, self.sets, self.index, self.regs):
                 return
@@ -157,7 +187,9 @@ class RegisterEngine:
             stack=np.zeros(depth, np.int64), unknown=np.zeros(depth, np.int64), moving=np.zeros(sets, np.int32),
             move=np.zeros((max(4 * sets, size), 4), np.int64), stamp=np.zeros(sets, np.int64),
             span=np.zeros((sets + 1, 2), np.int64), taken=np.zeros(sets, np.int32),
-            start=np.zeros((2, self._width), np.int64),
+            start=np.zeros((size + 4, self._width), np.int64), inner_rows=np.zeros((size, self._width), np.int64),
+            inner_label=np.zeros(size, np.int64), inner_order=np.zeros(size, np.int64),
+            following=np.full(self._common, NO_SET, np.int64),
         )  # fmt: skip
         self.regs[lay.MARK] = 0
 
@@ -177,6 +209,23 @@ def _enter_all(made: lay.Tables, sets: lay.Sets, index: lay.Index, regs: Longs) 
             return False
         regs[lay.ENTERED] += 1
     return True
+
+
+@kernel
+def _keep_watched(alive: npt.NDArray[np.bool_], sets: lay.Sets, first: int) -> None:
+    for d in range(alive.size - 1, -1, -1):
+        if alive[d]:
+            for r in range(sets.begin[d], sets.begin[d] + sets.size[d]):
+                for k in range(first, sets.rows.shape[1]):
+                    if sets.rows[r, k] >= 0:
+                        alive[sets.rows[r, k]] = True
+
+
+@kernel
+def _fill_codes(sets: lay.Sets, n: int) -> None:
+    order = np.arange(sets.rows.shape[0])
+    for d in range(n):
+        sets.code[d] = digest(sets.rows, order, sets.begin[d], sets.begin[d] + sets.size[d], sets.part[d])
 
 
 @kernel

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cerite.automaton import Transition
+from cerite.automaton.watching import PLAIN
 from cerite.engine.registers import layout as lay
 from cerite.engine.registers import programs as op
 from cerite.engine.registers.programs import Program
@@ -35,6 +36,7 @@ class Signature:
 
 
 LISTED = Signature(lay.LISTED)
+NOTHING: frozenset[str] = frozenset()
 
 
 def signatures(machine: Machine, state: int) -> tuple[Signature, ...]:
@@ -47,11 +49,41 @@ def signatures(machine: Machine, state: int) -> tuple[Signature, ...]:
         split = machine.split(t.condition)
         if t.target == state and t.label == 0 and _leaves_alone(machine, t):
             loops.append(split)
+            found |= dict.fromkeys(each for op in t.ops for each in watched(machine, op.watcher))
         else:
             found.setdefault(_when(machine, machine.bit(split.alone), split.programs))
     for each in _broken(machine, loops):
         found.setdefault(each)
     return (Signature(lay.ALWAYS),) if Signature(lay.ALWAYS) in found else tuple(found)
+
+
+def watched(machine: Machine, watcher: int) -> list[Signature]:
+    """What may move the ways of a watched pattern: the bits of its steps, or anything."""
+    return _moving(machine, machine.automaton.watchers[watcher].entry)
+
+
+def _moving(machine: Machine, first: int) -> list[Signature]:
+    """The events that may move some configuration on the ways from a state on."""
+    found: dict[Signature, None] = {}
+    seen, todo = {first}, [first]
+    while todo:
+        state = todo.pop()
+        loops = False
+        for t in machine.automaton.transitions:
+            if t.source != state:
+                continue
+            split = machine.split(t.condition)
+            bit = machine.bit(split.alone)
+            if t.target == state and bit < 0 and not split.programs and not split.groups and _leaves_alone(machine, t):
+                loops = True
+                continue
+            found.setdefault(Signature(lay.ALWAYS) if bit < 0 else Signature(lay.WHEN, bit))
+            if t.target not in seen and t.target not in machine.automaton.finals:
+                seen.add(t.target)
+                todo.append(t.target)
+        if state != first and not loops:
+            found.setdefault(Signature(lay.ALWAYS))
+    return list(found)
 
 
 def _leaves_alone(machine: Machine, t: Transition) -> bool:
@@ -94,30 +126,43 @@ def tables(machine: Machine, *, maximal: bool) -> lay.Tables:
         lists.extend(programs)
         return begin, len(lists)
 
-    rows = []
+    final = min(automaton.finals, default=-1)  # none where nothing can match
+    rows: list[list[int]] = []
+    ops: list[list[int]] = []
     for t in by_state:
         split = machine.split(t.condition)
         first = len(groups)
         groups += [[machine.bit(when), *listed(what)] for when, what in split.groups]
         action = tuple(machine.actions(t.writes, t.clears, t.target))
         number = actions.setdefault(action, len(actions))
-        rows.append([machine.bit(split.alone), *listed(split.programs), first, len(groups), t.label, t.target, number])
-    (final,) = automaton.finals
-    stored = [q for q in range(automaton.n_states) if q not in (automaton.initial, final)]
+        target = final if t.target in automaton.finals else t.target
+        begin = len(ops)
+        ops += [
+            [op.watcher, int(op.resets), int(op.starts), int(op.spawns), int(op.forbids), int(op.marks)] for op in t.ops
+        ]
+        early, marks = int(t.target in automaton.before), int(t.label > 0 or any(op.marks for op in t.ops))
+        rows.append([machine.bit(split.alone), *listed(split.programs), first, len(groups), t.label, target, number,
+                     begin, len(ops), early, marks])  # fmt: skip
+    watchers = [
+        [each.kind, each.entry, actions.setdefault(tuple(machine.actions(NOTHING, NOTHING, each.entry)), len(actions))]
+        for each in automaton.watchers
+    ]
+    stored = [q for q in range(automaton.n_states) if q != automaton.initial and q not in automaton.finals]
     wakes = [signatures(machine, q) if q in stored else () for q in range(automaton.n_states)]
     wakes = [(*each, LISTED) for each in wakes]
-    every = list(dict.fromkeys(one for each in wakes for one in each if one != LISTED)) + [LISTED]
+    every = [*dict.fromkeys(one for each in wakes for one in each if one != LISTED), LISTED]
     counts = [sum(t.source == q for t in by_state) for q in range(automaton.n_states)]
     return lay.Tables(
-        first=_starts(counts), t=_table(rows, 8), programs=np.array(lists, np.int64), groups=_table(groups, 3),
-        actions=_table([list(each) for each in actions], max(1, len(machine.slots))),
+        first=_starts(counts), t=_table(rows, 12), programs=np.array(lists, np.int64), groups=_table(groups, 3),
+        actions=_table([list(each) for each in actions], len(machine.slots) + len(watchers)),
         program_table=_table([_program_row(each) for each in _placed(machine.programs)], 8),
         code=_table([list(pair) for each in machine.programs for pair in each.code], 2),
         constants=np.array(machine.constants, np.int64),
         wakes_first=_starts([len(each) for each in wakes]),
         wakes=np.array([every.index(one) for each in wakes for one in each], np.int64),
-        signatures=_table([each.row for each in every], 6),
-        shape=np.array([automaton.initial, final, automaton.n_states, len(machine.slots), maximal], np.int64),
+        signatures=_table([each.row for each in every], 6), ops=_table(ops, 6), watchers=_table(watchers, 3),
+        shape=np.array([automaton.initial, final, automaton.n_states, len(machine.slots), maximal, len(watchers),
+                        bool(automaton.before)], np.int64),
     )  # fmt: skip
 
 
@@ -127,6 +172,10 @@ def masks(machine: Machine, made: lay.Tables, words: int) -> tuple[Words, Words]
     wanted = [(kind, bit) for kind, bit in made.signatures[:-1, :2].tolist()]
     initial = machine.automaton.initial
     wanted += [(lay.WHEN, bit) for bit in made.t[made.first[initial] : made.first[initial + 1], 0].tolist()]
+    common = [k for k, each in enumerate(machine.automaton.watchers) if each.kind != PLAIN]
+    wanted += [(each.kind, each.bit) for k in common for each in watched(machine, k)]
+    if machine.automaton.before:
+        wanted += [(each.kind, each.bit) for each in _moving(machine, initial)]
     for kind, bit in wanted:
         if kind == lay.ALWAYS or bit < 0:
             return None

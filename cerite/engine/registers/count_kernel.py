@@ -27,7 +27,7 @@ from cerite.engine.registers.layout import (
     Tables,
 )
 from cerite.engine.registers.plan_kernel import plan
-from cerite.engine.registers.update_kernel import ANY, MANY_SETS, consumed
+from cerite.engine.registers.update_kernel import ANY, MANY_SETS, consumed, remember
 from cerite.engine.tecs import FREE_CELL, N_CELLS, NEXT, OCCURRENCES, ROOTS
 from cerite.engine.ulist import drop_list, length
 from cerite.jit import inlined, kernel
@@ -171,6 +171,7 @@ def count(events: Events, consume: int, windowed: bool, tables: Tables, sets: Se
         if why != DONE:
             return why
         if n == 0 and regs[N_MOVES] == 0:
+            remember(part, sets, scratch)
             continue
         if regs[N_CELLS] + needed(n, head, cell_next, scratch) + 1 > cell_key.size:
             return MORE_CELLS
@@ -179,6 +180,7 @@ def count(events: Events, consume: int, windowed: bool, tables: Tables, sets: Se
                 scratch.taken[y] = head[scratch.moving[y], 0]
                 head[scratch.moving[y], 0] = -1
         found = False
+        remember(part, sets, scratch)
         if scratch.span[n, 1]:
             fresh = new_cell(events.key[i] if windowed else 0, -1, cell_key, cell_next, numbers, regs)
             numbers[fresh, 0] = np.uint64(1)
@@ -189,7 +191,7 @@ def count(events: Events, consume: int, windowed: bool, tables: Tables, sets: Se
         if found:
             regs[OCCURRENCES] += 1
             if consume:
-                consumed(consume, part, tables.signatures.shape[0] - 1, head, cell_next, index, regs)
+                consumed(consume, part, tables.signatures.shape[0] - 1, head, cell_next, sets, index, regs)
         if regs[WIDE] or (found and consume == ANY and regs[N_SETS] > MANY_SETS):
             regs[NEXT] = x + 1
             return MORE_LIMBS if regs[WIDE] else RESET

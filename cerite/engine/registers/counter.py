@@ -22,9 +22,7 @@ Limbs = npt.NDArray[np.uint64]
 class RegisterCounter(RegisterEngine):
     """Counts the matches of one automaton with registers in a stream given in batches."""
 
-    def __init__(
-        self, machine: Machine, *, windowed: bool, consume: str = "none", shared_clock: bool = False
-    ) -> None:
+    def __init__(self, machine: Machine, *, windowed: bool, consume: str = "none", shared_clock: bool = False) -> None:
         super().__init__(machine, shared_clock=shared_clock)
         self.windowed, self.consume = windowed, consume
         self.cell_key: npt.NDArray[np.int64] = np.zeros(0, np.int64)
@@ -82,7 +80,9 @@ class RegisterCounter(RegisterEngine):
     def _widen(self) -> None:
         """One more limb for every number."""
         top = self.numbers[:, -1:]
-        self.numbers = np.ascontiguousarray(np.hstack([self.numbers[:, :-1], top & np.uint64(0xFFFFFFFF), top >> np.uint64(32)]))
+        self.numbers = np.ascontiguousarray(
+            np.hstack([self.numbers[:, :-1], top & np.uint64(0xFFFFFFFF), top >> np.uint64(32)])
+        )
         self.regs[WIDE] = 0
 
     def _more_cells(self) -> None:

@@ -111,6 +111,8 @@ def plant(at: int, entry: int, index: Index) -> None:
 def enter(d: int, tables: Tables, sets: Sets, index: Index, regs: Longs) -> bool:
     """Enter a set under the signatures of its rows; False without room, and nothing is lost by entering it again."""
     states = tables.shape[STATES]
+    if sets.part[d] < 0:
+        return True  # watched, not active
     for r in range(sets.begin[d], sets.begin[d] + sets.size[d]):
         q = sets.rows[r, STATE] % states
         for y in range(tables.wakes_first[q], tables.wakes_first[q + 1]):

@@ -36,10 +36,15 @@ class Tables(NamedTuple):
     wakes_first: Longs  # signatures of state q: wakes[wakes_first[q]:wakes_first[q + 1]]
     wakes: Longs
     signatures: Longs
-    shape: Longs  # initial state, final state, number of states, number of stored values, maximal?
+    ops: Longs
+    watchers: Longs  # kind, entry, and the action that keeps what is live in the entry
+    shape: Longs
 
 
-INITIAL, FINAL, STATES, STORED_VALUES, MAXIMAL = range(5)
+# what `shape` says: states, sizes, and whether ways may pass over events before the first they mark
+INITIAL, FINAL, STATES, STORED_VALUES, MAXIMAL, WATCHERS, LATE = range(7)
+# columns of the table of ops
+WATCHER, RESETS, STARTS, SPAWNS, FORBIDS, OP_MARKS = range(6)
 
 
 class Sets(NamedTuple):
@@ -51,6 +56,7 @@ class Sets(NamedTuple):
     code: Longs  # hash
     rows: Longs
     table: Ints
+    common: Longs  # by partition and watcher: all ways begun so far; in the last column those that marked nothing
 
 
 class Index(NamedTuple):
@@ -76,6 +82,10 @@ class Scratch(NamedTuple):
     span: Longs  # moves of the y-th moving set: move[span[y, 0]:span[y, 1]]; -1 where it stays
     taken: Ints
     start: Longs  # the rows in which runs begin
+    inner_rows: Longs  # the same for the sets that are watched
+    inner_label: Longs
+    inner_order: Longs
+    following: Longs  # what `Sets.common` of the partition becomes
     stamp: Longs
 
 
@@ -93,5 +103,6 @@ class Events(NamedTuple):
     string_order: Longs
 
 
-# why a kernel stopped
-DONE, MORE_SETS, MORE_SCRATCH, MORE_INDEX, MORE_NODES, MORE_CELLS, ROOTS_FULL, RESET, MORE_LIMBS = range(9)
+# why a kernel stopped; helpers return these negated beside numbers of sets, so that they differ from NO_SET
+DONE = 0
+MORE_SETS, MORE_SCRATCH, MORE_INDEX, MORE_NODES, MORE_CELLS, ROOTS_FULL, RESET, MORE_LIMBS = range(11, 19)

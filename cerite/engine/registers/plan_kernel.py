@@ -20,16 +20,18 @@ from cerite.engine.registers.layout import (
     Sets,
     Tables,
 )
-from cerite.engine.registers.sets_kernel import moves, start_rows
+from cerite.engine.registers.moves_kernel import moves, start_rows
+from cerite.engine.registers.watch_kernel import advance_common
 from cerite.jit import kernel
 
 Longs = npt.NDArray[np.int64]
-Flags = npt.NDArray[np.bool_]
 START = -1  # the source of moves that begin runs
 
 
 @kernel
-def relevant(bits: npt.NDArray[np.uint64], when: npt.NDArray[np.uint64], unless: npt.NDArray[np.uint64], kept: Longs) -> int:
+def relevant(
+    bits: npt.NDArray[np.uint64], when: npt.NDArray[np.uint64], unless: npt.NDArray[np.uint64], kept: Longs
+) -> int:
     """The events that can move or start anything; how many."""
     n = 0
     for i in range(bits.shape[0]):
@@ -44,9 +46,14 @@ def relevant(bits: npt.NDArray[np.uint64], when: npt.NDArray[np.uint64], unless:
 @kernel
 def plan(i: int, part: int, moving: int, events: Events, tables: Tables, sets: Sets, index: Index, scratch: Scratch,
          regs: Longs) -> int:  # fmt: skip
-    """Note the moves of the start and of scratch.moving[:moving]; span[moving] is the start's. Returns `DONE` or why not."""
+    """Note the moves of scratch.moving[:moving], then of the start (span[moving]); `DONE`, or what is missing."""
     regs[N_MOVES] = 0
-    why = moves(START, part, scratch.start, 0, start_rows(scratch.start, tables), i, events, tables, sets, scratch, regs)
+    count = start_rows(part, tables, sets, scratch.start)
+    if count < 0:
+        return -count
+    why = moves(START, part, scratch.start, 0, count, i, events, tables, sets, scratch, regs)
+    if why == DONE and sets.common.size:
+        why = advance_common(part, i, events, tables, sets, scratch, regs)
     if why != DONE:
         return why
     scratch.span[moving, 0], scratch.span[moving, 1] = 0, regs[N_MOVES]

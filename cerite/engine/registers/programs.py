@@ -17,6 +17,7 @@ from cerite.engine.registers.leaves import Leaf, Mark, Value
 from cerite.errors import PatternError
 from cerite.pattern.window import Size
 from cerite.predicate.columns_formula import FLIPPED
+from cerite.predicate.evaluate import value_of
 from cerite.predicate.expression import (
     And,
     Arithmetic,
@@ -39,8 +40,9 @@ from cerite.predicate.expression import (
 from cerite.predicate.kinds import ANY, Kinds, check_condition
 from cerite.schema import Kind
 
-(EVENT, STORED, CONSTANT, TO_FLOAT, COMPARE_INT, COMPARE_FLOAT, COMPARE_STRING, ADD, SUBTRACT, MULTIPLY, DIVIDE, MODULO,
- ADD_FLOAT, SUBTRACT_FLOAT, MULTIPLY_FLOAT, MODULO_FLOAT, ALL, ANY_OF, NEGATE, IS_NULL, IS_TRUE, NULL) = range(22)  # fmt: skip
+EVENT, STORED, CONSTANT, TO_FLOAT, COMPARE_INT, COMPARE_FLOAT, COMPARE_STRING = range(7)
+ADD, SUBTRACT, MULTIPLY, DIVIDE, MODULO, ADD_FLOAT, SUBTRACT_FLOAT, MULTIPLY_FLOAT, MODULO_FLOAT = range(7, 16)
+ALL, ANY_OF, NEGATE, IS_NULL, IS_TRUE, NULL = range(16, 22)
 EQUAL, DIFFERENT, LESS, AT_MOST, MORE, AT_LEAST = range(6)
 COMPARISONS = {"=": EQUAL, "!=": DIFFERENT, "<": LESS, "<=": AT_MOST, ">": MORE, ">=": AT_LEAST}
 _WHOLE = {"+": ADD, "-": SUBTRACT, "*": MULTIPLY, "%": MODULO}
@@ -90,7 +92,7 @@ class Compiler:
         plain = transform(condition, _comparisons)
         program = Program(text=str(condition))
         self._emit(plain, program)
-        program.slots |= frozenset(self._slots_of(plain))
+        program.slots = self._slots_of(plain, program)
         program.simple = self._simple(program.code)
         return program
 
@@ -105,23 +107,22 @@ class Compiler:
         self._leaf(leaf)
         return self.slots.setdefault((register, leaf), len(self.slots))
 
-    def _slots_of(self, node: Expression) -> set[int]:
-        """Every register that is read must hold an event, also where its value does not matter."""
-        found = set()
+    def _slots_of(self, node: Expression, program: Program) -> frozenset[int]:
+        """What the program reads; every register it names must hold an event, also where its value does not matter."""
+        found = {argument for name, argument in program.code if name == STORED}
+        of = {slot: register for (register, _), slot in self.slots.items()}
         for each in walk(node):
-            if isinstance(each, Reference):
-                kind = self._kinds.get(each.name)
-                leaf = Value(Attribute(each.name), kind) if kind else Value(Literal(True), "bool")
-                held = [slot for (register, _), slot in self.slots.items() if register == each.variable]
-                found.add(held[0] if held else self._slot(each.variable, leaf))
-        return found
+            if isinstance(each, Reference) and each.variable not in {of.get(slot) for slot in found}:
+                found.add(self._slot(each.variable, Value(Literal(True), "bool")))
+                of = {slot: register for (register, _), slot in self.slots.items()}
+        return frozenset(found)
 
     def _emit(self, node: Expression, program: Program, as_float: bool = False) -> Kind | None:
         """Append the node's code; returns the kind of its value, None if that is always NULL."""
         source = _source(node)
         if source is not None:
             return self._emit_leaf(node, source, program, as_float)
-        if isinstance(node, Literal):
+        if not any(isinstance(each, (Attribute, Reference)) for each in walk(node)):
             return self._emit_constant(node, program, as_float)
         kind = self._emit_node(node, program)
         if as_float and kind == "int":
@@ -144,8 +145,11 @@ class Compiler:
             program.code.append((STORED, self._slot(source, leaf)))
         return kind
 
-    def _emit_constant(self, node: Literal, program: Program, as_float: bool) -> Kind:
-        value = node.value
+    def _emit_constant(self, node: Expression, program: Program, as_float: bool) -> Kind | None:
+        value = value_of(node, {})
+        if value is None:
+            program.code.append((NULL, 0))
+            return None
         if isinstance(value, str):
             raise PatternError(f"`{node}` cannot be compared with what several events give", span=node.span)
         kind: Kind = "bool" if isinstance(value, bool) else "float" if isinstance(value, float) or as_float else "int"

@@ -1,32 +1,16 @@
-"""Deterministic states as interned sets of configurations (DESIGN 5.2), and their successors on one event.
+"""Deterministic states as interned sets of configurations (DESIGN 5.2).
 
-A configuration is a row: state, flags, stored values. From a set, for every label the successor is the set of rows
-reached by that label's transitions whose condition holds; label 0 leaves the event unmarked. Runs that mark the same
-events under the same labels thus share one set, and no match is produced twice. With MAX a row's state also says
-whether it belongs to this marking, to an equal one or to a larger one (see `determinise_max`).
+A configuration is a row: state, flags, stored values, watched sets. Runs that mark the same events under the same
+labels share one set, so that no match is produced twice.
 
-Invariant: rows of a set are distinct and sorted; sets of equal partition and rows have one number.
+Invariant: rows of a set are distinct and sorted; sets of equal partition and rows have one number. Watched sets belong
+to no partition (-1) and have smaller numbers than the sets whose rows name them.
 """
 
 import numpy as np
 import numpy.typing as npt
 
-from cerite.engine.registers.layout import (
-    FINAL,
-    INITIAL,
-    MAXIMAL,
-    MORE_SCRATCH,
-    MORE_SETS,
-    N_MOVES,
-    N_ROWS,
-    N_SETS,
-    STATES,
-    STORED_VALUES,
-    Events,
-    Scratch,
-    Sets,
-    Tables,
-)
+from cerite.engine.registers.layout import N_ROWS, N_SETS, STORED_VALUES, WATCHERS, Events, Scratch, Sets, Tables
 from cerite.engine.registers.program_kernel import FLAGS, KNOWN, STATE, UNKNOWN, VALUES, holds
 from cerite.engine.registers.tables import (
     ACTIONS,
@@ -35,15 +19,13 @@ from cerite.engine.registers.tables import (
     GROUPS,
     GROUPS_END,
     KEEP,
-    LABEL,
     PROGRAMS,
     PROGRAMS_END,
     TARGET,
-)
+)  # fmt: skip
 from cerite.jit import inlined, kernel
 
 Longs = npt.NDArray[np.int64]
-THIS, EQUAL, LARGER = range(3)
 NO_SET = -1
 
 
@@ -78,10 +60,11 @@ def enabled(x: int, row: Longs, i: int, events: Events, tables: Tables, scratch:
 
 @kernel
 def follow(x: int, row: Longs, made: Longs, i: int, events: Events, tables: Tables) -> None:
-    """The row after transition x on event i."""
+    """The row after transition x on event i, watched sets as they are."""
     flags = np.int64(0)
     actions = tables.actions[tables.t[x, ACTIONS]]
-    for s in range(tables.shape[STORED_VALUES]):
+    stored = tables.shape[STORED_VALUES]
+    for s in range(stored):
         action = actions[s]
         value, kept = np.int64(0), np.int64(0)
         if action == KEEP:
@@ -91,6 +74,8 @@ def follow(x: int, row: Longs, made: Longs, i: int, events: Events, tables: Tabl
             value, kept = events.values[i, action], np.int64(UNKNOWN if null else KNOWN)
         made[VALUES + s] = value
         flags |= kept << 2 * s
+    for k in range(stored, stored + tables.shape[WATCHERS]):
+        made[VALUES + k] = row[VALUES + k] if actions[k] == KEEP else NO_SET
     made[FLAGS] = flags
     made[STATE] = tables.t[x, TARGET]
 
@@ -109,71 +94,20 @@ def less(rows: Longs, label: Longs, a: int, b: int) -> bool:
 @kernel
 def same_row(rows: Longs, a: int, others: Longs, b: int) -> bool:
     """Whether two rows are equal."""
+    equal = True
     for k in range(rows.shape[1]):
-        if rows[a, k] != others[b, k]:
-            return False
-    return True
+        equal = equal and rows[a, k] == others[b, k]
+    return equal
 
 
 @kernel
-def place(n: int, scratch: Scratch) -> None:
-    """Insert scratch row n into the order of those before it."""
+def place(n: int, rows: Longs, label: Longs, order: Longs) -> None:
+    """Insert row n into the order of those before it."""
     at = n
-    while at > 0 and less(scratch.rows, scratch.label, n, scratch.order[at - 1]):
-        scratch.order[at] = scratch.order[at - 1]
+    while at > 0 and less(rows, label, n, order[at - 1]):
+        order[at] = order[at - 1]
         at -= 1
-    scratch.order[at] = n
-
-
-@kernel
-def reach(rows: Longs, begin: int, end: int, i: int, events: Events, tables: Tables, scratch: Scratch) -> int:
-    """All rows reached from rows[begin:end] on event i, in scratch, ordered by label; how many, -1 without room."""
-    n = 0
-    states = tables.shape[STATES]
-    for r in range(begin, end):
-        q = rows[r, STATE]
-        if q >= states:
-            continue  # not of this marking
-        for x in range(tables.first[q], tables.first[q + 1]):
-            if enabled(x, rows[r], i, events, tables, scratch):
-                if n == scratch.order.size:
-                    return -1
-                follow(x, rows[r], scratch.rows[n], i, events, tables)
-                scratch.label[n] = tables.t[x, LABEL]
-                place(n, scratch)
-                n += 1
-    return compared(rows, begin, end, i, n, events, tables, scratch) if tables.shape[MAXIMAL] and n else n
-
-
-@kernel
-def compared(rows: Longs, begin: int, end: int, i: int, n: int, events: Events, tables: Tables,
-             scratch: Scratch) -> int:  # fmt: skip
-    """Add, for every label of this marking, the rows of equal and of larger markings (`determinise_max`)."""
-    states = tables.shape[STATES]
-    mine = n
-    for r in range(begin, end):
-        tag, q = rows[r, STATE] // states, rows[r, STATE] % states
-        if tag == THIS:
-            continue
-        for x in range(tables.first[q], tables.first[q + 1]):
-            if not enabled(x, rows[r], i, events, tables, scratch):
-                continue
-            marked = tables.t[x, LABEL] > 0
-            for y in range(mine):
-                label = scratch.label[y]
-                first = True
-                for z in range(y):
-                    first = first and scratch.label[z] != label
-                if not first or (label > 0 and not marked):
-                    continue
-                if n == scratch.order.size:
-                    return -1
-                follow(x, rows[r], scratch.rows[n], i, events, tables)
-                scratch.rows[n, STATE] += states * (EQUAL if tag == EQUAL and marked == (label > 0) else LARGER)
-                scratch.label[n] = label
-                place(n, scratch)
-                n += 1
-    return n
+    order[at] = n
 
 
 @kernel
@@ -215,58 +149,3 @@ def intern(rows: Longs, order: Longs, begin: int, end: int, part: int, sets: Set
     regs[N_SETS] += 1
     regs[N_ROWS] += end - begin
     return np.int64(d)
-
-
-@kernel
-def moves(source: int, part: int, rows: Longs, begin: int, end: int, i: int, events: Events, tables: Tables,
-          sets: Sets, scratch: Scratch, regs: Longs) -> int:  # fmt: skip
-    """Note where the set rows[begin:end] goes on event i, label 0 last; 0, or what there is no room for.
-
-    A move is (source, label, target, accepts); nothing is noted where the set just stays.
-    """
-    n = reach(rows, begin, end, i, events, tables, scratch)
-    if n < 0:
-        return MORE_SCRATCH
-    states, final = tables.shape[STATES], tables.shape[FINAL]
-    before = regs[N_MOVES]
-    at = 0
-    while at < n:
-        label = scratch.label[scratch.order[at]]
-        kept, stop, mine, accepts, larger = at, at, 0, 0, 0
-        while stop < n and scratch.label[scratch.order[stop]] == label:
-            r = scratch.order[stop]
-            q, tag = scratch.rows[r, STATE] % states, scratch.rows[r, STATE] // states
-            if q == final:
-                accepts |= int(tag == THIS)
-                larger |= int(tag == LARGER)
-            elif kept == at or not same_row(scratch.rows, r, scratch.rows, scratch.order[kept - 1]):
-                mine += int(tag == THIS)
-                scratch.order[kept] = r
-                kept += 1
-            stop += 1
-        target = np.int64(NO_SET)
-        if mine:
-            target = intern(scratch.rows, scratch.order, at, kept, part, sets, regs)
-            if target < 0:
-                return MORE_SETS
-        if larger:
-            accepts = 0
-        if target >= 0 or accepts:
-            if regs[N_MOVES] == scratch.move.shape[0]:
-                return MORE_SCRATCH
-            m = scratch.move[regs[N_MOVES]]
-            m[0], m[1], m[2], m[3] = source, label, target, accepts
-            regs[N_MOVES] += 1
-        at = stop
-    return 0
-
-
-@kernel
-def start_rows(rows: Longs, tables: Tables) -> int:
-    """The configuration in which every run begins; with MAX also as an equal marking."""
-    rows[:2, :] = 0
-    rows[0, STATE] = tables.shape[INITIAL]
-    if not tables.shape[MAXIMAL]:
-        return 1
-    rows[1, STATE] = tables.shape[STATES] + tables.shape[INITIAL]
-    return 2

@@ -4,13 +4,14 @@ Registers hold only values that some later condition reads, and only while one m
 values that a way on from q still reads before they are written again. What is not live is zero, so that configurations
 with equal futures are equal rows and merge (DESIGN 5.2 and 5.3).
 
-Every guard is split. What looks at the event alone becomes a bit per event (`guards`), evaluated by columns; the rest is
-a list of programs that must hold and of negated groups, each a bit and programs that must not all hold.
+Every guard is split. What looks at the event alone becomes a bit per event (`guards`), evaluated by columns; the rest
+is a list of programs that must hold and of negated groups, each a bit and programs that must not all hold.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -29,7 +30,7 @@ KEEP, DROP = -1, -2  # what becomes of a stored value: it stays, or nothing is s
 MOST_STORED, MOST_LEAVES = 31, 64
 
 # columns of the table of transitions
-(BIT, PROGRAMS, PROGRAMS_END, GROUPS, GROUPS_END, LABEL, TARGET, ACTIONS) = range(8)
+(BIT, PROGRAMS, PROGRAMS_END, GROUPS, GROUPS_END, LABEL, TARGET, ACTIONS, OPS, OPS_END, EARLY, MARKS) = range(12)
 
 
 @dataclass(frozen=True)
@@ -61,6 +62,7 @@ class Machine:
                 hint="read fewer attributes of other variables",
             )
         self.live = self._liveness()
+        self.watching = self._watching()
         self.columns = LeafColumns(self.leaves, kinds, time, _finest(schema))
         self.read = frozenset(leaf_name for leaf in self.leaves for leaf_name in _attributes(leaf, time))
 
@@ -119,7 +121,7 @@ class Machine:
 
     def reads(self, split: Split) -> frozenset[int]:
         """The stored values that a condition reads."""
-        used = {p for p in split.programs} | {p for _, group in split.groups for p in group}
+        used = set(split.programs) | {p for _, group in split.groups for p in group}
         return frozenset().union(*(self.programs[p].slots for p in used))
 
     def _liveness(self) -> list[frozenset[int]]:
@@ -130,10 +132,40 @@ class Machine:
             for t in self.automaton.transitions:
                 gone = {k for k, (register, _) in enumerate(self.slots) if register in t.writes | t.clears}
                 more = live[t.source] | self.reads(self.split(t.condition)) | (live[t.target] - gone)
+                for op in t.ops:
+                    if op.spawns:
+                        more |= live[self.automaton.watchers[op.watcher].entry]
                 if more != live[t.source]:
                     live[t.source] = more
                     changed = True
         return live
+
+    def _watching(self) -> list[frozenset[int]]:
+        """The watchers whose sets some way on from a state still looks at."""
+        watching: list[frozenset[int]] = [frozenset()] * self.automaton.n_states
+        changed = True
+        while changed:
+            changed = False
+            for t in self.automaton.transitions:
+                if t.source in self._inner:
+                    continue
+                renewed = {op.watcher for op in t.ops if op.resets or op.starts}
+                used = {op.watcher for op in t.ops if not (op.resets or op.starts)}
+                more = watching[t.source] | used | (watching[t.target] - renewed)
+                if more != watching[t.source]:
+                    watching[t.source] = more
+                    changed = True
+        return watching
+
+    @cached_property
+    def _inner(self) -> frozenset[int]:
+        """The states of watched patterns."""
+        found = {watcher.entry for watcher in self.automaton.watchers}
+        while True:
+            more = {t.target for t in self.automaton.transitions if t.source in found} - self.automaton.finals - found
+            if not more:
+                return frozenset(found)
+            found |= more
 
     def actions(self, writes: frozenset[str], clears: frozenset[str], target: int) -> list[int]:
         """What becomes of every stored value on the way to a state."""
@@ -143,6 +175,7 @@ class Machine:
                 made.append(DROP)
             else:
                 made.append(self.leaves.index(leaf) if register in writes else KEEP)
+        made += [KEEP if k in self.watching[target] else DROP for k in range(len(self.automaton.watchers))]
         return made
 
 

@@ -28,6 +28,7 @@ from cerite.engine.registers.layout import (
     Tables,
 )
 from cerite.engine.registers.plan_kernel import plan
+from cerite.engine.registers.sets_kernel import NO_SET
 from cerite.engine.tecs import MAX, N_CELLS, NEED, NEXT, NODES, OCCURRENCES, ROOTS, extend, new_bottom
 from cerite.engine.ulist import drop_list, length, merge, new_cell
 from cerite.engine.update_kernel import give
@@ -107,9 +108,22 @@ def execute(y: int, taken: int, i: int, events: Events, head: Ints, nodes: Longs
     drop_list(cell_next, taken, regs)
 
 
+@inlined
+def remember(part: int, sets: Sets, scratch: Scratch) -> None:
+    """The partition's common sets after the event."""
+    if sets.common.size:
+        sets.common[part] = scratch.following
+
+
 @kernel
-def consumed(how: int, part: int, listed: int, head: Ints, cell_next: Ints, index: Index, regs: Longs) -> None:
+def consumed(how: int, part: int, listed: int, head: Ints, cell_next: Ints, sets: Sets, index: Index,
+             regs: Longs) -> None:  # fmt: skip
     """Forget the partial matches of a partition, or all."""
+    if sets.common.size:
+        if how == ANY:
+            sets.common[:, :] = NO_SET
+        else:
+            sets.common[part, :] = NO_SET
     if how == ANY:
         for d in range(regs[N_SETS]):
             drop_list(cell_next, head[d, 0], regs)
@@ -141,6 +155,7 @@ def update(events: Events, consume: int, tables: Tables, sets: Sets, index: Inde
         if why != DONE:
             return why
         if n == 0 and regs[N_MOVES] == 0:
+            remember(part, sets, scratch)
             continue
         need = needed(n, head, cell_next, scratch, regs)
         if regs[NODES] + need > nodes.shape[0]:
@@ -155,6 +170,7 @@ def update(events: Events, consume: int, tables: Tables, sets: Sets, index: Inde
                 scratch.taken[y] = head[scratch.moving[y], 0]
                 head[scratch.moving[y], 0] = -1
         before = regs[ROOTS]
+        remember(part, sets, scratch)
         if scratch.span[n, 1]:
             bottom = new_bottom(nodes, events.position[i], events.key[i], regs)
             fresh = new_cell(cell_node, cell_next, bottom, -1, regs)
@@ -166,7 +182,7 @@ def update(events: Events, consume: int, tables: Tables, sets: Sets, index: Inde
         if regs[ROOTS] > before:
             regs[OCCURRENCES] += 1
             if consume:
-                consumed(consume, part, tables.signatures.shape[0] - 1, head, cell_next, index, regs)
+                consumed(consume, part, tables.signatures.shape[0] - 1, head, cell_next, sets, index, regs)
                 if consume == ANY and regs[N_SETS] > MANY_SETS:
                     regs[NEXT] = x + 1
                     return RESET

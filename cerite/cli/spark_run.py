@@ -1,0 +1,147 @@
+"""`cerite run --engine spark`: any Spark path or table in; a picture, JSON lines or folders of files out."""
+
+from __future__ import annotations
+
+import json
+import sys
+import warnings
+from collections.abc import Sequence
+from pathlib import Path, PurePath
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from cerite.errors import CeriteError
+from cerite.pattern.query import Query
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+FORMATS = {".parquet": "parquet", ".jsonl": "json", ".ndjson": "json", ".json": "json", ".csv": "csv", ".orc": "orc"}
+SHOWN = 20
+
+
+def run_on_spark(
+    query: Query,
+    events: str,
+    options: dict[str, Any],
+    *,
+    master: str | None,
+    conf: Sequence[str],
+    output: str | None,
+    count: bool,
+    explain: bool,
+    progress: bool,
+    out: Console,
+    err: Console,
+) -> None:
+    """Recognise on Spark and show or write the matches; `options` are those of `cerite.spark.match`."""
+    from cerite import spark
+
+    session = spark.session(master, conf=_settings(conf, progress))
+    df = opened(session, events)
+    if explain:
+        out.print(Text(spark.explain(df, query, **options)))
+        return
+    try:
+        with warnings.catch_warnings(record=True) as noted:
+            warnings.simplefilter("always", spark.OneTaskWarning)
+            found = spark.match(df, query, **options)
+        for each in noted:
+            if issubclass(each.category, spark.OneTaskWarning):
+                err.print(Text("warning: ", style="bold yellow").append(str(each.message), style="default"))
+        _report(found, output=output, count=count, time=options.get("time"), out=out, err=err)
+    except Exception as failure:
+        error = spark.told(failure)
+        if error is None or error is failure:
+            raise
+        raise error from None
+
+
+def opened(session: SparkSession, events: str) -> DataFrame:
+    """A path in a format that Spark reads by its ending (folders are Parquet), else a table's name."""
+    from pyspark.errors import AnalysisException
+
+    ending = PurePath(events.rstrip("/*")).suffix.lower()
+    try:
+        if ending in FORMATS:
+            reader = session.read.format(FORMATS[ending])
+            if ending == ".csv":
+                reader = reader.option("header", "true").option("inferSchema", "true")
+            return reader.load(events)
+        if "/" in events or Path(events).exists():
+            return session.read.parquet(events)
+        return session.table(events)
+    except AnalysisException as error:
+        raise CeriteError(
+            f"Spark cannot read `{events}`: {str(error).splitlines()[0]}",
+            hint=f"give a table, a folder of Parquet, or a path that ends in {', '.join(FORMATS)}",
+        ) from None
+
+
+def _settings(conf: Sequence[str], progress: bool) -> dict[str, str]:
+    made = {"spark.ui.showConsoleProgress": "true"} if progress else {}
+    for each in conf:
+        name, equals, value = each.partition("=")
+        if not equals:
+            raise CeriteError(f"`--conf {each}` sets nothing", hint="write --conf name=value")
+        made[name.strip()] = value.strip()
+    return made
+
+
+def _report(found: DataFrame, *, output: str | None, count: bool, time: str | None, out: Console, err: Console) -> None:
+    if count:
+        print(found.count())
+    elif output == "-":
+        for row in found.toLocalIterator():
+            print(json.dumps(row.asDict(recursive=True), ensure_ascii=False, default=str, separators=(",", ":")))
+        sys.stdout.flush()
+    elif output is not None:
+        _write(found, output)
+        err.print(f"matches written to the folder {output}")
+    else:
+        held = found.persist()
+        total = held.count()
+        out.print(shown(held, time))
+        out.print(f"{total:,} match{'' if total == 1 else 'es'}" + (f", {SHOWN} shown" if total > SHOWN else ""))
+        held.unpersist()
+
+
+def _write(found: DataFrame, output: str) -> None:
+    from pyspark.errors import AnalysisException
+    from pyspark.sql import functions as fn
+    from pyspark.sql.types import ArrayType
+
+    ending = PurePath(output).suffix.lower()
+    if ending not in FORMATS:
+        raise CeriteError(f"unknown output format `{output}`", hint=f"the endings are {', '.join(FORMATS)}, or `-`")
+    if ending == ".csv":  # no nested values there: events as JSON
+        nested = {field.name for field in found.schema.fields if isinstance(field.dataType, ArrayType)}
+        quoted = {name: fn.col("`" + name.replace("`", "``") + "`") for name in found.columns}
+        found = found.select(
+            *(fn.to_json(column).alias(name) if name in nested else column for name, column in quoted.items())
+        )
+    writer = found.write.option("header", "true") if ending == ".csv" else found.write
+    try:
+        writer.format(FORMATS[ending]).save(output)
+    except AnalysisException as error:
+        raise CeriteError(f"`{output}` cannot be written: {str(error).splitlines()[0]}") from None
+
+
+def shown(found: DataFrame, time: str | None, rows: int = SHOWN) -> Table:
+    """The first matches; an event is told by its time where there is one."""
+    hidden = {"match"}
+    names = [name for name in found.columns if name not in hidden]
+    made = Table(*names)
+    for row in found.limit(rows).collect():
+        made.add_row(*(Text(_cell(row[found.columns.index(name)], time)) for name in names))
+    return made
+
+
+def _cell(value: Any, time: str | None) -> str:
+    if not isinstance(value, list):
+        return str(value)
+    told = [str(event[time]) if time is not None and time in event else str(tuple(event)) for event in value]
+    return " ".join(told) if len(told) <= 6 else f"{' '.join(told[:4])} … {told[-1]} ({len(told)})"
