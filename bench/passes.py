@@ -38,18 +38,18 @@ class Passes:
 
     def conditions(self) -> None:
         """The batches as the kernels read them, and nothing else."""
-        intake = self._intake(self.stream.table.schema)
+        intake = self.intake()
         for batch in self._batches(intake):
             intake.take(batch)
 
     def update(self) -> int:
         """The tECS is built for every event, and nothing is enumerated; gives the occurrences."""
-        intake = self._intake(self.stream.table.schema)
+        intake = self.intake()
         return self._update(intake, self._batches(intake))
 
     def update_batches(self, schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> int:
         """The same on batches that come one by one."""
-        intake = self._intake(schema)
+        intake = self.intake(schema)
         return self._update(intake, batches)
 
     def count(self) -> int:
@@ -72,8 +72,9 @@ class Passes:
             engine.discard(engine.read(rows))
         return engine.occurrences
 
-    def _intake(self, schema: pa.Schema) -> Intake:
-        return Intake(self.plan, schema, Columns("type", self.stream.time, None))
+    def intake(self, schema: pa.Schema | None = None) -> Intake:
+        """What reads the stream's batches, or those of a schema."""
+        return Intake(self.plan, schema or self.stream.table.schema, Columns("type", self.stream.time, None))
 
     def _batches(self, intake: Intake) -> list[pa.RecordBatch]:
         batches: list[pa.RecordBatch] = self.stream.table.select(list(intake.read)).to_batches(BATCH_ROWS)

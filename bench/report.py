@@ -29,7 +29,7 @@ def markdown(results: Row) -> str:
     judged = outcomes(rows, growth)
     if judged:
         heads = ("Target", "Measured", "Met")
-        parts.append(_table(heads, ((each.target, each.measured, "yes" if each.met else "no") for each in judged)))
+        parts.append(table(heads, ((each.target, each.measured, "yes" if each.met else "no") for each in judged)))
     for group, title in TITLES.items():
         mine = [row for row in rows if row["group"] == group]
         if mine:
@@ -53,7 +53,7 @@ def charts(results: Row, folder: Path) -> list[Path]:
                 name: [row[f"{name}_rate"] for row in mine] for name in ("update", "count", "arrow", "polars", "numpy")
             }
             picture = svg.bars(TITLES[group], "events/s", [row["name"] for row in mine], series)
-            made.append(_written(folder / f"{group}.svg", picture))
+            made.append(written(folder / f"{group}.svg", picture))
     growth = [row for row in results["growth"] if "error" not in row]
     if growth:
         lengths = [row["events"] for row in growth]
@@ -61,19 +61,19 @@ def charts(results: Row, folder: Path) -> list[Path]:
             suffix = "s" if name == "time" else "mb"
             series = {each: [round(row[f"{each}_{suffix}"], places) for row in growth] for each in ("update", "count")}
             picture = svg.lines(f"S3: {name} against stream length", unit, lengths, series, "events")
-            made.append(_written(folder / f"growth-{name}.svg", picture))
+            made.append(written(folder / f"growth-{name}.svg", picture))
     return made
 
 
 def _rate_table(rows: list[Row]) -> str:
     heads = ("Query", "Matches", "Occurrences", "Update", "Count", "Arrow", "Conditions", "Polars floor", "NumPy floor")
-    return _table((*heads, "Update MB", "Count MB"), (_rate_cells(row) for row in rows))
+    return table((*heads, "Update MB", "Count MB"), (_rate_cells(row) for row in rows))
 
 
 def _rate_cells(row: Row) -> tuple[str, ...]:
     if "error" in row:
         return (row["name"], row["error"], *[""] * 9)
-    update, count, arrow, *rest = (_million(row[f"{name}_rate"]) for name in RATES)
+    update, count, arrow, *rest = (million(row[f"{name}_rate"]) for name in RATES)
     arrow = arrow or "skipped"
     numbers = (big(int(row["matches"])), f"{row['occurrences']:,}")
     return (row["name"], *numbers, update, count, arrow, *rest, f"{row['update_mb']:.0f}", f"{row['count_mb']:.0f}")
@@ -81,7 +81,7 @@ def _rate_cells(row: Row) -> tuple[str, ...]:
 
 def _enumeration_table(rows: list[Row]) -> str:
     heads = ("Query", "Events", "Matches", "Million matches/s", "of which enumerating", "to_arrow(), s", "Note")
-    return _table(heads, (_enumeration_cells(row) for row in rows))
+    return table(heads, (_enumeration_cells(row) for row in rows))
 
 
 def _enumeration_cells(row: Row) -> tuple[str, ...]:
@@ -96,11 +96,11 @@ def _enumeration_cells(row: Row) -> tuple[str, ...]:
 def _growth_table(rows: list[Row]) -> str:
     heads = ("Events", "Update s", "Count s", "Update M/s", "Count M/s", "Update MB", "Count MB")
     cells: Callable[[Row], tuple[str, ...]] = lambda row: (  # noqa: E731
-        f"{row['events']:,}", f"{row['update_s']:.3f}", f"{row['count_s']:.3f}", _million(row["update_rate"]),
-        _million(row["count_rate"]), f"{row['update_mb']:.0f}", f"{row['count_mb']:.0f}",
+        f"{row['events']:,}", f"{row['update_s']:.3f}", f"{row['count_s']:.3f}", million(row["update_rate"]),
+        million(row["count_rate"]), f"{row['update_mb']:.0f}", f"{row['count_mb']:.0f}",
     )  # fmt: skip
     bad = ((f"{row['events']:,}", row["error"], *[""] * 5) for row in rows if "error" in row)
-    return _table(heads, [*(cells(row) for row in rows if "error" not in row), *bad])
+    return table(heads, [*(cells(row) for row in rows if "error" not in row), *bad])
 
 
 def _origin(rows: list[Row]) -> str:
@@ -108,7 +108,12 @@ def _origin(rows: list[Row]) -> str:
     return "; ".join(dict.fromkeys(found)) + ". Rates are millions of events a second."
 
 
-def _million(rate: float | None) -> str:
+def million(rate: float | None) -> str:
+    """A rate in millions.
+
+    >>> million(2_340_000.0), million(12_345.0), million(None)
+    ('2.3', '0.012', '')
+    """
     if rate is None:
         return ""
     return f"{rate / 1e6:.1f}" if rate >= 1e6 else f"{rate / 1e6:.2g}"
@@ -126,11 +131,13 @@ def big(number: int) -> str:
     return f"{number / 10**digits:.1f}e{digits}"
 
 
-def _table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+def table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A Markdown table; all columns but the first are aligned to the right."""
     lines = [heads, ["---", *["---:"] * (len(heads) - 1)], *rows]
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
 
-def _written(path: Path, text: str) -> Path:
+def written(path: Path, text: str) -> Path:
+    """Write a file and give its path."""
     path.write_text(text, encoding="utf-8")
     return path

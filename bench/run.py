@@ -1,4 +1,6 @@
-"""The command: `python -m bench [--events N] [--only core,S9] [--quick] [--repeats N] [--out build/bench]`.
+"""The command: `python -m bench [papers|registers] [--events N] [--only core,S9] [--quick] [--repeats N] [--out …]`.
+
+`papers`, the default, are the queries of the CORE paper; `registers` those of the SRT paper (see `register_run`).
 
 Writes results.json, results.md and SVG charts into the folder, and prints a line per measurement.
 """
@@ -13,6 +15,8 @@ from typing import Any
 
 from bench.growth import LENGTHS, QUICK_LENGTHS
 from bench.machine import code, machine
+from bench.register_run import EVENTS as REGISTER_EVENTS
+from bench.register_run import run_registers
 from bench.report import charts, markdown
 from bench.targets import outcomes
 from bench.worker import measured_apart
@@ -25,6 +29,9 @@ Row = dict[str, Any]
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs what is asked for; the exit code is 1 if a measurement failed."""
     asked = _parser().parse_args(arguments)
+    if asked.suite == "registers":
+        return run_registers(asked)
+    folder = asked.out or Path("build/bench")
     events = asked.events or (QUICK_EVENTS if asked.quick else EVENTS)
     repeats = asked.repeats or (1 if asked.quick else 3)
     before = code()
@@ -44,8 +51,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"nothing is called {asked.only!r}: name workloads, or groups of {', '.join(groups)}")
         return 2
     results["code"] = before if code() == before else f"{before}, then changed to {code()} during the run"
-    write(results, asked.out)
-    print(f"results.json, results.md and charts are in {asked.out}")
+    write(results, folder)
+    print(f"results.json, results.md and charts are in {folder}")
     return 1 if any("error" in row for row in rows) else 0
 
 
@@ -68,9 +75,12 @@ def _line(row: Row) -> str:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m bench", description="Measures Cerite; see docs/benchmarks.md.")
-    parser.add_argument("--events", type=int, help=f"events per workload (default {EVENTS:,})")
-    parser.add_argument("--only", help="groups or names, separated by commas: core, windows, operators, S9, growth, …")
-    parser.add_argument("--quick", action="store_true", help=f"{QUICK_EVENTS:,} events, one repetition")
+    parser.add_argument("suite", nargs="?", choices=("papers", "registers"), default="papers", help="what to measure")
+    parser.add_argument(
+        "--events", type=int, help=f"events per workload (default {EVENTS:,}; of registers {REGISTER_EVENTS:,})"
+    )
+    parser.add_argument("--only", help="groups or names, separated by commas: core, S9, growth; k3, kn, taxis, …")
+    parser.add_argument("--quick", action="store_true", help="fewer events, one repetition")
     parser.add_argument("--repeats", type=int, help="the best of so many runs is reported (default 3)")
-    parser.add_argument("--out", type=Path, default=Path("build/bench"), help="folder for the results")
+    parser.add_argument("--out", type=Path, help="folder for the results (default build/bench)")
     return parser

@@ -35,6 +35,10 @@ def main() -> None:
         from bench.growth import measure_growth
 
         row = measure_growth(int(events), int(repeats))
+    elif kind == "registers":
+        from bench.register_measure import measure_registers
+
+        row = measure_registers(name, int(events), int(repeats))
     else:
         from bench.measure import measure
         from bench.workloads import workloads

@@ -5,7 +5,7 @@ be written (read-only containers, zipped Spark dependencies); the kernel is then
 """
 
 from collections.abc import Callable
-from typing import TypeVar, cast
+from typing import Any, TypeVar, cast
 
 from numba import njit
 
@@ -18,6 +18,15 @@ def kernel(function: F) -> F:
         return cast(F, njit(nogil=True, cache=True)(function))
     except RuntimeError:
         return cast(F, njit(nogil=True)(function))
+
+
+def inner(function: F) -> F:
+    """Compile a helper that only kernels call: without the wrappers for Python, which take longest to compile."""
+    options: Any = {"nogil": True, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+    try:
+        return cast(F, njit(cache=True, **options)(function))
+    except RuntimeError:
+        return cast(F, njit(**options)(function))
 
 
 def inlined(function: F) -> F:

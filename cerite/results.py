@@ -14,11 +14,10 @@ from itertools import islice
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-import numpy as np
 import pyarrow as pa
 
+from cerite.engine.by_variable import Labels, lists_of
 from cerite.engine.matches import Matches as Chunk
-from cerite.engine.matches import bound_to
 from cerite.errors import StreamError
 from cerite.match import Match
 from cerite.pattern.query import Query
@@ -28,7 +27,6 @@ if TYPE_CHECKING:
     import polars
     from rich.table import Table
 
-Labels = tuple[frozenset[str], ...]
 Shown = dict[str, "tuple[str, ...] | None"]  # which attributes of a variable's events are shown; None is all
 
 
@@ -161,18 +159,8 @@ def schema_of(variables: tuple[str, ...]) -> pa.Schema:
 
 def table_of(chunk: Chunk, labels: Labels, variables: tuple[str, ...]) -> pa.Table:
     """A chunk as an Arrow table; a variable's column holds the positions whose label names it."""
-    columns: list[pa.Array] = [pa.array(chunk.starts), pa.array(chunk.ends), _lists(chunk.offsets, chunk.positions)]
-    if variables:
-        named = [[v for v, name in enumerate(variables) if name in label] for label in labels]
-        first = np.cumsum([0, *map(len, named)])
-        names = np.array([v for each in named for v in each], np.int64)
-        ends, begin, values = bound_to(first, names, len(variables), chunk.offsets, chunk.positions, chunk.labels)
-        columns += [_lists(ends[v], values[begin[v] : begin[v + 1]]) for v in range(len(variables))]
+    columns = [pa.array(chunk.starts), pa.array(chunk.ends), *lists_of(chunk, labels, variables)]
     return pa.Table.from_arrays(columns, schema=schema_of(variables))
-
-
-def _lists(offsets: Any, values: Any) -> pa.Array:
-    return pa.ListArray.from_arrays(pa.array(offsets.astype(np.int32, copy=False)), pa.array(values))
 
 
 def _match_objects(

@@ -339,13 +339,17 @@ def _reading(draw: st.DrawFn, scope: Scope, depth: int) -> Pattern:
     if shape == 7:
         return Union((draw(_reading(scope, depth - 1)), draw(_reading(scope, depth - 1))))
     inner = draw(_reading(scope, depth - 1))
-    outer = draw(st.integers(0, 4))
+    outer = draw(st.integers(0, 6))
     if outer == 0:
         return Intersection((inner, draw(_reading(scope, depth - 1))))
     if outer == 1:
         return Window(inner, draw(sizes))
     if outer == 2:
-        return Select(Strategy.STRICT, inner)
+        return Select(draw(st.sampled_from(list(Strategy))), inner)
+    if outer == 5:
+        return Concat((Event(None), Complement(inner), Event(None)))
+    if outer == 6:
+        return draw(st.sampled_from((SkipAny, SkipNext)))((inner, draw(_reading(scope, depth - 1))))
     if outer == 3 and bound(inner):
         return Project(inner, tuple(draw(st.lists(st.sampled_from(sorted(bound(inner))), unique=True, max_size=2))))
     return Named(inner, draw(st.sampled_from(VARIABLES)))

@@ -27,11 +27,12 @@ from cerite.pattern.variables import counts, written
 from cerite.predicate.expression import Expression, Reference, transform, variables
 
 _fresh = count(1)
+_OWN = "\N{PRIME}"
 
 
 def new_register(name: str) -> str:
-    """A register that nothing else uses; no query can name it."""
-    return f"{name}\N{PRIME}{next(_fresh)}"
+    """A register of the construction's own, which no projection hides."""
+    return f"{_OWN}{name}{next(_fresh)}"
 
 
 def reads(pattern: Pattern) -> frozenset[str]:
@@ -104,7 +105,8 @@ def projected(fragment: Fragment, kept: Labels, names: dict[str, str]) -> Fragme
 
     def change(step: Step) -> Step:
         made = renamed(step, names)
-        return replace(made, labels=step.labels & kept, writes=step.labels & kept | made.writes & fresh)
+        own = {name for name in made.writes if name.startswith(_OWN)}
+        return replace(made, labels=step.labels & kept, writes=step.labels & kept | own)
 
     def first(step: Step) -> Step:
         return replace(step, clears=step.clears | (fresh - step.writes))

@@ -59,7 +59,7 @@ def explanation(query: Query, schema: Schema | None = None) -> Tree:
     for note in notes:
         checks.add(Text(f"warning: {note.message}", style="yellow"))
     _rewrites(tree.add("rewrites"), query.where)
-    explain_engine(tree.add("engine"), query)
+    explain_engine(tree.add("engine"), query, schema)
     return tree
 
 

@@ -8,27 +8,40 @@ from rich.tree import Tree
 from cerite import viz
 from cerite.automaton import Automaton
 from cerite.automaton.automaton import TRUE
+from cerite.cli.explain_kinds import columns_of
+from cerite.cli.explain_registers import explain_registers
 from cerite.engine.plan import Plan, plan
-from cerite.errors import PatternError
+from cerite.engine.registers.tables import Machine
+from cerite.errors import PatternError, SchemaError
 from cerite.pattern.query import Query
+from cerite.schema import Schema
 
 
-def explain_engine(tree: Tree, query: Query) -> None:
+def explain_engine(tree: Tree, query: Query, schema: Schema | None = None) -> None:
     """Add how the local engine runs the query, or why it does not."""
     try:
         made = plan(query)
-    except PatternError as error:
+        columns, guessed = columns_of(made.guards, schema if schema is not None else query.schema)
+        machine = Machine(made.automaton, columns, None) if made.has_registers else None
+    except (PatternError, SchemaError) as error:
         tree.add(Text(f"not run: {error.message}", style="yellow"))
         return
     automaton = made.automaton
     shown = tree.add(f"automaton: {automaton.n_states} states, {len(automaton.transitions)} transitions")
     shown.add(Text(viz.table(automaton)))
-    tests = tree.add("tests, each evaluated once per batch")
-    for test in made.tests:
-        tests.add(Text(str(test)))
-    tree.add(Text(_dropped(automaton)))
+    if machine is None:
+        tests = tree.add("tests, each evaluated once per batch")
+        for test in made.tests:
+            tests.add(Text(str(test)))
+        tree.add(Text(_dropped(automaton)))
+    else:
+        explain_registers(tree, made, machine)
+        if guessed:
+            tree.add(Text(f"kinds guessed from the query, for want of a schema: {', '.join(guessed)}", style="dim"))
     tree.add(Text(_cost(made)))
     counting = "; counting enumerates nothing" if made.counts_without_enumerating else ""
+    if counting and machine is not None:
+        counting += ", a moved entry costs its distinct starts in the window"
     tree.add(f"per match: time linear in its number of events{counting}")
 
 
@@ -47,6 +60,8 @@ def _dropped(automaton: Automaton) -> str:
 
 def _cost(made: Plan) -> str:
     states = made.automaton.n_states - 1
-    bound = f"per event: at most 2^{states} deterministic states of {states}, each touched at most once per label"
     memory = "memory follows the window" if made.window is not None else "no window: memory grows with the stream"
+    if made.has_registers:
+        return f"per event: the entries that it wakes, each touched once per label; {memory}"
+    bound = f"per event: at most 2^{states} deterministic states of {states}, each touched at most once per label"
     return f"{bound}; {memory}"

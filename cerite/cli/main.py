@@ -146,7 +146,13 @@ def run_command(
     """
     parsed = read_query(query, language)
     names = [name for each in order_by or () for name in each.split(",")]
-    options: dict[str, Any] = {"time": time, "type": type, "order_by": names, "position": position, "semantics": semantics.value}
+    options: dict[str, Any] = {
+        "time": time,
+        "type": type,
+        "order_by": names,
+        "position": position,
+        "semantics": semantics.value,
+    }
     where, why = picked(engine, events, master, conf or ())
     if engine is EngineChoice.auto:
         err.print(Text(f"engine: {where.value} ({why})", style="dim"))

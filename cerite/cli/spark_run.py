@@ -48,11 +48,14 @@ def run_on_spark(
     try:
         with warnings.catch_warnings(record=True) as noted:
             warnings.simplefilter("always", spark.OneTaskWarning)
-            found = spark.match(df, query, **options)
+            found = spark.count(df, query, **options) if count else spark.match(df, query, **options)
         for each in noted:
             if issubclass(each.category, spark.OneTaskWarning):
                 err.print(Text("warning: ", style="bold yellow").append(str(each.message), style="default"))
-        _report(found, output=output, count=count, time=options.get("time"), out=out, err=err)
+        if isinstance(found, int):
+            print(found)
+        else:
+            _report(found, output=output, time=options.get("time"), out=out, err=err)
     except Exception as failure:
         error = spark.told(failure)
         if error is None or error is failure:
@@ -91,10 +94,8 @@ def _settings(conf: Sequence[str], progress: bool) -> dict[str, str]:
     return made
 
 
-def _report(found: DataFrame, *, output: str | None, count: bool, time: str | None, out: Console, err: Console) -> None:
-    if count:
-        print(found.count())
-    elif output == "-":
+def _report(found: DataFrame, *, output: str | None, time: str | None, out: Console, err: Console) -> None:
+    if output == "-":
         for row in found.toLocalIterator():
             print(json.dumps(row.asDict(recursive=True), ensure_ascii=False, default=str, separators=(",", ":")))
         sys.stdout.flush()
@@ -143,5 +144,11 @@ def shown(found: DataFrame, time: str | None, rows: int = SHOWN) -> Table:
 def _cell(value: Any, time: str | None) -> str:
     if not isinstance(value, list):
         return str(value)
-    told = [str(event[time]) if time is not None and time in event else str(tuple(event)) for event in value]
+    told = [_told(event, time) for event in value]
     return " ".join(told) if len(told) <= 6 else f"{' '.join(told[:4])} … {told[-1]} ({len(told)})"
+
+
+def _told(event: Any, time: str | None) -> str:
+    if time is not None and time in event:
+        return str(event[time])
+    return str(event[0]) if len(event) == 1 else str(tuple(event))

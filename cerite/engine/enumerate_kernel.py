@@ -3,6 +3,10 @@
 A depth-first walk with an explicit stack, left child first, right child only when its maximum-start is in the window.
 Positions come latest first, so the path is kept right-aligned and is ascending as it lies: a match is one copy.
 
+As long as all matches of a chunk have the same labels, those of the first are written and no offsets: `WIDTH` says how
+many they are. The path knows it without comparing matches, since only marks that are new in it can differ. The first
+match that differs has the labels and offsets of those before it written (`spread`), and `WIDTH` is `MIXED` from there.
+
 When `selective`, only children that hold their parent's best set (see `select_kernel`) are walked, and the
 best set of an event is chosen when its first root is reached: later windows may change what is remembered.
 
@@ -15,13 +19,31 @@ import numpy.typing as npt
 
 from cerite.engine.select_kernel import UNKNOWN, choose
 from cerite.engine.tecs import BOTTOM, KIND, LEFT, MAX, OTHER, UNION
-from cerite.jit import kernel
+from cerite.jit import inlined, kernel
 
 Longs = npt.NDArray[np.int64]
 Ints = npt.NDArray[np.int32]
 
-ROOT, STACK, MATCHES, MARKS, EMITTED, WINNER = range(6)  # registers; the last two are about the current event
+# Registers; EMITTED and WINNER are about the current event, SAME says that the path has the labels of the first match.
+ROOT, STACK, MATCHES, MARKS, EMITTED, WINNER, WIDTH, SAME = range(8)
+MIXED = -1
 FINISHED, CHUNK_FULL, DEEPER, MORE_SETS = range(4)
+
+
+@kernel
+def spread(width: int, matches: int, offsets: Longs, labels: Ints) -> None:
+    """Write the offsets and labels of matches that all have the labels of the first."""
+    for m in range(matches):
+        offsets[m] = m * width
+        for y in range(width):
+            labels[m * width + y] = labels[y]
+    offsets[matches] = matches * width
+
+
+@inlined
+def note(top: int, m: int, k: int, width: int, same: bool, regs: Longs) -> None:
+    """Note where the walk is."""
+    regs[STACK], regs[MATCHES], regs[MARKS], regs[WIDTH], regs[SAME] = top, m, k, width, same
 
 
 @kernel
@@ -55,9 +77,13 @@ def enumerate_roots(
 ) -> int:
     """Fill one chunk; returns `FINISHED`, or why it must be called again."""
     size = path_position.size
+    top, m, k, width, same = regs[STACK], regs[MATCHES], regs[MARKS], regs[WIDTH], regs[SAME] == 1
+    event = root_event[max(regs[ROOT] - 1, 0)]
+    oldest, end = low[event], position[event]
     while True:
-        if regs[STACK] == 0:
+        if top == 0:
             if regs[ROOT] == n_roots:
+                note(top, m, k, width, same, regs)
                 return FINISHED
             r = regs[ROOT]
             if r == 0 or root_event[r] != root_event[r - 1]:
@@ -66,25 +92,28 @@ def enumerate_roots(
                     regs[WINNER] = choose(root_event, root_node, r, n_roots, low[root_event[r]], last, nodes, best_set,
                                           best_start, table, set_position, set_before, sets_stack, sets)  # fmt: skip
                     if regs[WINNER] == UNKNOWN:
+                        note(top, m, k, width, same, regs)
                         return MORE_SETS
-            if (limit >= 0 and regs[EMITTED] >= limit) or (selective and best_set[root_node[r]] != regs[WINNER]):
-                regs[ROOT] += 1
-                continue
-            stack_node[0], stack_depth[0] = root_node[r], 0
-            regs[STACK] = 1
             regs[ROOT] += 1
-        if regs[MATCHES] == starts.size or regs[MARKS] + size > positions.size:
+            if (limit >= 0 and regs[EMITTED] >= limit) or (selective and best_set[root_node[r]] != regs[WINNER]):
+                continue
+            oldest, end = low[root_event[r]], position[root_event[r]]
+            stack_node[0], stack_depth[0] = root_node[r], 0
+            top = 1
+        if m == starts.size or k + size > positions.size:
+            note(top, m, k, width, same, regs)
             return CHUNK_FULL
-        event = root_event[regs[ROOT] - 1]
-        oldest = low[event]
-        top = regs[STACK] - 1
+        top -= 1
         node, depth = stack_node[top], stack_depth[top]
-        while nodes[node, KIND] != BOTTOM:
+        while True:
+            kind = nodes[node, KIND]
+            if kind == BOTTOM:
+                break
             if top + 1 >= stack_node.size or depth >= size:
                 stack_node[top], stack_depth[top] = node, depth
-                regs[STACK] = top + 1
+                note(top + 1, m, k, width, same, regs)
                 return DEEPER
-            if nodes[node, KIND] == UNION:
+            if kind == UNION:
                 left, right = nodes[node, LEFT], nodes[node, OTHER]
                 if selective and (best_set[left] != best_set[node] or best_start[left] < oldest):
                     node = right
@@ -97,16 +126,25 @@ def enumerate_roots(
             else:
                 depth += 1
                 path_position[size - depth] = nodes[node, OTHER]
-                path_label[size - depth] = nodes[node, KIND]
+                if path_label[size - depth] != kind:
+                    path_label[size - depth] = kind
+                    same = False
             node = nodes[node, LEFT]
-        regs[STACK] = top
-        m, k = regs[MATCHES], regs[MARKS]
-        starts[m], ends[m] = nodes[node, OTHER], position[event]
+        starts[m], ends[m] = nodes[node, OTHER], end
+        if m == 0:
+            width, same = depth, True
+        elif width != MIXED and (depth != width or not same):
+            spread(width, m, offsets, labels)
+            width = MIXED
         for y in range(depth):
             positions[k + y] = path_position[size - depth + y]
-            labels[k + y] = path_label[size - depth + y]
-        regs[MATCHES], regs[MARKS] = m + 1, k + depth
-        offsets[m + 1] = k + depth
-        regs[EMITTED] += 1
-        if limit >= 0 and regs[EMITTED] >= limit:
-            regs[STACK] = 0
+        if m == 0 or width == MIXED:
+            for y in range(depth):
+                labels[k + y] = path_label[size - depth + y]
+            offsets[m + 1] = k + depth
+        m += 1
+        k += depth
+        if limit >= 0:
+            regs[EMITTED] += 1
+            if regs[EMITTED] >= limit:
+                top = 0

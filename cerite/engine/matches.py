@@ -1,15 +1,17 @@
 """Chunks of matches in flat arrays, and the same as Arrow.
 
-Invariant: match m binds `positions[offsets[m]:offsets[m + 1]]`, ascending, to the labels at the same places.
+Invariant: match m binds `positions[offsets[m]:offsets[m + 1]]`, ascending, to the labels at the same places; where
+`sequence` is known, these are the labels of every match.
 """
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from cerite.jit import kernel
+Sequence = tuple[int, ...]
 
 
 @dataclass(frozen=True)
@@ -21,6 +23,7 @@ class Matches:
     offsets: npt.NDArray[np.int64]
     positions: npt.NDArray[np.int64]
     labels: npt.NDArray[np.int32]
+    sequence: Sequence | None = None
 
     def __len__(self) -> int:
         return self.starts.size
@@ -42,7 +45,30 @@ class Matches:
         lengths = np.diff(self.offsets)[which]
         offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
         places = np.repeat(self.offsets[which] - offsets[:-1], lengths) + np.arange(offsets[-1])
-        return Matches(self.starts[which], self.ends[which], offsets, self.positions[places], self.labels[places])
+        return Matches(
+            self.starts[which], self.ends[which], offsets, self.positions[places], self.labels[places], self.sequence
+        )
+
+
+def alike(
+    starts: npt.NDArray[np.int64], ends: npt.NDArray[np.int64], positions: npt.NDArray[np.int64], sequence: Sequence
+) -> Matches:
+    """Matches that all have these labels; their offsets and labels are the same in every chunk and made once."""
+    offsets, labels = _repeated(sequence, rows_to_keep(starts.size))
+    return Matches(starts, ends, offsets[: starts.size + 1], positions, labels[: positions.size], sequence)
+
+
+def rows_to_keep(count: int) -> int:
+    """A power of two not below `count`: how many rows to make of what is kept and cut to length."""
+    return 1 << max(count - 1, 0).bit_length()
+
+
+@lru_cache(maxsize=8)
+def _repeated(sequence: Sequence, count: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]]:
+    offsets = np.arange(count + 1, dtype=np.int64) * len(sequence)
+    labels = np.tile(np.array(sequence, np.int32), count)
+    offsets.flags.writeable = labels.flags.writeable = False
+    return offsets, labels
 
 
 def concatenate(parts: list[Matches]) -> Matches:
@@ -56,39 +82,3 @@ def concatenate(parts: list[Matches]) -> Matches:
         np.concatenate([part.positions for part in parts]),
         np.concatenate([part.labels for part in parts]),
     )
-
-
-@kernel
-def bound_to(
-    first: npt.NDArray[np.int64],
-    names: npt.NDArray[np.int64],
-    variables: int,
-    offsets: npt.NDArray[np.int64],
-    positions: npt.NDArray[np.int64],
-    labels: npt.NDArray[np.int32],
-) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """The positions bound to each variable, match by match: list offsets, where each variable's values begin, values.
-
-    Label l names the variables `names[first[l]:first[l + 1]]`.
-    """
-    uses = np.zeros(first.size, np.int64)
-    for label in labels:
-        uses[label] += 1
-    begin = np.zeros(variables + 1, np.int64)
-    for label in range(first.size - 1):
-        for k in range(first[label], first[label + 1]):
-            begin[names[k] + 1] += uses[label]
-    for v in range(variables):
-        begin[v + 1] += begin[v]
-    place = begin.copy()
-    values = np.empty(begin[variables], np.int64)
-    ends = np.zeros((variables, offsets.size), np.int32)
-    for m in range(offsets.size - 1):
-        for i in range(offsets[m], offsets[m + 1]):
-            for k in range(first[labels[i]], first[labels[i] + 1]):
-                v = names[k]
-                values[place[v]] = positions[i]
-                place[v] += 1
-        for v in range(variables):
-            ends[v, m + 1] = place[v] - begin[v]
-    return ends, begin, values

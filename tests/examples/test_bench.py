@@ -12,7 +12,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
+import cerite
 from bench import homes, stocks, taxis
+from bench.register_patterns import WINDOWS, chosen_registers, register_workloads
+from bench.register_report import register_outcomes
 from bench.run import main
 from bench.stock_figures import COUNTS, DAY_EVENTS, NAMES
 from bench.streams import Stream, home_stream, stock_stream, taxi_stream
@@ -124,3 +127,39 @@ def test_targets_are_judged() -> None:
     ]
     growth = [{"events": n, "count_rate": 1e7, "count_mb": 20.0, "update_mb": 20.0} for n in (1_000_000, 20_000_000)]
     assert [each.met for each in outcomes(rows, growth)] == [True, False, True, True]
+
+
+def test_every_pattern_of_the_srt_paper_is_there() -> None:
+    every = register_workloads()
+    names = {each.name for each in every}
+    assert len(names) == len(every)
+    for stream, windows in WINDOWS.items():
+        for pattern in ("seq3", "seq6", "seq9", "seq12", "k3", "k6", "k9", "k12", "kn4", "kn8", "kn12", "kn16"):
+            assert {f"{stream} {pattern} {w}" for w in (windows[0], 10 * windows[0], windows[-1])} <= names
+    assert {f"stocks q{n} 1000" for n in range(1, 6)} <= names
+    assert [each.stream for each in chosen_registers("stocks k3 500,taxis seq3 100")] == ["stocks", "taxis"]
+    assert all(cerite.query(each.text).plan().has_registers for each in every if each.window == WINDOWS[each.stream][0])
+
+
+def test_a_quick_run_of_registers_gives_every_column(tmp_path: Path) -> None:
+    arguments = ["registers", "--quick", "--only", "stocks k3 500,stocks k3 30000", "--out", str(tmp_path)]
+    assert main(arguments) == 0
+    results = json.loads((tmp_path / "results.json").read_text(encoding="utf-8"))
+    short, wide = results["workloads"]
+    assert {"matches", "occurrences", "entries", "update_rate", "count_rate", "arrow_rate", "update_mb"} <= short.keys()
+    assert int(wide["matches"]) > int(short["matches"]) >= short["occurrences"] > 0
+    assert wide["entries"] >= short["entries"] > 0
+    assert len(results["targets"]) == 2
+    assert "| k3 | 30,000 |" in (tmp_path / "results.md").read_text(encoding="utf-8")
+    assert ET.parse(tmp_path / "registers-stocks-entries.svg").getroot().tag.endswith("svg")
+
+
+def test_register_targets_are_judged() -> None:
+    def row(pattern: str, window: int, seconds: float) -> dict[str, object]:
+        return {
+            "name": f"stocks {pattern} {window}", "family": "k", "pattern": pattern, "count_s": seconds,
+            "arrow_s": seconds, "arrow_rate": 1e6 / seconds, "plan_s": 0.0, "events": 1_000_000,
+        }  # fmt: skip
+
+    rows = [row("k3", 500, 0.4), row("k3", 30_000, 4.0), row("k6", 500, 0.1), row("k6", 30_000, 2.0)]
+    assert [each.met for each in register_outcomes(rows)] == [True, False, True]

@@ -14,10 +14,6 @@ CASES = load()
 REFUSALS = (
     "needs a window",
     "holds nothing yet",
-    "does not run",
-    "read another variable",
-    "one selection strategy",
-    "one kind of window",
 )
 
 

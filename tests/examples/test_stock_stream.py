@@ -53,6 +53,31 @@ def test_kleene_is_counted_without_enumeration() -> None:
     assert cerite.query(text).run(STOCKS).count() == 5_160_977_526_575_608
 
 
+SEQUENCE = "SELL[name = 'INTC'] AS x ; BUY[name = 'RIMM'] ; BUY[name = 'QQQ' AND price > x.price]"
+KLEENE = SEQUENCE.replace("BUY[name = 'RIMM']", "(BUY[name = 'RIMM'])+")
+
+
+def within(pattern: str, milliseconds: int) -> str:
+    return f"SELECT * FROM S WHERE {pattern} WITHIN {milliseconds} [stock_time]"
+
+
+@pytest.mark.parametrize(("pattern", "matches"), [(SEQUENCE, 821), (KLEENE, 1_369)])
+def test_a_condition_across_events(pattern: str, matches: int) -> None:
+    result = cerite.query(within(pattern, 500)).run(STOCKS)
+    assert result.count() == len(list(result)) == matches
+
+
+def test_a_condition_across_events_match_by_match_as_core() -> None:
+    """QQQ was dearer than INTC all day, so the condition changes nothing but how it is found."""
+    assert found(within(SEQUENCE, 499)) == reported("core_S3_500.matches")
+
+
+def test_kleene_across_events_is_counted_without_enumeration() -> None:
+    text = within(KLEENE, 10_000)
+    assert cerite.query(text).run(STOCKS).count() == 5_160_977_526_575_608
+    assert len({match.end for match in cerite.query(f"{text} LIMIT 1").run(STOCKS)}) == 6_566
+
+
 @pytest.mark.parametrize("strategy", ["STRICT", "NEXT", "LAST", "MAX"])
 def test_strategies_select_from_the_matches(strategy: str) -> None:
     text = paper_queries()["D/S3"].replace("SELECT *", f"SELECT {strategy} *")

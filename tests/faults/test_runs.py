@@ -109,8 +109,8 @@ def test_a_window_attribute_that_goes_back_is_refused() -> None:
 
 def test_what_the_engine_does_not_run_is_said_with_a_place() -> None:
     with pytest.raises(PatternError) as error:
-        cerite.query("SELECT * FROM S WHERE (A ; B WITHIN 5 EVENTS) ; C").run(rows(1))
-    assert "does not run `Window` inside a pattern yet" in message(error)
+        cerite.query("SELECT * FROM S WHERE A AS x ; NEXT(B[v > x.v]) ; C").run(rows(1))
+    assert "NEXT(…) compares all matches of a part, so it cannot read `x` of outside" in message(error)
     assert "^" in message(error)
 
 

@@ -110,6 +110,10 @@ def test_differential_run(query: Query, rows: Rows, semantics: Any) -> None:
 @given(engine_queries(), random.streams(8), SEMANTICS, st.randoms(use_true_random=False))
 def test_differential_stream(query: Query, rows: Rows, semantics: Any, rng: Any) -> None:
     """Any batch boundaries, a snapshot and restore at every one of them."""
+    stream_agrees(query, rows, semantics, rng)
+
+
+def stream_agrees(query: Query, rows: Rows, semantics: Any, rng: Any) -> None:
     if not sorted_window(query, rows):
         query = replace(query, within=Size.events(4))
     assume(runnable(query))

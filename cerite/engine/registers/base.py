@@ -16,7 +16,7 @@ from cerite.engine.intake import Rows
 from cerite.engine.partitions import grown
 from cerite.engine.registers import layout as lay
 from cerite.engine.registers.compile import masks, tables
-from cerite.engine.registers.index_kernel import FIRST, enter
+from cerite.engine.registers.index_kernel import FIRST, FREE, enter, link
 from cerite.engine.registers.plan_kernel import relevant
 from cerite.engine.registers.program_kernel import VALUES
 from cerite.engine.registers.sets_kernel import NO_SET, digest
@@ -171,11 +171,13 @@ class RegisterEngine:
         while True:
             n = self._entries
             key = np.zeros((_power(4 * n), 4), np.int64)
-            key[:, FIRST] = -1
-            entry_set, following, right = (np.zeros(n, np.int32) for _ in range(3))
-            self.index = lay.Index(key, entry_set, following, right, np.zeros(n, np.int64))
+            key[:, FIRST] = FREE
+            entry_set, following, right = (np.full(n, -1, np.int32) for _ in range(3))
+            begin, linked = np.zeros(self.sets.begin.size + 1, np.int64), np.zeros(n, np.bool_)
+            place, value = np.zeros(n, np.int64), np.zeros(n, np.int64)
+            self.index = lay.Index(key, begin, entry_set, place, linked, following, right, value)
             self.regs[[lay.N_BUCKETS, lay.N_ENTRIES, lay.ENTERED]] = 0
-            if _enter_all(self.tables, self.sets, self.index, self.regs):
+            if _enter_all(self.tables, self.sets, self.index, self.head, self.regs):
                 return
             self._entries *= 2
 
@@ -186,7 +188,7 @@ class RegisterEngine:
             rows=np.zeros((size, self._width), np.int64), label=longs[0], order=longs[1],
             stack=np.zeros(depth, np.int64), unknown=np.zeros(depth, np.int64), moving=np.zeros(sets, np.int32),
             move=np.zeros((max(4 * sets, size), 4), np.int64), stamp=np.zeros(sets, np.int64),
-            span=np.zeros((sets + 1, 2), np.int64), taken=np.zeros(sets, np.int32),
+            span=np.zeros((sets + 1, 2), np.int64), taken=np.zeros(sets + 1, np.int32),
             start=np.zeros((size + 4, self._width), np.int64), inner_rows=np.zeros((size, self._width), np.int64),
             inner_label=np.zeros(size, np.int64), inner_order=np.zeros(size, np.int64),
             following=np.full(self._common, NO_SET, np.int64),
@@ -203,10 +205,13 @@ class RegisterEngine:
 
 
 @kernel
-def _enter_all(made: lay.Tables, sets: lay.Sets, index: lay.Index, regs: Longs) -> bool:
+def _enter_all(made: lay.Tables, sets: lay.Sets, index: lay.Index, head: npt.NDArray[np.int32], regs: Longs) -> bool:
     while regs[lay.ENTERED] < regs[lay.N_SETS]:
-        if not enter(regs[lay.ENTERED], made, sets, index, regs):
+        d = regs[lay.ENTERED]
+        if not enter(d, made, sets, index, regs):
             return False
+        if head[d, 0] >= 0:
+            link(d, index.begin, index.key, index.place, index.linked, index.following)
         regs[lay.ENTERED] += 1
     return True
 

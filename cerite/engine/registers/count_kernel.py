@@ -11,7 +11,7 @@ Invariant: a cell's number is the number of partial matches of that start key wh
 import numpy as np
 import numpy.typing as npt
 
-from cerite.engine.registers.index_kernel import touched
+from cerite.engine.registers.index_kernel import link, touched
 from cerite.engine.registers.layout import (
     DONE,
     MARK,
@@ -30,7 +30,7 @@ from cerite.engine.registers.plan_kernel import plan
 from cerite.engine.registers.update_kernel import ANY, MANY_SETS, consumed, remember
 from cerite.engine.tecs import FREE_CELL, N_CELLS, NEXT, OCCURRENCES, ROOTS
 from cerite.engine.ulist import drop_list, length
-from cerite.jit import inlined, kernel
+from cerite.jit import inlined, inner, kernel
 
 Longs = npt.NDArray[np.int64]
 Ints = npt.NDArray[np.int32]
@@ -40,7 +40,7 @@ MASK = np.uint64(0xFFFFFFFF)
 WIDE = ROOTS  # the register that says that a number has outgrown its limbs
 
 
-@kernel
+@inner
 def add(to: Limbs, more: Limbs) -> bool:
     """to += more, where `to` has at least as many limbs; whether the last one ran over."""
     carry = np.uint64(0)
@@ -67,7 +67,7 @@ def new_cell(key: int, after: int, cell_key: Longs, cell_next: Ints, numbers: Li
     return cell
 
 
-@kernel
+@inner
 def add_list(source: int, target: int, low: int, head: Ints, cell_key: Longs, cell_next: Ints, numbers: Limbs,
              regs: Longs) -> None:  # fmt: skip
     """Add the counts of a list to those of a set."""
@@ -90,10 +90,10 @@ def add_list(source: int, target: int, low: int, head: Ints, cell_key: Longs, ce
         source = cell_next[source]
 
 
-@kernel
+@inlined
 def alive(n: int, low: int, head: Ints, cell_key: Longs, cell_next: Ints, scratch: Scratch, regs: Longs) -> int:
     """Keep of scratch.moving[:n] the sets with a start in the window; how many."""
-    kept = 0
+    kept = np.int64(0)  # of one type from the start: a literal would be compiled for apart
     for y in range(n):
         d = scratch.moving[y]
         if cell_key[head[d, 0]] < low:
@@ -105,19 +105,19 @@ def alive(n: int, low: int, head: Ints, cell_key: Longs, cell_next: Ints, scratc
     return kept
 
 
-@kernel
+@inlined
 def needed(n: int, head: Ints, cell_next: Ints, scratch: Scratch) -> int:
     """How many cells the event may need at most."""
-    need = scratch.span[n, 1]
+    need = 1 + scratch.span[n, 1] - scratch.span[n, 0]
     for y in range(n):
         if scratch.span[y, 0] >= 0:
             need += (scratch.span[y, 1] - scratch.span[y, 0]) * length(cell_next, head[scratch.moving[y], 0])
     return need
 
 
-@kernel
+@inlined
 def execute(y: int, taken: int, low: int, head: Ints, cell_key: Longs, cell_next: Ints, numbers: Limbs, total: Limbs,
-            scratch: Scratch, regs: Longs) -> bool:  # fmt: skip
+            index: Index, scratch: Scratch, regs: Longs) -> bool:  # fmt: skip
     """Carry out the moves of one set; whether a match was completed."""
     found = False
     last = scratch.span[y, 1] - 1
@@ -131,9 +131,11 @@ def execute(y: int, taken: int, low: int, head: Ints, cell_key: Longs, cell_next
                 cell = cell_next[cell]
         if target < 0:
             continue
-        if m == last and head[target, 0] < 0:
-            head[target, 0] = taken
-            return found
+        if head[target, 0] < 0:
+            link(target, index.begin, index.key, index.place, index.linked, index.following)
+            if m == last:
+                head[target, 0] = taken
+                return found
         add_list(taken, target, low, head, cell_key, cell_next, numbers, regs)
     drop_list(cell_next, taken, regs)
     return found
@@ -181,13 +183,14 @@ def count(events: Events, consume: int, windowed: bool, tables: Tables, sets: Se
                 head[scratch.moving[y], 0] = -1
         found = False
         remember(part, sets, scratch)
-        if scratch.span[n, 1]:
+        if scratch.span[n, 0] < scratch.span[n, 1]:
             fresh = new_cell(events.key[i] if windowed else 0, -1, cell_key, cell_next, numbers, regs)
             numbers[fresh, 0] = np.uint64(1)
-            found = execute(n, fresh, low, head, cell_key, cell_next, numbers, total, scratch, regs)
-        for y in range(n):
-            if scratch.span[y, 0] >= 0:
-                found |= execute(y, scratch.taken[y], low, head, cell_key, cell_next, numbers, total, scratch, regs)
+            scratch.taken[n] = fresh
+        for y in range(n + 1):
+            if scratch.span[y, 0] >= 0 and (y < n or scratch.span[y, 0] < scratch.span[y, 1]):
+                found |= execute(y, scratch.taken[y], low, head, cell_key, cell_next, numbers, total, index, scratch,
+                                 regs)  # fmt: skip
         if found:
             regs[OCCURRENCES] += 1
             if consume:

@@ -2,7 +2,8 @@
 
 Every state has *signatures*, worked out from its transitions: it may move on any event, when a bit is set, unless one
 is, when a leaf of the event equals a stored value (found by hash) or compares with it (found in a tree by order). A
-set is entered under the signatures of its rows, once, when it is made. A treap keeps the trees balanced: priorities are
+set is entered under the signatures of its rows, once, when it is made; it is in the chains of its buckets while it holds
+something (trees keep it until they are rebuilt). A treap keeps the trees balanced: priorities are
 hashes, so any order of arrival, also a sorted one, gives depth O(log n).
 
 Invariant: every set of the partition that the event could change is found; some that stay as they are may be, too.
@@ -15,7 +16,6 @@ from cerite.engine.registers import programs as op
 from cerite.engine.registers.layout import (
     ALWAYS,
     KIND,
-    LISTED,
     N_BUCKETS,
     N_ENTRIES,
     ORDER,
@@ -35,11 +35,13 @@ from cerite.engine.registers.layout import (
 )
 from cerite.engine.registers.program_kernel import FLAGS, KNOWN, STATE, VALUES
 from cerite.engine.registers.sets_kernel import bit_of
-from cerite.jit import inlined, kernel
+from cerite.jit import inlined, inner
 
 Longs = npt.NDArray[np.int64]
 Ints = npt.NDArray[np.int32]
+Flags = npt.NDArray[np.bool_]
 PART, SIGNATURE, VALUE, FIRST = range(4)
+NONE, FREE = -1, -2  # the first entry of an empty bucket, and of a place that is no bucket
 MOST = np.iinfo(np.int64).max
 
 
@@ -55,21 +57,21 @@ def priority(entry: int) -> int:
     return (np.uint64(entry + 1) * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(20)
 
 
-@kernel
-def bucket(part: int, signature: int, value: int, index: Index) -> int:
+@inner
+def bucket(part: int, signature: int, value: int, key: Longs) -> int:
     """The place of a bucket, or of the free place where it belongs."""
     h = (np.uint64(part) * np.uint64(0x9E3779B97F4A7C15)) ^ (np.uint64(value) * np.uint64(0xC2B2AE3D27D4EB4F))
     h = (h ^ (h >> np.uint64(29)) ^ np.uint64(signature)) * np.uint64(0xFF51AFD7ED558CCD)
-    mask = index.key.shape[0] - 1
+    mask = key.shape[0] - 1
     at = np.int64(h >> np.uint64(33)) & mask
-    while index.key[at, FIRST] >= 0 and not (
-        index.key[at, PART] == part and index.key[at, SIGNATURE] == signature and index.key[at, VALUE] == value
+    while key[at, FIRST] != FREE and not (
+        key[at, PART] == part and key[at, SIGNATURE] == signature and key[at, VALUE] == value
     ):
         at = (at + 1) & mask
     return at
 
 
-@kernel
+@inner
 def plant(at: int, entry: int, index: Index) -> None:
     """Insert an entry into the tree of a bucket."""
     value = index.value[entry]
@@ -107,10 +109,11 @@ def plant(at: int, entry: int, index: Index) -> None:
         index.following[larger] = -1
 
 
-@kernel
+@inner
 def enter(d: int, tables: Tables, sets: Sets, index: Index, regs: Longs) -> bool:
-    """Enter a set under the signatures of its rows; False without room, and nothing is lost by entering it again."""
+    """Give a set entries under the signatures of its rows; False without room, and nothing is lost by a second try."""
     states = tables.shape[STATES]
+    index.begin[d], index.begin[d + 1] = regs[N_ENTRIES], regs[N_ENTRIES]
     if sets.part[d] < 0:
         return True  # watched, not active
     for r in range(sets.begin[d], sets.begin[d] + sets.size[d]):
@@ -123,92 +126,99 @@ def enter(d: int, tables: Tables, sets: Sets, index: Index, regs: Longs) -> bool
                 if (sets.rows[r, FLAGS] >> 2 * slot & 3) != KNOWN:
                     continue  # never equal to anything, nor below or above it
                 value = sets.rows[r, VALUES + slot]
-            at = bucket(sets.part[d], signature, value if kind == SAME else np.int64(0), index)
-            if index.key[at, FIRST] >= 0 and kind != ORDER and index.entry_set[index.key[at, FIRST]] == d:
-                continue
             if regs[N_ENTRIES] == index.entry_set.size or 2 * regs[N_BUCKETS] >= index.key.shape[0]:
                 return False
-            entry = np.int32(regs[N_ENTRIES])
-            regs[N_ENTRIES] += 1
-            index.entry_set[entry] = d
-            if index.key[at, FIRST] < 0:
+            at = bucket(sets.part[d], signature, value if kind == SAME else np.int64(0), index.key)
+            if index.key[at, FIRST] == FREE:
                 index.key[at, PART], index.key[at, SIGNATURE] = sets.part[d], signature
                 index.key[at, VALUE] = value if kind == SAME else 0
+                index.key[at, FIRST] = NONE
                 regs[N_BUCKETS] += 1
-                index.following[entry] = -1
-                index.right[entry] = -1
-                index.value[entry] = sortable(value, tables.signatures[signature, WAKE_FLOAT])
-                index.key[at, FIRST] = entry
-            elif kind == ORDER:
+            entry = np.int32(regs[N_ENTRIES])
+            regs[N_ENTRIES] += 1
+            index.begin[d + 1] = regs[N_ENTRIES]
+            index.entry_set[entry], index.place[entry], index.linked[entry] = d, at, kind == ORDER
+            if kind == ORDER:
                 index.value[entry] = sortable(value, tables.signatures[signature, WAKE_FLOAT])
                 plant(at, entry, index)
-            else:
-                index.following[entry] = index.key[at, FIRST]
-                index.key[at, FIRST] = entry
     return True
 
 
 @inlined
-def wake(entry: int, n: int, head: Ints, mark: int, index: Index, scratch: Scratch) -> int:
-    """Note a set that holds something, once per event."""
-    d = index.entry_set[entry]
-    if head[d, 0] >= 0 and scratch.stamp[d] != mark:
-        scratch.stamp[d] = mark
-        scratch.moving[n] = d
-        return n + 1
-    return n
+def link(d: int, begin: Longs, key: Longs, place: Longs, linked: Flags, following: Ints) -> None:
+    """Put a set that holds something again into the chains that it was taken out of."""
+    for entry in range(begin[d], begin[d + 1]):
+        if not linked[entry]:
+            linked[entry] = True
+            following[entry] = max(key[place[entry], FIRST], NONE)
+            key[place[entry], FIRST] = entry
 
 
-@kernel
-def wake_tree(first: int, n: int, how: int, value: int, head: Ints, mark: int, index: Index, scratch: Scratch) -> int:
-    """Note the sets whose stored value s satisfies `value how s`."""
+@inner
+def wake_tree(first: int, n: int, how: int, value: int, head: Ints, mark: int, entry_set: Ints, left: Ints, right: Ints,
+              values: Longs, stack: Longs, stamp: Longs, moving: Ints) -> int:  # fmt: skip
+    """Note the sets that hold something and whose stored value s satisfies `value how s`."""
     top = 0
-    scratch.order[0] = first
+    stack[0] = first
+    below = how in (op.MORE, op.AT_LEAST)  # whether values below the event's are wanted
     while top >= 0:
-        node = scratch.order[top]
+        node = stack[top]
         top -= 1
         while node >= 0:
-            stored = index.value[node]
-            if how in (op.MORE, op.AT_LEAST):  # stored values below
-                if stored < value or (how == op.AT_LEAST and stored == value):
-                    n = wake(node, n, head, mark, index, scratch)
-                    top += 1
-                    scratch.order[top] = index.following[node]
-                    node = index.right[node]
-                else:
-                    node = index.following[node]
-            elif stored > value or (how == op.AT_MOST and stored == value):
-                n = wake(node, n, head, mark, index, scratch)
+            stored = values[node]
+            beyond = stored < value if below else stored > value
+            if beyond or (stored == value and how in (op.AT_LEAST, op.AT_MOST)):
+                d = entry_set[node]
+                if head[d, 0] >= 0 and stamp[d] != mark:
+                    stamp[d] = mark
+                    moving[n] = d
+                    n += 1
                 top += 1
-                scratch.order[top] = index.right[node]
-                node = index.following[node]
+                stack[top] = left[node] if below else right[node]
+                node = right[node] if below else left[node]
             else:
-                node = index.right[node]
+                node = left[node] if below else right[node]
     return n
 
 
-@kernel
+@inner
 def touched(i: int, part: int, mark: int, head: Ints, events: Events, tables: Tables, index: Index,
             scratch: Scratch) -> int:  # fmt: skip
-    """The sets of the partition that event i may move, in scratch.moving; how many."""
-    n = 0
-    for signature in range(tables.signatures.shape[0]):
+    """The sets of the partition that event i may move, in scratch.moving; how many. Empty ones leave their chains."""
+    n = np.int64(0)
+    for signature in range(tables.signatures.shape[0] - 1):
         kind, bit = tables.signatures[signature, KIND], tables.signatures[signature, WAKE_BIT]
-        if kind == LISTED or (kind != ALWAYS and bit_of(events.bits, i, bit) == (kind == UNLESS)):
+        if kind != ALWAYS and bit_of(events.bits, i, bit) == (kind == UNLESS):
             continue
         value, leaf = np.int64(0), tables.signatures[signature, WAKE_LEAF]
         if kind in (SAME, ORDER):
             if np.int64(events.nulls[i]) >> leaf & 1:
                 continue
             value = events.values[i, leaf]
-        at = bucket(part, signature, value if kind == SAME else np.int64(0), index)
+        at = bucket(part, signature, value if kind == SAME else np.int64(0), index.key)
         entry = index.key[at, FIRST]
         if kind == ORDER:
             if entry >= 0:
                 value = sortable(value, tables.signatures[signature, WAKE_FLOAT])
-                n = wake_tree(entry, n, tables.signatures[signature, WAKE_OP], value, head, mark, index, scratch)
+                n = wake_tree(entry, n, tables.signatures[signature, WAKE_OP], value, head, mark, index.entry_set,
+                              index.following, index.right, index.value, scratch.order, scratch.stamp,
+                              scratch.moving)  # fmt: skip
             continue
+        before = NONE
         while entry >= 0:
-            n = wake(entry, n, head, mark, index, scratch)
-            entry = index.following[entry]
+            following = index.following[entry]
+            d = index.entry_set[entry]
+            if head[d, 0] < 0:
+                index.linked[entry] = False
+                if before < 0:
+                    index.key[at, FIRST] = following
+                else:
+                    index.following[before] = following
+            else:
+                before = entry
+                if scratch.stamp[d] != mark:
+                    scratch.stamp[d] = mark
+                    scratch.moving[n] = d
+                    n += 1
+            entry = following
     return n

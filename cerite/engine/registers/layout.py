@@ -63,7 +63,10 @@ class Index(NamedTuple):
     """Which sets to look at: buckets by (partition, signature, value), holding a chain or a tree of entries."""
 
     key: Longs  # part, signature, value, first entry
+    begin: Longs  # the entries of set d: begin[d]:begin[d + 1]
     entry_set: Ints
+    place: Longs  # the entry's bucket
+    linked: npt.NDArray[np.bool_]  # whether it is in its chain (or tree)
     following: Ints  # next in a chain, left in a tree
     right: Ints
     value: Longs

@@ -25,19 +25,19 @@ from cerite.engine.registers.layout import (
 )  # fmt: skip
 from cerite.engine.registers.program_kernel import STATE, VALUES
 from cerite.engine.registers.sets_kernel import NO_SET, enabled, follow, intern, place, same_row
-from cerite.engine.registers.tables import EARLY, LABEL
+from cerite.engine.registers.tables import EARLY, LABEL, OPS, OPS_END
 from cerite.engine.registers.watch_kernel import watch
-from cerite.jit import kernel
+from cerite.jit import inlined, inner
 
 Longs = npt.NDArray[np.int64]
 THIS, EQUAL, LARGER = range(3)
 
 
-@kernel
+@inlined
 def reach(rows: Longs, begin: int, end: int, i: int, part: int, events: Events, tables: Tables, sets: Sets,
           scratch: Scratch, regs: Longs) -> int:  # fmt: skip
     """All rows reached from rows[begin:end] on event i, in scratch, ordered by label; how many, or -what is missing."""
-    n = 0
+    n = np.int64(0)
     states = tables.shape[STATES]
     for r in range(begin, end):
         q = rows[r, STATE]
@@ -48,8 +48,11 @@ def reach(rows: Longs, begin: int, end: int, i: int, part: int, events: Events, 
                 continue
             if n == scratch.order.size:
                 return -MORE_SCRATCH
-            follow(x, rows[r], scratch.rows[n], i, events, tables)
-            watched = watch(x, rows[r], scratch.rows[n], part, i, events, tables, sets, scratch, regs)
+            follow(x, rows[r], scratch.rows[n], i, events.values, events.nulls, tables.t, tables.actions,
+                   tables.shape)  # fmt: skip
+            watched = 1
+            if tables.t[x, OPS] < tables.t[x, OPS_END]:
+                watched = watch(x, rows[r], scratch.rows[n], part, i, events, tables, sets, scratch, regs)
             if watched < 0:
                 return watched
             if watched:
@@ -61,7 +64,7 @@ def reach(rows: Longs, begin: int, end: int, i: int, part: int, events: Events, 
     return n
 
 
-@kernel
+@inner
 def compared(rows: Longs, begin: int, end: int, i: int, n: int, part: int, events: Events, tables: Tables, sets: Sets,
              scratch: Scratch, regs: Longs) -> int:  # fmt: skip
     """Add, for every label of this marking, the rows of equal and of larger markings (`determinise_max`)."""
@@ -84,7 +87,8 @@ def compared(rows: Longs, begin: int, end: int, i: int, n: int, part: int, event
                     continue
                 if n == scratch.order.size:
                     return -MORE_SCRATCH
-                follow(x, rows[r], scratch.rows[n], i, events, tables)
+                follow(x, rows[r], scratch.rows[n], i, events.values, events.nulls, tables.t, tables.actions,
+                   tables.shape)  # fmt: skip
                 watched = watch(x, rows[r], scratch.rows[n], part, i, events, tables, sets, scratch, regs)
                 if watched <= 0:
                     if watched < 0:
@@ -97,7 +101,7 @@ def compared(rows: Longs, begin: int, end: int, i: int, n: int, part: int, event
     return n
 
 
-@kernel
+@inlined
 def moves(source: int, part: int, rows: Longs, begin: int, end: int, i: int, events: Events, tables: Tables,
           sets: Sets, scratch: Scratch, regs: Longs) -> int:  # fmt: skip
     """Note where the set rows[begin:end] goes on event i, label 0 last; 0, or what there is no room for.
@@ -108,7 +112,7 @@ def moves(source: int, part: int, rows: Longs, begin: int, end: int, i: int, eve
     if n < 0:
         return -n
     states, final = tables.shape[STATES], tables.shape[FINAL]
-    at = 0
+    at = np.int64(0)
     while at < n:
         label = scratch.label[scratch.order[at]]
         kept, stop, mine, accepts, larger = at, at, 0, 0, 0
@@ -140,7 +144,7 @@ def moves(source: int, part: int, rows: Longs, begin: int, end: int, i: int, eve
     return 0
 
 
-@kernel
+@inlined
 def start_rows(part: int, tables: Tables, sets: Sets, rows: Longs) -> int:
     """The configurations in which runs begin, with MAX also as equal markings; how many, or -`MORE_SCRATCH`."""
     waiting = np.int64(NO_SET)

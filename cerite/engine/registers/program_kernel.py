@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cerite.engine.registers import programs as op
-from cerite.jit import inlined, kernel
+from cerite.jit import inlined, inner
 
 Longs = npt.NDArray[np.int64]
 UNBOUND, UNKNOWN, KNOWN = range(3)
@@ -37,7 +37,7 @@ def as_bits(value: float) -> int:
     return found
 
 
-@kernel
+@inner
 def compare_ints(how: int, a: int, b: int) -> bool:
     """`a how b`."""
     if how == op.EQUAL:
@@ -51,7 +51,7 @@ def compare_ints(how: int, a: int, b: int) -> bool:
     return a > b if how == op.MORE else a >= b
 
 
-@kernel
+@inner
 def compare_floats(how: int, a: float, b: float) -> bool:
     """`a how b`."""
     if how == op.EQUAL:
@@ -65,7 +65,7 @@ def compare_floats(how: int, a: float, b: float) -> bool:
     return a > b if how == op.MORE else a >= b
 
 
-@kernel
+@inner
 def holds(
     p: int,
     row: Longs,
@@ -91,6 +91,24 @@ def holds(
         if table[p, SIMPLE_FLOAT]:
             return compare_floats(table[p, SIMPLE_OP], as_float(a), as_float(b))
         return compare_ints(table[p, SIMPLE_OP], a, b)
+    return run(p, row, values, nulls, table, code, constants, string_order, stack, unknown)
+
+
+@inner
+def run(
+    p: int,
+    row: Longs,
+    values: Longs,
+    nulls: int,
+    table: Longs,
+    code: Longs,
+    constants: Longs,
+    string_order: Longs,
+    stack: Longs,
+    unknown: Longs,
+) -> bool:
+    """Run a program that is more than one comparison."""
+    flags = row[FLAGS]
     top = -1
     for at in range(table[p, BEGIN], table[p, END]):
         name, argument = code[at, 0], code[at, 1]
@@ -116,7 +134,7 @@ def holds(
     return stack[0] == 1 and unknown[0] == 0
 
 
-@kernel
+@inner
 def join(every: bool, count: int, top: int, stack: Longs, unknown: Longs) -> int:
     """AND or OR of the last `count` truth values."""
     first = top - count + 1
@@ -131,7 +149,7 @@ def join(every: bool, count: int, top: int, stack: Longs, unknown: Longs) -> int
     return first
 
 
-@kernel
+@inner
 def change(name: int, top: int, stack: Longs, unknown: Longs) -> None:
     """Operations on one value."""
     if name == op.NEGATE:
@@ -144,7 +162,7 @@ def change(name: int, top: int, stack: Longs, unknown: Longs) -> None:
         stack[top] = as_bits(float(stack[top]))
 
 
-@kernel
+@inner
 def combine(name: int, how: int, top: int, string_order: Longs, stack: Longs, unknown: Longs) -> None:
     """Operations on two known values, stack[top] and stack[top + 1]."""
     a, b = stack[top], stack[top + 1]
@@ -160,7 +178,7 @@ def combine(name: int, how: int, top: int, string_order: Longs, stack: Longs, un
         stack[top], unknown[top] = real(name, as_float(a), as_float(b))
 
 
-@kernel
+@inner
 def whole(name: int, a: int, b: int) -> tuple[int, int]:
     """Arithmetic on whole numbers; the second is 1 where the result is NULL."""
     if name == op.ADD:
@@ -179,14 +197,14 @@ def whole(name: int, a: int, b: int) -> tuple[int, int]:
     return a - b * int_quotient(a, b), 0
 
 
-@kernel
+@inner
 def int_quotient(a: int, b: int) -> int:
     """The quotient rounded towards zero."""
     found = a // b
     return found + 1 if found < 0 and found * b != a else found
 
 
-@kernel
+@inner
 def real(name: int, a: float, b: float) -> tuple[int, int]:
     """Arithmetic on floats; the second is 1 where the result is NULL."""
     result = 0.0

@@ -122,7 +122,7 @@ class Compiler:
         source = _source(node)
         if source is not None:
             return self._emit_leaf(node, source, program, as_float)
-        if not any(isinstance(each, (Attribute, Reference)) for each in walk(node)):
+        if _is_constant(node):
             return self._emit_constant(node, program, as_float)
         kind = self._emit_node(node, program)
         if as_float and kind == "int":
@@ -133,7 +133,7 @@ class Compiler:
     def _emit_leaf(self, node: Expression, source: str, program: Program, as_float: bool) -> Kind | None:
         plain = transform(node, _as_attribute)
         kind = self._kind(plain)
-        if kind is None:
+        if kind is None or (kind in ("int", "float") and any(map(_is_constant, _operations(plain)))):
             program.code.append((NULL, 0))
             return None
         if as_float and kind == "int":
@@ -220,7 +220,7 @@ class Compiler:
 
 
 def _comparisons(node: Expression) -> Expression:
-    """IN and ranges as comparisons, `-e` as `0 - e`, so that fewer kinds of node are left."""
+    """IN and ranges as comparisons, `-e` as `0 - e`, constants computed, so that fewer kinds of node are left."""
     match node:
         case InRange(operand=operand, low=low, high=high):
             return And((Comparison(">=", operand, low), Comparison("<=", operand, high)))
@@ -233,8 +233,19 @@ def _comparisons(node: Expression) -> Expression:
             )
             return each[0] if len(each) == 1 else Or(each)
         case Negative(operand=operand):
-            return Arithmetic("-", Literal(0), operand)
+            return _comparisons(Arithmetic("-", Literal(0), operand))
+        case Arithmetic() if _is_constant(node) and value_of(node, {}) is not None:
+            return Literal(value_of(node, {}))
     return node
+
+
+def _is_constant(node: Expression) -> bool:
+    return not any(isinstance(each, (Attribute, Reference)) for each in walk(node))
+
+
+def _operations(node: Expression) -> list[Expression]:
+    """The arithmetic in an expression; what is constant of it has been computed, unless it is NULL."""
+    return [each for each in walk(node) if isinstance(each, Arithmetic)]
 
 
 def _source(node: Expression) -> str | None:

@@ -23,7 +23,7 @@ from cerite.engine.registers.tables import (
     PROGRAMS_END,
     TARGET,
 )  # fmt: skip
-from cerite.jit import inlined, kernel
+from cerite.jit import inlined, inner
 
 Longs = npt.NDArray[np.int64]
 NO_SET = -1
@@ -35,52 +35,61 @@ def bit_of(bits: npt.NDArray[np.uint64], i: int, bit: int) -> bool:
     return bool(bit < 0 or (bits[i, bit >> 6] >> np.uint64(bit & 63)) & np.uint64(1))
 
 
-@kernel
+@inlined
 def enabled(x: int, row: Longs, i: int, events: Events, tables: Tables, scratch: Scratch) -> bool:
     """Whether transition x can be taken from the row on event i."""
-    t = tables.t
-    if not bit_of(events.bits, i, t[x, BIT]):
-        return False
-    values, nulls = events.values[i], np.int64(events.nulls[i])
-    for k in range(t[x, PROGRAMS], t[x, PROGRAMS_END]):
-        if not holds(tables.programs[k], row, values, nulls, tables.program_table, tables.code, tables.constants,
-                     events.string_order, scratch.stack, scratch.unknown):  # fmt: skip
-            return False
-    for g in range(t[x, GROUPS], t[x, GROUPS_END]):
+    possible = bit_of(events.bits, i, tables.t[x, BIT])
+    if possible:
+        nulls = np.int64(events.nulls[i])
+        for k in range(tables.t[x, PROGRAMS], tables.t[x, PROGRAMS_END]):
+            possible = possible and holds(
+                tables.programs[k], row, events.values[i], nulls, tables.program_table, tables.code, tables.constants,
+                events.string_order, scratch.stack, scratch.unknown,
+            )  # fmt: skip
+        if possible and tables.t[x, GROUPS] < tables.t[x, GROUPS_END]:
+            possible = not excluded(x, row, i, events, tables, scratch)
+    return possible
+
+
+@inner
+def excluded(x: int, row: Longs, i: int, events: Events, tables: Tables, scratch: Scratch) -> bool:
+    """Whether one of the negated groups of transition x holds."""
+    for g in range(tables.t[x, GROUPS], tables.t[x, GROUPS_END]):
         every = bit_of(events.bits, i, tables.groups[g, 0])
         for k in range(tables.groups[g, 1], tables.groups[g, 2]):
             every = every and holds(
-                tables.programs[k], row, values, nulls, tables.program_table, tables.code, tables.constants,
-                events.string_order, scratch.stack, scratch.unknown,
+                tables.programs[k], row, events.values[i], np.int64(events.nulls[i]), tables.program_table,
+                tables.code, tables.constants, events.string_order, scratch.stack, scratch.unknown,
             )  # fmt: skip
         if every:
-            return False
-    return True
+            return True
+    return False
 
 
-@kernel
-def follow(x: int, row: Longs, made: Longs, i: int, events: Events, tables: Tables) -> None:
+@inner
+def follow(x: int, row: Longs, made: Longs, i: int, values: Longs, nulls: npt.NDArray[np.uint64], t: Longs,
+           actions: Longs, shape: Longs) -> None:  # fmt: skip
     """The row after transition x on event i, watched sets as they are."""
     flags = np.int64(0)
-    actions = tables.actions[tables.t[x, ACTIONS]]
-    stored = tables.shape[STORED_VALUES]
+    number = t[x, ACTIONS]
+    stored = shape[STORED_VALUES]
     for s in range(stored):
-        action = actions[s]
+        action = actions[number, s]
         value, kept = np.int64(0), np.int64(0)
         if action == KEEP:
             value, kept = row[VALUES + s], row[FLAGS] >> 2 * s & 3
         elif action != DROP:
-            null = np.int64(events.nulls[i]) >> action & 1
-            value, kept = events.values[i, action], np.int64(UNKNOWN if null else KNOWN)
+            null = np.int64(nulls[i]) >> action & 1
+            value, kept = values[i, action], np.int64(UNKNOWN if null else KNOWN)
         made[VALUES + s] = value
         flags |= kept << 2 * s
-    for k in range(stored, stored + tables.shape[WATCHERS]):
-        made[VALUES + k] = row[VALUES + k] if actions[k] == KEEP else NO_SET
+    for k in range(stored, stored + shape[WATCHERS]):
+        made[VALUES + k] = row[VALUES + k] if actions[number, k] == KEEP else NO_SET
     made[FLAGS] = flags
-    made[STATE] = tables.t[x, TARGET]
+    made[STATE] = t[x, TARGET]
 
 
-@kernel
+@inner
 def less(rows: Longs, label: Longs, a: int, b: int) -> bool:
     """The order in which scratch rows are grouped: by label, the largest first, then by content."""
     if label[a] != label[b]:
@@ -91,7 +100,7 @@ def less(rows: Longs, label: Longs, a: int, b: int) -> bool:
     return False
 
 
-@kernel
+@inner
 def same_row(rows: Longs, a: int, others: Longs, b: int) -> bool:
     """Whether two rows are equal."""
     equal = True
@@ -100,7 +109,7 @@ def same_row(rows: Longs, a: int, others: Longs, b: int) -> bool:
     return equal
 
 
-@kernel
+@inner
 def place(n: int, rows: Longs, label: Longs, order: Longs) -> None:
     """Insert row n into the order of those before it."""
     at = n
@@ -110,7 +119,7 @@ def place(n: int, rows: Longs, label: Longs, order: Longs) -> None:
     order[at] = n
 
 
-@kernel
+@inner
 def digest(rows: Longs, order: Longs, begin: int, end: int, part: int) -> int:
     """A hash of a set."""
     h = np.uint64(part) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(end - begin)
@@ -122,7 +131,7 @@ def digest(rows: Longs, order: Longs, begin: int, end: int, part: int) -> int:
     return np.int64(h >> np.uint64(1))
 
 
-@kernel
+@inner
 def intern(rows: Longs, order: Longs, begin: int, end: int, part: int, sets: Sets, regs: Longs) -> int:
     """The number of the set of rows[order[begin:end]]; a new one if `regs[N_SETS]` grows; -1 without room."""
     h = digest(rows, order, begin, end, part)

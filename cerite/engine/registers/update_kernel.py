@@ -11,7 +11,7 @@ changed.
 import numpy as np
 import numpy.typing as npt
 
-from cerite.engine.registers.index_kernel import FIRST, bucket, touched
+from cerite.engine.registers.index_kernel import FIRST, bucket, link, touched
 from cerite.engine.registers.layout import (
     DONE,
     MARK,
@@ -32,7 +32,7 @@ from cerite.engine.registers.sets_kernel import NO_SET
 from cerite.engine.tecs import MAX, N_CELLS, NEED, NEXT, NODES, OCCURRENCES, ROOTS, extend, new_bottom
 from cerite.engine.ulist import drop_list, length, merge, new_cell
 from cerite.engine.update_kernel import give
-from cerite.jit import inlined, kernel
+from cerite.jit import inlined, inner, kernel
 
 Longs = npt.NDArray[np.int64]
 Ints = npt.NDArray[np.int32]
@@ -40,11 +40,11 @@ PARTITION, ANY = 1, 2  # CONSUME BY
 MANY_SETS = 1 << 12
 
 
-@kernel
+@inlined
 def latest_first(n: int, low: int, head: Ints, nodes: Longs, cell_node: Ints, cell_next: Ints, scratch: Scratch,
                  regs: Longs) -> int:  # fmt: skip
     """Order scratch.moving[:n] by maximum-start; lists that left the window are dropped. How many are left."""
-    kept = 0
+    kept = np.int64(0)  # of one type from the start: a literal would be compiled for apart
     for y in range(n):
         d = scratch.moving[y]
         start = nodes[cell_node[head[d, 0]], MAX]
@@ -61,7 +61,7 @@ def latest_first(n: int, low: int, head: Ints, nodes: Longs, cell_node: Ints, ce
     return kept
 
 
-@kernel
+@inlined
 def needed(moving: int, head: Ints, cell_next: Ints, scratch: Scratch, regs: Longs) -> int:
     """How many nodes the event may need at most."""
     need = 1
@@ -81,9 +81,9 @@ def note_root(i: int, node: int, root_event: Longs, root_node: Longs, regs: Long
     regs[ROOTS] += 1
 
 
-@kernel
+@inlined
 def execute(y: int, taken: int, i: int, events: Events, head: Ints, nodes: Longs, cell_node: Ints, cell_next: Ints,
-            root_event: Longs, root_node: Longs, scratch: Scratch, regs: Longs) -> None:  # fmt: skip
+            root_event: Longs, root_node: Longs, index: Index, scratch: Scratch, regs: Longs) -> None:  # fmt: skip
     """EXECTRANS of Algorithm 1 for a list taken out of its set; label 0 comes last and may keep the list itself."""
     low, merged = events.low[i], -1
     for m in range(scratch.span[y, 0], scratch.span[y, 1]):
@@ -94,6 +94,8 @@ def execute(y: int, taken: int, i: int, events: Events, head: Ints, nodes: Longs
                 note_root(i, cell_node[cell], root_event, root_node, regs)
                 cell = cell_next[cell]
             if target >= 0:
+                if head[target, 0] < 0:
+                    link(target, index.begin, index.key, index.place, index.linked, index.following)
                 give(0, taken, low, head, target, nodes, cell_node, cell_next, regs)
                 return
             continue
@@ -103,6 +105,8 @@ def execute(y: int, taken: int, i: int, events: Events, head: Ints, nodes: Longs
         if accepts:
             note_root(i, marked, root_event, root_node, regs)
         if target >= 0:
+            if head[target, 0] < 0:
+                link(target, index.begin, index.key, index.place, index.linked, index.following)
             given = new_cell(cell_node, cell_next, marked, -1, regs)
             give(0, given, low, head, target, nodes, cell_node, cell_next, regs)
     drop_list(cell_next, taken, regs)
@@ -115,7 +119,7 @@ def remember(part: int, sets: Sets, scratch: Scratch) -> None:
         sets.common[part] = scratch.following
 
 
-@kernel
+@inner
 def consumed(how: int, part: int, listed: int, head: Ints, cell_next: Ints, sets: Sets, index: Index,
              regs: Longs) -> None:  # fmt: skip
     """Forget the partial matches of a partition, or all."""
@@ -129,7 +133,7 @@ def consumed(how: int, part: int, listed: int, head: Ints, cell_next: Ints, sets
             drop_list(cell_next, head[d, 0], regs)
             head[d, 0] = -1
         return
-    entry = index.key[bucket(part, listed, 0, index), FIRST]
+    entry = index.key[bucket(part, listed, 0, index.key), FIRST]
     while entry >= 0:
         d = index.entry_set[entry]
         drop_list(cell_next, head[d, 0], regs)
@@ -171,14 +175,14 @@ def update(events: Events, consume: int, tables: Tables, sets: Sets, index: Inde
                 head[scratch.moving[y], 0] = -1
         before = regs[ROOTS]
         remember(part, sets, scratch)
-        if scratch.span[n, 1]:
+        if scratch.span[n, 0] < scratch.span[n, 1]:
             bottom = new_bottom(nodes, events.position[i], events.key[i], regs)
-            fresh = new_cell(cell_node, cell_next, bottom, -1, regs)
-            execute(n, fresh, i, events, head, nodes, cell_node, cell_next, root_event, root_node, scratch, regs)
-        for y in range(n):
-            if scratch.span[y, 0] >= 0:
+            scratch.taken[n] = new_cell(cell_node, cell_next, bottom, -1, regs)
+        for z in range(n + 1):
+            y = n if z == 0 else z - 1  # the start first, then by maximum-start
+            if scratch.span[y, 0] >= 0 and (y < n or scratch.span[y, 0] < scratch.span[y, 1]):
                 execute(y, scratch.taken[y], i, events, head, nodes, cell_node, cell_next, root_event, root_node,
-                        scratch, regs)  # fmt: skip
+                        index, scratch, regs)  # fmt: skip
         if regs[ROOTS] > before:
             regs[OCCURRENCES] += 1
             if consume:

@@ -35,15 +35,15 @@ from cerite.engine.registers.layout import (
 from cerite.engine.registers.program_kernel import FLAGS, STATE, VALUES
 from cerite.engine.registers.sets_kernel import NO_SET, enabled, follow, intern, place, same_row
 from cerite.engine.registers.tables import ACTIONS, EARLY, KEEP, MARKS, OPS, OPS_END, TARGET
-from cerite.jit import kernel
+from cerite.jit import inner
 
 Longs = npt.NDArray[np.int64]
 WORSE, SAME, BETTER, GONE = range(4)
 KIND, ENTRY, LIVE = range(3)
 
 
-@kernel
-def compared_now(kind: int, so_far: int, marks: bool, mine: bool) -> int:
+@inner
+def compared_now(kind: int, so_far: int, marks: int, mine: int) -> int:
     """How a way compares after an event that it marks or not, and that the run marks or not."""
     if kind == PLAIN or marks == mine:
         return so_far
@@ -54,7 +54,7 @@ def compared_now(kind: int, so_far: int, marks: bool, mine: bool) -> int:
     return BETTER if marks else GONE  # MAX: a way that lacks what the run has never contains it
 
 
-@kernel
+@inner
 def spawned(k: int, row: Longs, made: Longs, tables: Tables) -> None:
     """The configuration in which watcher k begins beside a row."""
     stored = tables.shape[STORED_VALUES]
@@ -68,8 +68,8 @@ def spawned(k: int, row: Longs, made: Longs, tables: Tables) -> None:
             made[FLAGS] |= row[FLAGS] & (np.int64(3) << 2 * s)
 
 
-@kernel
-def advance(row: Longs, so_far: int, kind: int, mine: bool, early: bool, n: int, i: int, events: Events, tables: Tables,
+@inner
+def advance(row: Longs, so_far: int, kind: int, mine: int, early: int, n: int, i: int, events: Events, tables: Tables,
             scratch: Scratch) -> tuple[int, bool]:  # fmt: skip
     """Add the rows reached from one watched row; how many there are then (-1 without room), and whether one completes.
 
@@ -83,25 +83,25 @@ def advance(row: Longs, so_far: int, kind: int, mine: bool, early: bool, n: int,
             continue
         if not enabled(x, row, i, events, tables, scratch):
             continue
-        now = compared_now(kind, so_far, tables.t[x, MARKS] == 1, mine)
+        now = compared_now(kind, so_far, tables.t[x, MARKS], mine)
         if now == GONE:
             continue
         if tables.t[x, TARGET] == tables.shape[FINAL]:
             completes |= kind == PLAIN or now == BETTER
             continue
         if n == scratch.inner_order.size:
-            return -1, completes
-        follow(x, row, scratch.inner_rows[n], i, events, tables)
+            return np.int64(-1), completes
+        follow(x, row, scratch.inner_rows[n], i, events.values, events.nulls, tables.t, tables.actions, tables.shape)
         scratch.inner_rows[n, STATE] += now * states
         place(n, scratch.inner_rows, scratch.inner_label, scratch.inner_order)
         n += 1
     return n, completes
 
 
-@kernel
+@inner
 def gathered(n: int, sets: Sets, scratch: Scratch, regs: Longs) -> int:
     """The number of the set of the inner rows; `NO_SET` if there are none, -`MORE_SETS` without room."""
-    kept = 0
+    kept = np.int64(0)
     for at in range(n):
         r = scratch.inner_order[at]
         if kept == 0 or not same_row(scratch.inner_rows, r, scratch.inner_rows, scratch.inner_order[kept - 1]):
@@ -109,11 +109,11 @@ def gathered(n: int, sets: Sets, scratch: Scratch, regs: Longs) -> int:
             kept += 1
     if kept == 0:
         return NO_SET
-    found = intern(scratch.inner_rows, scratch.inner_order, 0, kept, -1, sets, regs)
+    found = intern(scratch.inner_rows, scratch.inner_order, np.int64(0), kept, np.int64(-1), sets, regs)
     return found if found >= 0 else -MORE_SETS
 
 
-@kernel
+@inner
 def operate(o: int, row: Longs, made: Longs, part: int, i: int, events: Events, tables: Tables, sets: Sets,
             scratch: Scratch, regs: Longs) -> int:  # fmt: skip
     """One op: 1 if the step is possible, 0 if it is forbidden, -what there is no room for."""
@@ -122,23 +122,23 @@ def operate(o: int, row: Longs, made: Longs, part: int, i: int, events: Events, 
     if tables.ops[o, RESETS]:
         made[slot] = NO_SET
         return 1
-    kind, states, mine = tables.watchers[k, KIND], tables.shape[STATES], tables.ops[o, OP_MARKS] == 1
+    kind, states, mine = tables.watchers[k, KIND], tables.shape[STATES], tables.ops[o, OP_MARKS]
     source = row[slot]
     if tables.ops[o, STARTS]:
         source = np.int64(NO_SET) if kind == PLAIN else sets.common[part, k]
-    n, completes = 0, False
+    n, completes, no = np.int64(0), False, np.int64(0)
     if source >= 0:
         for r in range(sets.begin[source], sets.begin[source] + sets.size[source]):
-            so_far = BETTER if tables.ops[o, STARTS] else sets.rows[r, STATE] // states
-            n, done = advance(sets.rows[r], so_far, kind, mine, False, n, i, events, tables, scratch)
+            so_far = np.int64(BETTER) if tables.ops[o, STARTS] else sets.rows[r, STATE] // states
+            n, done = advance(sets.rows[r], so_far, kind, mine, no, n, i, events, tables, scratch)
             completes |= done
             if n < 0:
                 return -MORE_SCRATCH
     if tables.ops[o, SPAWNS]:
         fresh = scratch.start[scratch.start.shape[0] - 1]
         spawned(k, row, fresh, tables)
-        so_far = WORSE if kind == PLAIN or not tables.ops[o, STARTS] else SAME
-        n, done = advance(fresh, so_far, kind, mine, False, n, i, events, tables, scratch)
+        so_far = np.int64(WORSE if kind == PLAIN or not tables.ops[o, STARTS] else SAME)
+        n, done = advance(fresh, so_far, kind, mine, no, n, i, events, tables, scratch)
         completes |= done
         if n < 0:
             return -MORE_SCRATCH
@@ -151,7 +151,7 @@ def operate(o: int, row: Longs, made: Longs, part: int, i: int, events: Events, 
     return 1
 
 
-@kernel
+@inner
 def watch(x: int, row: Longs, made: Longs, part: int, i: int, events: Events, tables: Tables, sets: Sets,
           scratch: Scratch, regs: Longs) -> int:  # fmt: skip
     """Carry the watched sets of a row over transition x; 1, 0 if the step is forbidden, -what there is no room for."""
@@ -167,7 +167,7 @@ def watch(x: int, row: Longs, made: Longs, part: int, i: int, events: Events, ta
     return 1
 
 
-@kernel
+@inner
 def advance_common(part: int, i: int, events: Events, tables: Tables, sets: Sets, scratch: Scratch, regs: Longs) -> int:
     """What becomes of the partition's common sets, in scratch.following; 0, or what there is no room for."""
     watchers = tables.shape[WATCHERS]
@@ -175,7 +175,7 @@ def advance_common(part: int, i: int, events: Events, tables: Tables, sets: Sets
         scratch.following[k] = NO_SET
         if (k < watchers and tables.watchers[k, KIND] == PLAIN) or (k == watchers and not tables.shape[LATE]):
             continue
-        early = k == watchers
+        early, plain = np.int64(k == watchers), np.int64(PLAIN)
         fresh = scratch.start[scratch.start.shape[0] - 1]
         if early:
             fresh[:] = 0
@@ -185,11 +185,11 @@ def advance_common(part: int, i: int, events: Events, tables: Tables, sets: Sets
             spawned(k, fresh, fresh, tables)
             fresh[FLAGS] = 0
             fresh[VALUES : VALUES + tables.shape[STORED_VALUES]] = 0
-        n, _ = advance(fresh, WORSE, PLAIN, False, early, 0, i, events, tables, scratch)
+        n, _ = advance(fresh, plain, plain, plain, early, np.int64(0), i, events, tables, scratch)
         source = sets.common[part, k]
         if source >= 0 and n >= 0:
             for r in range(sets.begin[source], sets.begin[source] + sets.size[source]):
-                n, _ = advance(sets.rows[r], WORSE, PLAIN, False, early, n, i, events, tables, scratch)
+                n, _ = advance(sets.rows[r], plain, plain, plain, early, n, i, events, tables, scratch)
                 if n < 0:
                     break
         if n < 0:

@@ -1,0 +1,132 @@
+"""The positions bound to each variable, as Arrow lists: from a chunk of matches, one column per variable.
+
+Variables that the same marks name share one column, and a variable of every mark shares `positions` itself. Where all
+matches have the same labels, a column takes the same places of every match; else positions are copied by label,
+without branches: each is written at the column's end, and only one that the column holds moves the end on.
+
+Indices are unsigned in the inner loops: Numba looks whether a signed one is negative, which takes twice as long.
+
+Invariant: arrays handed out are never written again; offsets that are the same in every chunk are made once.
+"""
+
+from functools import lru_cache
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from cerite.engine.matches import Matches, Sequence, rows_to_keep
+from cerite.jit import kernel
+
+Longs = npt.NDArray[np.int64]
+Ints = npt.NDArray[np.int32]
+Labels = tuple[frozenset[str], ...]
+Columns = tuple[tuple[int, ...], ...]  # what each column takes of a match: places in it, or labels
+
+BLOCK = 128  # matches that stay in the cache while every column takes its own
+ONE = np.uint64(1)
+
+
+def lists_of(chunk: Matches, labels: Labels, variables: tuple[str, ...]) -> list[pa.Array]:
+    """Lists of all positions, and for each variable of those whose label names it."""
+    columns, shared = _layout(labels, variables, chunk.sequence)
+    if chunk.sequence is None:
+        every = _lists(pa.array(chunk.offsets.astype(np.int32)), chunk.positions)
+        made = _by_label(chunk, columns, len(labels)) if columns else []
+    else:
+        every = _lists(_ramp(len(chunk.sequence), len(chunk)), chunk.positions)
+        made = _by_place(chunk, columns, len(chunk.sequence)) if columns else []
+    return [every, *([*made, every][k] for k in shared)]
+
+
+@lru_cache(maxsize=64)
+def _layout(labels: Labels, variables: tuple[str, ...], sequence: Sequence | None) -> tuple[Columns, tuple[int, ...]]:
+    """The distinct columns, and which is each variable's; -1 is the one of all positions."""
+    marks = (
+        [(k, labels[k]) for k in range(1, len(labels))]
+        if sequence is None
+        else list(enumerate(labels[k] for k in sequence))
+    )
+    taken = [tuple(k for k, names in marks if variable in names) for variable in variables]
+    columns = tuple(dict.fromkeys(each for each in taken if len(each) < len(marks)))
+    return columns, tuple(columns.index(each) if each in columns else -1 for each in taken)
+
+
+def _by_place(chunk: Matches, columns: Columns, width: int) -> list[pa.Array]:
+    first = np.cumsum([0, *map(len, columns)])
+    values = np.empty(first[-1] * len(chunk), np.int64)
+    places = np.array([place for column in columns for place in column], np.int64)
+    take_places(chunk.positions, width, first, places, values)
+    parts = np.split(values, first[1:-1] * len(chunk))
+    return [_lists(_ramp(len(column), len(chunk)), part) for column, part in zip(columns, parts, strict=True)]
+
+
+def _by_label(chunk: Matches, columns: Columns, labels: int) -> list[pa.Array]:
+    held = np.zeros((len(columns), labels), np.uint8)
+    for column, row in zip(columns, held, strict=True):
+        row[list(column)] = 1
+    ends, begin, values = take_labels(held, chunk.offsets, chunk.positions, chunk.labels)
+    return [_lists(pa.array(own), values[b : b + own[-1]]) for own, b in zip(ends, begin, strict=False)]
+
+
+def _lists(offsets: pa.Array, values: Longs) -> pa.Array:
+    return pa.ListArray.from_arrays(offsets, pa.array(values))
+
+
+def _ramp(step: int, count: int) -> pa.Array:
+    """Offsets of so many lists of the same length."""
+    return _long_ramp(step, rows_to_keep(count))[: count + 1]
+
+
+@lru_cache(maxsize=64)
+def _long_ramp(step: int, count: int) -> pa.Array:
+    return pa.array(np.arange(count + 1, dtype=np.int32) * np.int32(step))
+
+
+@kernel
+def take_places(positions: Longs, width: int, first: Longs, places: Longs, values: Longs) -> None:
+    """Column c takes `places[first[c]:first[c + 1]]` of every match; its values begin at matches * first[c]."""
+    matches = positions.size // width
+    for begin in range(0, matches, BLOCK):
+        count = min(BLOCK, matches - begin)
+        block = positions[begin * width : (begin + count) * width]
+        for c in range(first.size - 1):
+            each = first[c + 1] - first[c]
+            at = matches * first[c] + begin * each
+            column = values[at : at + count * each]
+            for j in range(each):
+                source, target = np.uint64(places[first[c] + j]), np.uint64(j)
+                for _ in range(count):
+                    column[target] = block[source]
+                    source += np.uint64(width)
+                    target += np.uint64(each)
+
+
+@kernel
+def take_labels(
+    held: npt.NDArray[np.uint8], offsets: Longs, positions: Longs, labels: Ints
+) -> tuple[Ints, Longs, Longs]:
+    """Column c takes the positions whose label l has `held[c, l]`: list offsets, where its values begin, values.
+
+    After a column's values there is room for one more: what comes when it is full is written there.
+    """
+    uses = np.zeros((4, held.shape[1]), np.int64)  # four counts in turn: none waits for the one before it
+    for i in range(labels.size):
+        uses[i & 3, labels[i]] += 1
+    begin = np.zeros(held.shape[0] + 1, np.int64)
+    for c in range(held.shape[0]):
+        begin[c + 1] = begin[c] + 1 + (held[c] * uses).sum()
+    values = np.empty(begin[-1], np.int64)
+    ends = np.zeros((held.shape[0], offsets.size), np.int32)
+    for block in range(0, offsets.size - 1, BLOCK):
+        for c in range(held.shape[0]):
+            holds, column = held[c], values[begin[c] : begin[c + 1]]
+            i, end = np.uint64(offsets[block]), np.uint64(ends[c, block])
+            for m in range(block + 1, min(block + BLOCK, offsets.size - 1) + 1):
+                stop = np.uint64(offsets[m])
+                while i < stop:
+                    column[end] = positions[i]
+                    end += np.uint64(holds[np.uint64(labels[i])])
+                    i += ONE
+                ends[c, m] = end
+    return ends, begin, values

@@ -1,0 +1,29 @@
+"""Cerite on Spark: `match` finds a query's matches in a DataFrame, `count` counts them, `explain` says how.
+
+`session` gives a Spark to those who have none, `told` the error of Cerite behind a failed Spark job. Nothing of PySpark
+is imported before one of them is asked for.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from cerite.spark.explaining import explain
+    from cerite.spark.failures import told
+    from cerite.spark.matching import OneTaskWarning, count, match
+    from cerite.spark.sessions import session
+
+__all__ = ["OneTaskWarning", "count", "explain", "match", "session", "told"]
+
+_HOMES = {
+    "OneTaskWarning": "matching", "count": "matching", "explain": "explaining", "match": "matching",
+    "session": "sessions", "told": "failures",
+}  # fmt: skip
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)

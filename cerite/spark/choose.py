@@ -1,0 +1,47 @@
+"""Which operator runs a query on Spark, and why: S&P, T-CER and R-CER of the DEBS 2024 paper as physical plans.
+
+| operator | when | in Spark |
+| --- | --- | --- |
+| S&P + R-CER | PARTITION BY | rows hashed by key, sorted by key and time; state is carried along each key |
+| S&P + T-CER | a window, no partition | chunks of time that overlap by the window, each recognised alone |
+| S&P + R-CER, one task | neither, or CONSUME BY ANY | one ordered task |
+
+A hot key under a window is cut like an unpartitioned stream. Invariant: chunks are used only where a match is decided
+by the events inside its window alone. That excludes consumption (what is forgotten depends on all matches before) and
+a window applied after a selection (what it is selected from may lie outside).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from cerite.engine.plan import Plan
+
+Operator = Literal["partitions", "chunks", "sequence"]
+
+
+@dataclass(frozen=True)
+class Choice:
+    """An operator, why it was chosen, and whether a hot partition may be cut into chunks."""
+
+    operator: Operator
+    why: str
+    cut: bool = False
+
+
+def choose(plan: Plan, clock: str | None) -> Choice:
+    """The operator for a plan; `clock` is the column that chunks would be cut by."""
+    local = plan.window is not None and not plan.needs_history and plan.consume == "none"
+    if plan.consume == "any":
+        return Choice("sequence", "CONSUME BY ANY: what a match forgets depends on every match before it")
+    if plan.partition:
+        timed = local and plan.window is not None and plan.window.unit != "events" and clock is not None
+        return Choice("partitions", "PARTITION BY: partitions are independent of each other", cut=timed)
+    if plan.needs_history:
+        return Choice("sequence", "a part of the pattern looks at everything before it, not just at the window")
+    if plan.window is None:
+        return Choice("sequence", "no partition and no window: a match may span the whole stream")
+    if clock is None:
+        return Choice("sequence", "a window over events, and no time or position to cut the stream by")
+    return Choice("chunks", "a window: a match is decided by the events inside it")

@@ -1,0 +1,163 @@
+"""A DataFrame as recognition sees it: columns by position, kinds by name.
+
+Columns are renamed to `c0`, `c1`, … at once, so that names of any spelling (dots, back-quotes, two that differ only in
+case) mean exactly what they mean to the local engine. Invariant: an attribute's kind is the one `Schema.of_arrow`
+gives for the Arrow type that Spark ships the column as.
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+from functools import cached_property
+
+from pyspark.errors import AnalysisException
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as fn
+from pyspark.sql import types as ty
+
+from cerite.errors import StreamError, listed, suggestion
+from cerite.schema import Kind, Schema
+
+RESERVED = "cerite."
+_INTEGERS = (ty.ByteType, ty.ShortType, ty.IntegerType, ty.LongType)
+_FLOATS = (ty.FloatType, ty.DoubleType, ty.DecimalType)
+_TIMES = (ty.TimestampType, ty.TimestampNTZType, ty.DateType)
+_ARROW = (
+    *_INTEGERS, *_FLOATS, *_TIMES, ty.StringType, ty.CharType, ty.VarcharType, ty.BooleanType, ty.BinaryType,
+    ty.NullType, ty.DayTimeIntervalType,
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Frame:
+    """A DataFrame whose columns are found by the names the user knows."""
+
+    original: DataFrame
+
+    @cached_property
+    def df(self) -> DataFrame:
+        """The same rows, columns called c0, c1, …"""
+        return self.original.toDF(*(f"c{index}" for index in range(len(self.names))))
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """The columns' own names."""
+        names = tuple(self.original.columns)
+        for name in names:
+            if names.count(name) > 1:
+                raise StreamError(f"the DataFrame has two columns called `{name}`", hint="rename one of them")
+            if name.startswith(RESERVED):
+                raise StreamError(f"the column name `{name}` is Cerite's own", hint="rename the column")
+        return names
+
+    @cached_property
+    def types(self) -> dict[str, ty.DataType]:
+        """Every column's Spark type."""
+        return dict(zip(self.names, (field.dataType for field in self.original.schema.fields), strict=True))
+
+    @cached_property
+    def kinds(self) -> dict[str, Kind]:
+        """The kinds of the columns that conditions can read."""
+        found = {name: kind_of(spark) for name, spark in self.types.items()}
+        return {name: kind for name, kind in found.items() if kind is not None}
+
+    @property
+    def schema(self) -> Schema:
+        """What the query is checked against."""
+        return Schema(columns=self.kinds)
+
+    def column(self, name: str) -> Column:
+        """A column of `df`, whatever it was called; strings compare byte by byte, whatever their collation."""
+        self.known(name)
+        found = fn.col(f"c{self.names.index(name)}")
+        return fn.collate(found, "UTF8_BINARY") if _collated(self.types[name]) else found
+
+    def known(self, name: str) -> None:
+        """Refuse a name that is no column's."""
+        if name not in self.names:
+            raise StreamError(
+                f"the stream has no column `{name}`",
+                hint=suggestion(name, self.names) or f"it has {listed(self.names)}",
+            )
+
+    def shippable(self, name: str) -> None:
+        """Refuse a column that cannot travel to Python as Arrow."""
+        if not _travels(self.types[name]):
+            raise StreamError(
+                f"column `{name}` is {self.types[name].simpleString()}, which does not travel as Arrow",
+                hint=f"leave it out: df.drop({name!r}), or name the attributes to report: SELECT x[…]",
+            )
+
+    @cached_property
+    def row_index(self) -> tuple[Column, Column] | None:
+        """File and row index of every row, where the source exposes them (Parquet)."""
+        file, row = fn.col("_metadata.file_path"), fn.col("_metadata.row_index")
+        talkative = logging.getLogger(
+            "DataFrameQueryContextLogger"
+        )  # it would print the refusal that is an answer here
+        before, talkative.disabled = talkative.disabled, True
+        try:
+            _ = self.df.select(file, row).schema
+        except AnalysisException:
+            return None
+        finally:
+            talkative.disabled = before
+        return file, row
+
+
+def kind_of(spark: ty.DataType) -> Kind | None:
+    """The kind of a column's values, None if conditions cannot read it.
+
+    >>> kind_of(ty.ShortType()), kind_of(ty.DecimalType(5, 2)), kind_of(ty.ArrayType(ty.LongType()))
+    ('int', 'float', None)
+    """
+    if isinstance(spark, _INTEGERS):
+        return "int"
+    if isinstance(spark, _FLOATS):
+        return "float"
+    if isinstance(spark, _TIMES):
+        return "timestamp"
+    if isinstance(spark, ty.BooleanType):
+        return "bool"
+    return "string" if isinstance(spark, (ty.StringType, ty.CharType, ty.VarcharType)) else None
+
+
+def ticks(column: Column, spark: ty.DataType, name: str) -> Column:
+    """A time or window attribute as the number the engine compares: `keys.numbers`, computed by Spark."""
+    if isinstance(spark, ty.TimestampType):
+        return fn.unix_micros(column)
+    if isinstance(spark, ty.TimestampNTZType):  # as if its clock were UTC, whatever the session's zone
+        seconds = fn.hour(column) * 3600 + fn.minute(column) * 60
+        micros = fn.date_part(fn.lit("SECOND"), column).cast("decimal(20,6)") * 1_000_000
+        return (
+            fn.unix_date(column.cast("date")) * fn.lit(86_400_000_000)
+            + seconds * fn.lit(1_000_000)
+            + micros.cast("bigint")
+        )
+    if isinstance(spark, ty.DateType):
+        return fn.unix_date(column).cast("bigint") * fn.lit(86_400_000)
+    if isinstance(spark, _INTEGERS):
+        return column.cast("bigint")
+    if isinstance(spark, _FLOATS):
+        return fn.nullif(column.cast("double"), fn.lit(float("nan")))
+    raise StreamError(f"the column `{name}` holds {spark.simpleString()}, not numbers or timestamps")
+
+
+def ticks_per_second(spark: ty.DataType) -> int:
+    """How many steps of `ticks` make a second; plain numbers are milliseconds."""
+    return 1_000_000 if isinstance(spark, (ty.TimestampType, ty.TimestampNTZType)) else 1_000
+
+
+def _collated(spark: ty.DataType) -> bool:
+    return isinstance(spark, ty.StringType) and getattr(spark, "collation", "UTF8_BINARY") != "UTF8_BINARY"
+
+
+def _travels(spark: ty.DataType) -> bool:
+    if isinstance(spark, ty.ArrayType):
+        return _travels(spark.elementType)
+    if isinstance(spark, ty.MapType):
+        return _travels(spark.keyType) and _travels(spark.valueType)
+    if isinstance(spark, ty.StructType):
+        return all(_travels(field.dataType) for field in spark.fields)
+    return isinstance(spark, _ARROW)

@@ -1,0 +1,160 @@
+"""Recognition on Parquet that is in time order: no shuffle, no sort, no scan by Spark.
+
+Each task reads the row groups of its own chunk, plus the window before it, with PyArrow, and hands them to the local
+engine as they lie in the file: T-CER with Spark as the scheduler. Partitions need no shuffle either, because a chunk
+has all events of its stretch of time. Used where the DataFrame is nothing but a scan of Parquet files whose footers
+show them in order, and where a match is decided inside a window, or everything runs in one task anyway.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql import types as ty
+
+from cerite.engine.intake import Columns
+from cerite.predicate.columns_formula import attributes
+from cerite.spark.choose import Choice
+from cerite.spark.cuts import SPAN, Cut, chunk_count, reach
+from cerite.spark.footers import Footers, footers_in_order
+from cerite.spark.job import FILE, Job, unary_tests
+from cerite.spark.request import Request
+from cerite.spark.stretches import Stretches, counting_task, stretch_task
+from cerite.spark.task import COUNTS, mapped
+
+
+@dataclass(frozen=True)
+class ParquetPlan:
+    """Footers in order, and the chunks that tasks read."""
+
+    footers: Footers
+    cuts: tuple[Cut, ...]
+
+
+def parquet_plan(asked: Request, choice: Choice, tasks: int, *, forced: bool) -> ParquetPlan | str:
+    """The plan without a shuffle, or why there is none."""
+    if asked.time is None or asked.clock != asked.time:
+        return "the order of events is not that of one time column"
+    if choice.operator == "partitions" and not choice.cut:
+        return "partitions without a window over time are gathered by key"
+    why = _not_a_scan(asked.frame.original)
+    if why:
+        return why
+    found = footers_in_order(asked.frame.original.inputFiles(), asked.time)
+    if isinstance(found, str):
+        return found
+    for name in _columns(asked):
+        if name not in found.schema.names or not _same(found.schema.field(name).type, asked.frame.types[name]):
+            return f"Spark reads column `{name}` in another type than the file has"
+    if choice.operator == "sequence":
+        return ParquetPlan(found, ())
+    count = tasks if forced else chunk_count(found.rows, tasks)
+    return ParquetPlan(found, _cuts(asked, found, count, spaced=not forced))
+
+
+def scanned(asked: Request, plan: ParquetPlan) -> DataFrame:
+    """The matches."""
+    return mapped(_chunks(asked, plan), stretch_task(stretches(asked, plan)), asked.schema)
+
+
+def scanned_count(asked: Request, plan: ParquetPlan) -> DataFrame:
+    """The numbers of matches, chunk by chunk."""
+    return mapped(_chunks(asked, plan), counting_task(stretches(asked, plan)), COUNTS)
+
+
+def _chunks(asked: Request, plan: ParquetPlan) -> DataFrame:
+    chunks = len(plan.cuts) + 1
+    return asked.frame.original.sparkSession.range(0, chunks, 1, chunks).toDF("chunk")
+
+
+def stretches(asked: Request, plan: ParquetPlan) -> Stretches:
+    """What the tasks have to know."""
+    window = asked.plan.window
+    timed = window is not None and window.unit != "events"
+    job = Job(
+        plan=asked.plan, columns=_columns(asked), tests=0, unit=(), order=tuple(asked.order),
+        keys=asked.plan.partition, time=asked.time, position=asked.position, shown=asked.shown,
+        window=(asked.time or "", asked.width(window)) if window is not None and timed else None, owned=True,
+    )  # fmt: skip
+    sort = () if FILE in asked.order else tuple(asked.order)
+    return Stretches(job, Columns(asked.type, asked.time), plan.footers, plan.cuts, sort)
+
+
+def _columns(asked: Request) -> tuple[str, ...]:
+    """The columns that are read: those that would travel, and those that conditions look at."""
+    tests = [attributes(asked.conditions.test(test)) for test in unary_tests(asked.plan)]
+    named = {asked.type, *asked.shipped, *(name for each in tests for name in each)}
+    return tuple(name for name in asked.frame.names if name in named)
+
+
+def _cuts(asked: Request, footers: Footers, count: int, *, spaced: bool) -> tuple[Cut, ...]:
+    """Even chunks: cut at row groups where there are many, else inside them."""
+    window = asked.plan.window
+    assert window is not None
+    least = np.array([group.least for group in footers.groups])
+    before = np.concatenate([[0], np.cumsum([group.rows for group in footers.groups])])
+    cuts: list[Cut] = []
+    last = footers.groups[0].least if footers.groups else 0
+    for k in range(1, count if footers.groups else 0):
+        place = k * before[-1] / count
+        index = int(np.searchsorted(before, place, side="right")) - 1
+        group = footers.groups[index]
+        own = group.least
+        if len(footers.groups) < 4 * count:
+            share = (place - before[index]) / group.rows
+            own = type(own)(group.least + (group.greatest - group.least) * share)
+        if own <= last:
+            continue
+        if window.unit == "events":
+            ahead = int(np.searchsorted(least, own))  # groups that begin before: the last may reach over the cut
+            enough = [j for j in range(ahead) if before[ahead - 1] - before[j] >= window.amount - 1]
+            read = footers.groups[enough[-1] if enough else 0].least
+        else:
+            width = asked.width(window)
+            if spaced and own - last < SPAN * width:
+                continue
+            read = reach(own, width)
+        cuts.append(Cut(own, read))
+        last = own
+    return tuple(cuts)
+
+
+def _not_a_scan(df: DataFrame) -> str:
+    """Why the DataFrame is more than a scan of Parquet files; empty if it is not."""
+    plan = getattr(df, "_plan", None)
+    if plan is not None:  # Spark Connect
+        plain = type(plan).__name__ == "DataSource" and getattr(plan, "_format", None) == "parquet"
+        return "" if plain and not getattr(plan, "_schema", None) else "the DataFrame is not a plain scan of Parquet"
+    analyzed = df._jdf.queryExecution().analyzed()
+    if analyzed.getClass().getSimpleName() != "LogicalRelation":
+        return "the DataFrame is not a plain scan of files"
+    relation = analyzed.relation()
+    if relation.getClass().getSimpleName() != "HadoopFsRelation":
+        return "the DataFrame is not a plain scan of files"
+    if relation.fileFormat().getClass().getSimpleName() != "ParquetFileFormat":
+        return "the files are not Parquet"
+    return "the files lie in partition folders" if relation.partitionSchema().size() else ""
+
+
+_ARROW: dict[type[ty.DataType], pa.DataType] = {
+    ty.LongType: pa.int64(), ty.IntegerType: pa.int32(), ty.ShortType: pa.int16(), ty.ByteType: pa.int8(),
+    ty.DoubleType: pa.float64(), ty.FloatType: pa.float32(), ty.BooleanType: pa.bool_(), ty.BinaryType: pa.binary(),
+    ty.DateType: pa.date32(),
+}  # fmt: skip
+
+
+def _same(arrow: pa.DataType, spark: ty.DataType) -> bool:
+    """Whether a column of the file is what Spark makes of it."""
+    if pa.types.is_dictionary(arrow):
+        arrow = arrow.value_type
+    if type(spark) is ty.StringType:
+        return bool(pa.types.is_string(arrow) or pa.types.is_large_string(arrow))
+    if isinstance(spark, ty.DecimalType):
+        return bool(pa.types.is_decimal128(arrow)) and (arrow.precision, arrow.scale) == (spark.precision, spark.scale)
+    if isinstance(spark, (ty.TimestampType, ty.TimestampNTZType)):
+        zoned = isinstance(spark, ty.TimestampType)
+        return bool(pa.types.is_timestamp(arrow)) and arrow.unit == "us" and (arrow.tz is not None) == zoned
+    return bool(_ARROW.get(type(spark)) == arrow)

@@ -1,0 +1,225 @@
+"""A query and the DataFrame it is asked of, checked against each other before anything runs.
+
+Everything that is wrong with names, kinds, order or result columns is told here, on the driver. Invariant: what a task
+may still refuse is only what the data's values decide: ties, missing times, positions that do not rise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as fn
+from pyspark.sql import types as ty
+
+from cerite.automaton.guards import Guard, Test
+from cerite.engine.plan import Plan, Semantics, plan
+from cerite.errors import CeriteError, StreamError, listed
+from cerite.language.queries import make_query
+from cerite.pattern.atoms import Event
+from cerite.pattern.base import walk
+from cerite.pattern.check import check
+from cerite.pattern.query import Query
+from cerite.pattern.window import Size
+from cerite.results import shown_attributes
+from cerite.run import RunnableQuery
+from cerite.spark.conditions import Conditions
+from cerite.spark.frame import Frame, ticks, ticks_per_second
+from cerite.spark.job import FILE, ROW, Shown, attributes_across, windows
+from cerite.spark.relevance import Relevance, relevance
+
+
+@dataclass(frozen=True)
+class Request:
+    """What is asked; `type`, `time`, `order_by` and `position` name columns of the frame."""
+
+    frame: Frame
+    query: Query
+    plan: Plan
+    type: str | None
+    time: str | None
+    order_by: tuple[str, ...]
+    position: str | None
+
+    @cached_property
+    def conditions(self) -> Conditions:
+        """The query's conditions over the frame."""
+        return Conditions(self.frame, self.type)
+
+    @cached_property
+    def relevance(self) -> Relevance:
+        """Which rows can matter."""
+        return relevance(self.plan, self.conditions)
+
+    @cached_property
+    def ranked(self) -> bool:
+        """Whether some window counts events."""
+        return any(size.unit == "events" for size in windows(self.plan))
+
+    @property
+    def all_rows_counted(self) -> bool:
+        """Whether rows that do not matter still have to be seen by Spark, because neighbours or ranks are asked for."""
+        return self.ranked or (self.relevance.gaps and not self.relevance.every_row)
+
+    @cached_property
+    def order(self) -> dict[str, Column]:
+        """What orders the events, by name: time, the order columns, the position, else file and row index."""
+        named = [name for name in (self.time, *self.order_by, self.position) if name is not None]
+        found = {name: self.frame.column(name) for name in named}
+        if not self.order_by and self.position is None and self.frame.row_index is not None:
+            file, row = self.frame.row_index
+            return found | {FILE: file, ROW: row}
+        if not found:
+            raise StreamError(
+                "nothing says in which order the events are", hint="name the columns: time=…, order_by=[…], position=…"
+            )
+        return found
+
+    @property
+    def clock(self) -> str | None:
+        """The column whose values chunks are cut by."""
+        window = self.plan.window
+        if window is not None and window.attribute is not None:
+            return window.attribute
+        return self.time if self.time is not None or self.order_by else self.position
+
+    @property
+    def tick(self) -> Column:
+        """The clock as a number."""
+        assert self.clock is not None
+        return ticks(self.frame.column(self.clock), self.frame.types[self.clock], self.clock)
+
+    @property
+    def ticks_per_millisecond(self) -> float:
+        """How many steps of the time column make a millisecond."""
+        return 1.0 if self.time is None else ticks_per_second(self.frame.types[self.time]) / 1000
+
+    def width(self, size: Size) -> float:
+        """A time or attribute window's width in steps of its column."""
+        return size.milliseconds * self.ticks_per_millisecond if size.is_time else float(size.amount)
+
+    @cached_property
+    def in_a_partition(self) -> Column | None:
+        """Where no partition value is NULL (or NaN)."""
+        found: Column | None = None
+        for name in self.plan.partition:
+            column = self.frame.column(name)
+            known = column.isNotNull()
+            if isinstance(self.frame.types[name], (ty.FloatType, ty.DoubleType)):
+                known = known & ~fn.isnan(column)
+            found = known if found is None else found & known
+        return found
+
+    @cached_property
+    def shown(self) -> tuple[Shown, ...]:
+        """The result's columns of events."""
+        asked = shown_attributes(self.query) or {}
+        if self.plan.semantics != "valuations":
+            names = [each for each in asked.values() if each is not None]
+            everything = not asked or len(names) < len(asked)
+            return (Shown(None, self._attributes(None if everything else tuple(dict.fromkeys(sum(names, ()))))),)
+        return tuple(Shown(name, self._attributes(asked.get(name))) for name in self.plan.variables)
+
+    def _attributes(self, asked: tuple[str, ...] | None) -> tuple[str, ...]:
+        names = self.frame.names if asked is None else asked
+        for name in names:
+            self.frame.known(name)
+            self.frame.shippable(name)
+        return names
+
+    @cached_property
+    def shipped(self) -> tuple[str, ...]:
+        """The columns that travel to Python, besides bits and Cerite's own."""
+        window = {size.attribute for size in windows(self.plan)} - {None}
+        shown = {name for each in self.shown for name in each.attributes}
+        across = attributes_across(self.plan)
+        named = {
+            *window,
+            *shown,
+            *across,
+            *self.plan.partition,
+            *(name for name in self.order if name in self.frame.names),
+        }
+        if any(size.is_time for size in windows(self.plan)) and self.time is not None:
+            named.add(self.time)
+        return tuple(name for name in self.frame.names if name in named)
+
+    @cached_property
+    def schema(self) -> ty.StructType:
+        """The columns of the result."""
+        types = self.frame.types
+        fields = [ty.StructField("match", ty.StringType(), False)]
+        if self.time is not None:
+            fields += [ty.StructField(name, types[self.time], False) for name in ("start_time", "end_time")]
+        if self.position is not None:
+            fields += [ty.StructField(name, ty.LongType(), False) for name in ("start", "end")]
+        fields += [ty.StructField(name, types[name], False) for name in self.plan.partition]
+        for each in self.shown:
+            event = ty.StructType([ty.StructField(name, types[name]) for name in each.attributes])
+            name = "events" if each.variable is None else each.variable
+            fields.append(ty.StructField(name, ty.ArrayType(event, False), False))
+        return ty.StructType(fields)
+
+
+def request(
+    df: DataFrame,
+    query: Any,
+    *,
+    time: str | None,
+    type: str | None,
+    order_by: Sequence[str],
+    position: str | None,
+    semantics: Semantics,
+) -> Request:
+    """A checked request."""
+    asked = query.query if isinstance(query, RunnableQuery) else make_query(query)
+    frame = Frame(df)
+    kind = type if type is not None or "type" not in frame.names else "type"
+    made = plan(asked, semantics)
+    found = Request(frame, asked, made, kind, time, tuple(order_by), position)
+    try:
+        _check(found)
+    except CeriteError as error:
+        raise error.at(asked.source) from None
+    return found
+
+
+def _check(asked: Request) -> None:
+    frame = asked.frame
+    types = {node.type for node in walk(asked.query.where) if isinstance(node, Event) and node.type is not None}
+    if asked.type is None and len(types) > 1:
+        raise StreamError(
+            f"the query tells {listed(types)} apart, but no column holds the event type", hint="name it: type=…"
+        )
+    sizes = windows(asked.plan)
+    if any(size.is_time for size in sizes) and asked.time is None:
+        raise StreamError("the query has a time window, but no time column is named", hint="name it: time=…")
+    attributes = (size.attribute for size in sizes)
+    named = (asked.type, asked.time, asked.position, *asked.order_by, *attributes, *asked.plan.partition)
+    for name in filter(None, named):
+        frame.known(name)
+    check(asked.query, frame.schema)
+    for name in filter(None, (asked.time, *(size.attribute for size in sizes))):
+        ticks(frame.column(name), frame.types[name], name)
+    if asked.position is not None and frame.kinds.get(asked.position) != "int":
+        raise StreamError(f"the position column `{asked.position}` must hold whole numbers")
+    if asked.type is not None:
+        asked.conditions.guard(Guard(frozenset((Test("", None),))))
+    _check_names(asked)
+
+
+def _check_names(asked: Request) -> None:
+    """Refuse results with two columns of one name, as Spark compares names."""
+    sensitive = asked.frame.original.sparkSession.conf.get("spark.sql.caseSensitive", "false") == "true"
+    seen: dict[str, str] = {}
+    for name in asked.schema.names:
+        key = name if sensitive else name.lower()
+        if key in seen:
+            raise StreamError(
+                f"the result would have two columns that Spark calls the same: `{seen[key]}` and `{name}`",
+                hint="give the variable another name with AS, or list the variables you want: SELECT x, y …",
+            )
+        seen[key] = name

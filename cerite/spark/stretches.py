@@ -1,0 +1,153 @@
+"""A stretch of time, read from ordered Parquet inside a task: the rows of one chunk and of the window before it.
+
+Strings are read as dictionaries, which is how the engine likes them. Invariant: rows come in stream order; a match is
+reported only if its end is at or after the chunk's cut, so exactly once over all chunks.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from cerite.data import Source
+from cerite.data.columns import canonical
+from cerite.engine.intake import Columns
+from cerite.engine.keys import numbers
+from cerite.run import Found
+from cerite.spark.cuts import Cut
+from cerite.spark.feed import check_order
+from cerite.spark.footers import Footers, Group, located
+from cerite.spark.job import FILE, OWNED, ROW, Job
+from cerite.spark.kept import Kept
+from cerite.spark.output import Output
+from cerite.spark.task import count_batch
+
+Batches = Iterator[pa.RecordBatch]
+
+
+@dataclass(frozen=True)
+class Stretches:
+    """The chunks of some files; `sort` are the columns to sort a chunk by, none if files and rows are the order."""
+
+    job: Job
+    columns: Columns
+    footers: Footers
+    cuts: tuple[Cut, ...]
+    sort: tuple[str, ...]
+
+    def ends(self, chunk: int) -> tuple[Any, Any, Any]:
+        """Where a chunk reads from, owns from, and ends."""
+        cut = self.cuts[chunk - 1] if chunk else Cut(-math.inf, -math.inf)
+        return cut.read, cut.own, self.cuts[chunk].own if chunk < len(self.cuts) else math.inf
+
+
+def stretch_task(stretches: Stretches) -> Callable[[Batches], Batches]:
+    """The function for `mapInArrow`: numbers of chunks in, matches out."""
+
+    def recognise(batches: Batches) -> Batches:
+        for batch in batches:
+            for chunk in batch.column(0).to_pylist():
+                yield from recognised(stretches, chunk)
+
+    return recognise
+
+
+def counting_task(stretches: Stretches) -> Callable[[Batches], Batches]:
+    """The function for `mapInArrow` that only counts."""
+
+    def count(batches: Batches) -> Batches:
+        for batch in batches:
+            for chunk in batch.column(0).to_pylist():
+                yield count_batch(counted(stretches, chunk))
+
+    return count
+
+
+def counted(stretches: Stretches, chunk: int) -> int:
+    """How many matches end in a chunk: those of all it reads, without those of what it reads but does not own."""
+    read, own, end = stretches.ends(chunk)
+    parts = [Stretch(stretches, chunk, (read, own, end))] + [Stretch(stretches, chunk, (read, own, own))] * bool(chunk)
+    counts = [Found(stretches.job.plan, part, stretches.columns, None, None).count() for part in parts]
+    return counts[0] - sum(counts[1:])
+
+
+def recognised(stretches: Stretches, chunk: int) -> Batches:
+    """The matches that end in a chunk."""
+    source, output = Stretch(stretches, chunk, stretches.ends(chunk)), Output(stretches.job)
+    for found in Found(stretches.job.plan, source, stretches.columns, None, None).chunks():
+        base, rows = source.kept.whole
+        yield from output.batches(found, base, rows)
+
+
+class Stretch(Source):
+    """One chunk as a source; `kept` holds the rows that matches may need."""
+
+    def __init__(self, stretches: Stretches, chunk: int, ends: tuple[Any, Any, Any]) -> None:
+        self._of = stretches
+        self._read, self._own, self._end = ends
+        self._clock = stretches.job.time or ""
+        schema = stretches.footers.schema
+        self.schema = pa.schema([(name, canonical(schema.field(name).type)) for name in stretches.job.columns])
+        self.name, self.rows, self.available = f"chunk {chunk}", None, tuple(self.schema.names)
+        self.kept: Kept[float] = Kept()
+
+    def batches(self) -> Batches:
+        """The rows in order, row group by row group; all at once where they have to be sorted."""
+        groups = [each for each in self._of.footers.groups if each.greatest >= self._read and each.least < self._end]
+        parts: Batches = (rows for rows in map(self._rows, groups) if rows.num_rows)
+        if self._of.sort:
+            tables = [pa.Table.from_batches([part]) for part in parts]
+            parts = iter([self._sorted(pa.concat_tables(tables))] if tables else [])
+        width = self._of.job.window[1] if self._of.job.window else math.inf
+        for rows in parts:
+            ticks, _ = numbers(rows.column(self._clock), self._clock)
+            needed, last = float(ticks[0]) - 1.01 * width - 1, float(ticks[-1])
+            owned = pa.array(ticks >= self._own)
+            self.kept.add(rows.append_column(OWNED, owned), last, needed.__gt__)
+            yield rows.select(self.schema.names)
+
+    def take(self, positions: Any, columns: Any = None) -> pa.Table:
+        """Rows by position are read from `kept` instead."""
+        raise NotImplementedError
+
+    def _rows(self, group: Group) -> pa.RecordBatch:
+        """The rows of a row group that belong to the chunk, in order of time."""
+        uri = self._of.footers.files[group.file]
+        system, path = located(uri)
+        strings = [field.name for field in self.schema if pa.types.is_dictionary(field.type)]
+        with pq.ParquetFile(path, filesystem=system, read_dictionary=strings, pre_buffer=True) as file:
+            table = file.read_row_group(group.index, columns=self.schema.names).select(self.schema.names)
+        table = table.cast(self.schema) if table.schema != self.schema else table
+        tied = {FILE: pa.DictionaryArray.from_arrays(pa.array(np.zeros(group.rows, np.int32)), pa.array([uri])),
+                ROW: pa.array(np.arange(group.first_row, group.first_row + group.rows))}  # fmt: skip
+        for name in self._of.job.order:
+            if name in tied:
+                table = table.append_column(name, tied[name])
+        rows = table.unify_dictionaries().combine_chunks().to_batches()[0]
+        ticks, _ = numbers(rows.column(self._clock), self._clock)
+        if (ticks[1:] < ticks[:-1]).any():
+            order = np.argsort(ticks, kind="stable")
+            rows, ticks = rows.take(pa.array(order)), ticks[order]
+        begin, stop = np.searchsorted(ticks, [self._read, self._end])
+        return rows.slice(begin, stop - begin)
+
+    def _sorted(self, table: pa.Table) -> pa.RecordBatch:
+        """The chunk by time and the order columns, refused where that leaves a tie."""
+        table = table.unify_dictionaries().combine_chunks()
+        plain = {name: _decoded(table[name]) for name in self._of.sort}
+        order = pc.sort_indices(pa.table(plain), [(name, "ascending") for name in plain])
+        rows = table.take(order).to_batches()[0]
+        keys = {name: _decoded(rows.column(name)) for name in self._of.sort}
+        check_order(self._of.job, keys, np.zeros(rows.num_rows - 1, np.bool_))
+        return rows
+
+
+def _decoded(column: Any) -> Any:
+    return column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column

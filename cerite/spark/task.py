@@ -1,0 +1,81 @@
+"""What runs inside a Spark task: rows in, as Arrow batches in stream order; matches out.
+
+This is the one place where the Spark route meets the local engine: it runs through `cerite.run.Found`, as every query
+does, on a source that gives the task's prepared rows.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql.types import StringType, StructField, StructType
+
+from cerite.data import open_events
+from cerite.engine.intake import Columns
+from cerite.run import Found
+from cerite.spark.feed import Packs, Run
+from cerite.spark.job import Job
+from cerite.spark.output import Output
+
+Batches = Iterator[pa.RecordBatch]
+COUNTS = StructType([StructField("count", StringType(), False)])
+
+
+def task(job: Job) -> Callable[[Batches], Batches]:
+    """The function for `mapInArrow`."""
+
+    def recognise(batches: Batches) -> Batches:
+        yield from recognised(job, batches)
+
+    return recognise
+
+
+def counting_task(job: Job) -> Callable[[Batches], Batches]:
+    """The function for `mapInArrow` that only counts."""
+
+    def count(batches: Batches) -> Batches:
+        yield from counted(job, batches)
+
+    return count
+
+
+def mapped(rows: DataFrame, function: Callable[[Batches], Batches], schema: StructType) -> DataFrame:
+    """`mapInArrow`, without what PySpark says about versions of pandas, which is not used here."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FutureWarning)
+        return rows.mapInArrow(function, schema)
+
+
+def recognised(job: Job, batches: Batches) -> Batches:
+    """The matches of all groups of a task."""
+    packs, output = Packs(job, batches), Output(job)
+    while not (run := Run(job, packs)).empty:
+        for chunk in Found(job.plan, run, Columns(), None, None).chunks():
+            base, rows = run.kept.whole
+            yield from output.batches(chunk, base, rows)
+
+
+def counted(job: Job, batches: Batches) -> Batches:
+    """The number of matches of all groups of a task, as text: it may have any number of digits."""
+    packs = Packs(job, batches)
+    total = 0
+    while not (run := Run(job, packs)).empty:
+        total += Found(job.plan, run, Columns(), None, None).count()
+        total -= _before(job, run)
+    yield count_batch(total)
+
+
+def _before(job: Job, run: Run) -> int:
+    """The matches that end in what the groups of a run read but do not own: another chunk counts them."""
+    overlap = pa.Table.from_batches(run.overlap) if job.owned and run.overlap else None
+    if overlap is None:
+        return 0
+    return Found(job.plan, open_events(overlap), Columns(), None, None).count()
+
+
+def count_batch(total: int) -> pa.RecordBatch:
+    """A number as a row of a result."""
+    return pa.record_batch({"count": [str(total)]})

@@ -1,0 +1,49 @@
+"""One Spark session per pytest process; all tests here go to one worker (`--dist loadgroup`)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cerite.errors import CeriteError
+
+HERE = Path(__file__).parent
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if HERE in item.path.parents:
+            item.add_marker(pytest.mark.xdist_group("spark"))
+
+
+@pytest.fixture
+def quick(spark: Any) -> Iterator[Any]:
+    """The session for many tiny jobs: compiling a query would take longer than running it."""
+    names = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+             "spark.sql.adaptive.enabled": "false", "spark.sql.caseSensitive": "true"}  # fmt: skip
+    before = {name: spark.conf.get(name, None) for name in names}
+    for name, value in names.items():
+        spark.conf.set(name, value)
+    yield spark
+    for name, old in before.items():
+        spark.conf.unset(name) if old is None else spark.conf.set(name, old)
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator[Any]:
+    from cerite.spark import session
+    from cerite.spark.java import ensure_java
+
+    try:
+        ensure_java()
+    except CeriteError as error:
+        pytest.skip(f"no Java: {error.hint}")
+    made = session(
+        "local[2]",
+        conf={"spark.sql.shuffle.partitions": "2", "spark.sql.session.timeZone": "America/St_Johns"},
+    )
+    yield made
+    made.stop()

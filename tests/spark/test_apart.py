@@ -1,0 +1,30 @@
+"""Spark Connect and several executor processes: the same results, also when an executor dies in mid-job."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from cerite.errors import CeriteError
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.mark.parametrize("kind", ["connect", "kill", pytest.param("cluster", marks=pytest.mark.nightly)])
+def test_differential_apart(kind: str, tmp_path: Path) -> None:
+    from cerite.spark.java import ensure_java
+
+    if kind == "connect":
+        pytest.importorskip("grpc", reason="pyspark[connect] is not installed")
+    elif not Path("/proc").is_dir():
+        pytest.skip("executors are found in /proc")
+    try:
+        ensure_java()
+    except CeriteError as error:
+        pytest.skip(f"no Java: {error.hint}")
+    command = [sys.executable, "-m", "tests.spark.apart", kind, str(tmp_path)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=300)
+    assert "the same matches" in done.stdout, done.stderr[-3000:]

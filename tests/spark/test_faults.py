@@ -1,0 +1,107 @@
+"""What is wrong is told, with the remedy: names and kinds on the driver, values of the data by a task."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyspark.sql import SparkSession
+
+from cerite.errors import CeriteError
+from cerite.spark import OneTaskWarning, explain, match, told
+from tests.spark.support import POSITION, frame, matches
+
+WINDOWED = "SELECT * FROM S WHERE A AS x ; B AS y FILTER y[v > 1] WITHIN 5 milliseconds"
+
+
+def events(**more: Any) -> pa.Table:
+    return pa.table({"type": ["A", "B", "B"], "v": [1, 2, 3], "at": [0, 1, 2], **more})
+
+
+REFUSED = {
+    "time is missing": (WINDOWED, {}, "name it: time=…"),
+    "no such time": (WINDOWED, {"time": "ats"}, "did you mean `at`?"),
+    "no such order": (WINDOWED, {"time": "at", "order_by": ["vv"]}, "no column `vv`"),
+    "no such key": ("SELECT * FROM S WHERE A ; B PARTITION BY [name]", {"time": "at"}, "`name`"),
+    "no such attribute": (WINDOWED.replace("v >", "prize >"), {"time": "at"}, "`prize`"),
+    "kinds clash": (WINDOWED.replace("v > 1", "v = 'a'"), {"time": "at"}, "compares things of one kind"),
+    "time is text": (WINDOWED, {"time": "type"}, "not numbers or timestamps"),
+    "position is text": (WINDOWED, {"time": "at", "position": "type"}, "whole numbers"),
+    "nothing orders": ("SELECT * FROM S WHERE A ; B", {}, "time=…, order_by=[…], position=…"),
+    "names clash": ("SELECT * FROM S WHERE A AS match WITHIN 5 milliseconds", {"time": "at"}, "SELECT x, y"),
+    "an array": ("SELECT * FROM S WHERE A AS x FILTER x[tags > 1] WITHIN 5 EVENTS", {"time": "at"}, "tags"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_refused_before_anything_runs(spark: SparkSession, name: str) -> None:
+    text, options, expected = REFUSED[name]
+    df = spark.createDataFrame([("A", 1, 0, [1])], "type string, v int, at long, tags array<int>")
+    with pytest.raises(CeriteError) as caught:
+        match(df, text, **options)  # type: ignore[arg-type]
+    assert expected in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("table", "options", "expected"),
+    [
+        (events(at=[0, 1, 1]), {"time": "at"}, "order_by=[…]"),
+        (events(at=[0, None, 1]), {"time": "at"}, "no time in `at`"),
+        (events(place=[3, 2, 1]), {"time": "at", "position": "place"}, "do not rise"),
+    ],
+)
+def test_refused_by_a_task(spark: SparkSession, table: pa.Table, options: dict[str, Any], expected: str) -> None:
+    with pytest.raises(Exception, match="StreamError") as caught:
+        match(frame(spark, table), WINDOWED, partitions=2, **options).collect()
+    error = told(caught.value)
+    assert error is not None
+    assert expected in str(error)
+    assert "Traceback" not in str(error)
+
+
+def test_one_task_is_warned_of(spark: SparkSession) -> None:
+    df = frame(spark, events())
+    with pytest.warns(OneTaskWarning, match="no partition and no window"):
+        result = match(df, "SELECT * FROM S WHERE A ; B", time="at")
+    assert result.count() == 2
+
+
+def test_ties_are_broken_by_the_columns_named(spark: SparkSession) -> None:
+    table = pa.table({"type": ["B", "A", "B"], "v": [9, 2, 3], "at": [5, 5, 5], "n": [3, 1, 2]})
+    found = match(frame(spark, table), WINDOWED, time="at", order_by=["n"], partitions=7).collect()
+    assert sorted(row["y"][0]["v"] for row in found) == [3, 9]
+
+
+@pytest.mark.parametrize("rows", [0, 1])
+@pytest.mark.parametrize("clause", ["WITHIN 5 milliseconds", "PARTITION BY [v]", "WITHIN 3 EVENTS"])
+def test_nearly_nothing(quick: SparkSession, rows: int, clause: str) -> None:
+    df = frame(quick, events().slice(0, rows))
+    result = match(df, f"SELECT * FROM S WHERE A AS x {clause}", time="at", position=POSITION)
+    assert [str(each) for each in matches(result, keys=["v"])] == ["[0,0] A=0, x=0"] * rows
+
+
+def test_only_what_select_names_is_shown(spark: SparkSession) -> None:
+    text = "SELECT x[v], y FROM S WHERE A AS x ; B AS y WITHIN 1 milliseconds"
+    (row,) = match(frame(spark, events()), text, time="at").collect()
+    assert row["x"][0].asDict() == {"v": 1}
+    assert row["y"][0]["type"] == "B"
+    assert (row["start_time"], row["end_time"]) == (0, 1)
+
+
+def test_explain_says_which_operator_and_why(spark: SparkSession, tmp_path: Path) -> None:
+    folder = str(tmp_path / "events")
+    frame(spark, events()).drop(POSITION).write.parquet(folder)
+    df = spark.read.parquet(folder)
+    text = explain(df, WINDOWED.replace("*", "x[v], y[v]"), time="at", read="spark")
+    for line in (
+        "operator: S&P, then T-CER",
+        "why: a window",
+        "rows kept: where",
+        "EqualTo(type,A)",
+        "columns shipped to Python: v, at, cerite.file, cerite.row, cerite.bits0",
+    ):
+        assert line in text, text
+    assert "one task" in explain(df, "SELECT * FROM S WHERE A ; B", time="at")
+    assert "not a plain scan" in explain(df.filter("at >= 0"), WINDOWED, time="at")

@@ -1,0 +1,117 @@
+"""Parquet in time order is read by the tasks themselves; the result is that of the shuffle and of the local engine."""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from pyspark.sql import SparkSession
+
+from cerite.run import RunnableQuery, query
+from cerite.spark import OneTaskWarning, count, match
+from cerite.spark.matching import routed
+from cerite.spark.parquet import ParquetPlan
+from cerite.spark.request import request
+from tests.spark.support import POSITION, matches
+
+QUERIES = {
+    "chunks": "SELECT * FROM S WHERE A AS x ; B+ AS y FILTER x[v > 0.8] AND y[v < 0.1] WITHIN 30 milliseconds",
+    "contiguous": "SELECT * FROM S WHERE A AS x : B AS y FILTER y[v > 0.5] WITHIN 3 milliseconds",
+    "absence": "SELECT * FROM S WHERE A AS x ; NOT C ; B AS y FILTER x[v > 0.5] WITHIN 10 milliseconds",
+    "count": "SELECT * FROM S WHERE A AS x ; B AS y FILTER x[v > 0.9] WITHIN 7 EVENTS",
+    "partitions": "SELECT * FROM S WHERE A AS x ; B AS y FILTER x[v > 0.5] PARTITION BY [k] WITHIN 40 milliseconds",
+    "registers": "SELECT x, y FROM S WHERE A AS x ; B AS y FILTER y[v > x.v AND k = x.k] WITHIN 60 milliseconds",
+    "consume": "SELECT * FROM S WHERE A AS x ; B AS y PARTITION BY [k] WITHIN 40 milliseconds CONSUME BY ANY",
+    "latest": "SELECT LAST * FROM S WHERE A AS x ; B AS y FILTER x[v > 0.5] WITHIN 20 milliseconds",
+    "attribute": "SELECT * FROM S WHERE A AS x ; B AS y FILTER x[v > 0.9] WITHIN 20 [at]",
+}
+
+
+def stream(rows: int = 2000, *, ties: int = 1) -> pa.Table:
+    rng = np.random.default_rng(3)
+    keys = pa.array([("a", "b", "日本", None)[key] for key in rng.integers(0, 4, rows)])
+    return pa.table(
+        {
+            "type": rng.choice(["A", "B", "C"], rows),
+            "k": keys,
+            "v": np.round(rng.random(rows), 2),
+            "at": np.arange(rows) // ties,
+            POSITION: np.arange(rows),
+        }
+    )
+
+
+def written(folder: Path, table: pa.Table, *, files: int = 3, group: int = 150) -> str:
+    size = -(-table.num_rows // files)
+    for number in range(files):
+        part = table.slice(number * size, size)
+        pq.write_table(part, folder / f"part {number}.parquet", row_group_size=group)
+    return str(folder)
+
+
+def ordered(df: Any, text: str, **options: Any) -> ParquetPlan | str:
+    asked = request(df, text, time="at", type=None, order_by=(), position=None, semantics="valuations", **options)
+    return routed(asked, 3, "auto").ordered
+
+
+@pytest.mark.parametrize(("name", "ties"), [("chunks", 1), *((name, 4) for name in QUERIES)])
+def test_differential_plans(quick: SparkSession, tmp_path: Path, name: str, ties: int) -> None:
+    table = stream(ties=ties)
+    df = quick.read.parquet(written(tmp_path, table))
+    plan = ordered(df, QUERIES[name])
+    assert isinstance(plan, ParquetPlan)
+    assert bool(plan.cuts) is (name != "consume")
+    expected = sorted(RunnableQuery(query(QUERIES[name]).query).run(table, time="at"), key=str)
+    keys = ["k"] if "PARTITION" in QUERIES[name] else []
+    ids: set[str] = set()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", OneTaskWarning)
+        for options in ({"partitions": 5}, {"partitions": 3, "order_by": [POSITION]}, {"read": "spark"}):
+            result = match(df, QUERIES[name], time="at", **options)
+            rows = result.collect()
+            assert count(df, QUERIES[name], time="at", **options) == len(rows)
+            shown = [column for column in result.columns if column not in ("match", "start_time", "end_time", *keys)]
+            assert sorted(_told(row, shown) for row in rows) == sorted(map(_local, expected))
+            if "order_by" not in options:
+                ids = ids or {row["match"] for row in rows}
+                assert {row["match"] for row in rows} == ids, "the same ids, whatever the plan"
+
+
+def _told(row: Any, variables: list[str]) -> str:
+    return str(sorted((name, [event[POSITION] for event in row[name]]) for name in variables if row[name]))
+
+
+def _local(match: Any) -> str:
+    return str(sorted((name, list(positions)) for name, positions in match.bindings))
+
+
+def test_what_is_not_in_order_is_shuffled(quick: SparkSession, tmp_path: Path) -> None:
+    table = stream(600)
+    df = quick.read.parquet(written(tmp_path, table.take(list(range(300, 600)) + list(range(300)))))
+    plain = quick.read.parquet(written(tmp_path, table))
+    assert isinstance(ordered(plain, QUERIES["chunks"]), ParquetPlan)
+    assert "not a plain scan" in str(ordered(plain.filter("v > 0.1"), QUERIES["chunks"]))
+    assert "gathered by key" in str(ordered(plain, "SELECT * FROM S WHERE A ; B PARTITION BY [k]"))
+    assert "no statistics" in str(ordered(quick.read.parquet(_without_statistics(tmp_path, table)), QUERIES["chunks"]))
+    del df
+
+
+def _without_statistics(folder: Path, table: pa.Table) -> str:
+    path = folder / "bare"
+    path.mkdir()
+    pq.write_table(table, path / "bare.parquet", write_statistics=False)
+    return str(path)
+
+
+def test_rows_out_of_order_inside_a_row_group_are_sorted(quick: SparkSession, tmp_path: Path) -> None:
+    table = stream(400)
+    turned = pa.concat_tables([table.slice(at, 100).take(list(reversed(range(100)))) for at in range(0, 400, 100)])
+    df = quick.read.parquet(written(tmp_path, turned, files=1, group=100))
+    assert isinstance(ordered(df, QUERIES["chunks"]), ParquetPlan)
+    found = matches(match(df, QUERIES["chunks"], time="at", position=POSITION, partitions=3))
+    assert sorted(found, key=str) == sorted(query(QUERIES["chunks"]).run(table, time="at"), key=str)

@@ -1,0 +1,65 @@
+"""Many keys, skewed keys, equal times: few Python calls, even tasks, the same matches."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as fn
+
+from cerite.run import query
+from cerite.spark import match
+from cerite.spark.matching import routed
+from cerite.spark.request import request
+
+TEXT = "SELECT * FROM S WHERE A AS x ; B AS y FILTER x[v > 0.5] PARTITION BY [k] WITHIN 200 milliseconds"
+
+
+def stream(rows: int, keys: Any) -> pa.Table:
+    rng = np.random.default_rng(9)
+    kinds = pa.array(rng.choice(["A", "B", "C"], rows))
+    return pa.table({"type": kinds, "k": keys, "v": np.round(rng.random(rows), 3), "at": np.arange(rows)})
+
+
+def ends(rows: Any) -> Counter[tuple[int, int]]:
+    return Counter((row["start_time"], row["end_time"]) for row in rows)
+
+
+def test_a_hundred_thousand_keys(spark: SparkSession) -> None:
+    table = stream(300_000, np.random.default_rng(2).integers(0, 100_000, 300_000))
+    text = TEXT.replace("200 milliseconds", "200000 milliseconds")
+    local = Counter((each.start, each.end) for each in query(text).run(table, time="at"))
+    df = spark.createDataFrame(table)
+    result = match(df, text, time="at").agg(fn.count("match"), fn.sum("start_time"), fn.sum("end_time")).collect()
+    sums = [sum(pair[side] * times for pair, times in local.items()) for side in (0, 1)]
+    assert list(result[0]) == [sum(local.values()), *sums]
+
+
+@pytest.mark.parametrize("tasks", [2, 7])
+def test_a_hot_key_is_cut(spark: SparkSession, tasks: int) -> None:
+    rng = np.random.default_rng(4)
+    keys = np.where(rng.random(6000) < 0.8, 0, rng.integers(1, 200, 6000))
+    table = stream(6000, keys)
+    df = spark.createDataFrame(table)
+    asked = request(df, TEXT, time="at", type=None, order_by=(), position=None, semantics="valuations")
+    route = routed(asked, tasks, "auto")
+    assert route.layout is not None
+    assert route.layout.hot is not None
+    assert len(route.layout.hot.cuts) == 1
+    expected = Counter((each.start, each.end) for each in query(TEXT).run(table, time="at"))
+    result = route.matches()
+    assert ends(result.collect()) == expected
+    assert result.select(fn.countDistinct("match")).collect()[0][0] == sum(expected.values())
+
+
+def test_all_times_equal(spark: SparkSession) -> None:
+    table = stream(400, np.zeros(400, np.int64)).set_column(3, "at", pa.array(np.full(400, 7)))
+    table = table.append_column("n", pa.array(np.arange(400)))
+    text = "SELECT * FROM S WHERE A AS x ; B AS y FILTER x[v > 0.98] WITHIN 1 milliseconds"
+    for tasks in (1, 7):
+        found = match(spark.createDataFrame(table), text, time="at", order_by=["n"], partitions=tasks)
+        assert found.count() == query(text).run(table, time="at").count()
