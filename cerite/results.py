@@ -10,6 +10,7 @@ import csv
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
+from functools import lru_cache
 from itertools import islice
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
@@ -151,6 +152,7 @@ class Matches(ABC):
         return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 
 
+@lru_cache
 def schema_of(variables: tuple[str, ...]) -> pa.Schema:
     """The columns of a table of matches."""
     lists = [(name, pa.list_(pa.int64())) for name in ("positions", *variables)]

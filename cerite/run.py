@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from cerite.automaton import Automaton
 from cerite.data import Source
-from cerite.engine.engines import counter_of, recogniser_of
+from cerite.engine.engines import Engine, counter_of, recogniser_of
 from cerite.engine.intake import Columns, Intake
 from cerite.engine.matches import Matches as Chunk
 from cerite.engine.plan import Plan, Semantics, plan
@@ -26,7 +26,7 @@ from cerite.streaming import EventStream
 
 MANY = 5_000_000  # matches after which it is worth counting whether all will fit
 MOST_IN_MEMORY = 500_000_000
-Progress = Callable[[int, int], None]  # rows read, matches found so far
+Progress = Callable[[int, int, int], None]  # rows read, matches found so far, active states
 
 
 class RunnableQuery:
@@ -139,7 +139,7 @@ class Found(Matches):
             for chunk in engine.read(rows):
                 found += len(chunk)
                 yield chunk
-            self._tell(intake.rows, found)
+            self._tell(intake.rows, found, engine)
 
     def count(self) -> int:
         """How many matches there are, exactly; without enumerating them unless a strategy or limit asks for it."""
@@ -156,7 +156,7 @@ class Found(Matches):
         for batch in self._source.batches():
             rows = intake.take(batch)
             matches += engine.read(rows).matches
-            self._tell(intake.rows, matches)
+            self._tell(intake.rows, matches, engine)
         return matches
 
     def fetch(self, positions: tuple[int, ...]) -> list[dict[str, Any]]:
@@ -195,6 +195,6 @@ class Found(Matches):
     def _intake(self) -> Intake:
         return Intake(self._plan, self._source.schema, self._columns)
 
-    def _tell(self, rows: int, matches: int) -> None:
+    def _tell(self, rows: int, matches: int, engine: Engine) -> None:
         if self._progress is not None:
-            self._progress(rows, matches)
+            self._progress(rows, matches, engine.active)

@@ -14,7 +14,7 @@ from cerite.automaton.determine import complement
 from cerite.automaton.fragment import ENTRY, Fragment, Labels, Step, new_state, product, single, strict_fragment, union
 from cerite.automaton.guards import ANY, Guard
 from cerite.automaton.joining import Link, chain, repeat
-from cerite.automaton.scopes import also_bound, check_scopes, hidden_names, narrowed, projected, reads
+from cerite.automaton.scopes import Registers, also_bound, check_scopes, hidden_names, narrowed, projected, reads
 from cerite.automaton.watched import Watched, has_memory, marked_late, missed, selected, watched_gap
 from cerite.automaton.watching import LAST, MAX, NEXT, PLAIN, Watcher
 from cerite.automaton.windows import windowed
@@ -75,6 +75,7 @@ class _Builder:
 
     whole: Pattern
     watched: list[Watched] = field(default_factory=list)
+    registers: Registers = field(default_factory=Registers)
     within_watched: bool = False
 
     def fragment(self, node: Pattern) -> Fragment:
@@ -101,7 +102,7 @@ class _Builder:
             case Iteration():
                 return self._iteration(node)
             case Window(operand=operand, size=size):
-                return windowed(self.fragment(operand), size, ending=self.within_watched)
+                return windowed(self.fragment(operand), size, self.registers.new("window"), ending=self.within_watched)
             case Complement(operand=operand):
                 if has_memory(operand):
                     return missed(self._watched(operand, PLAIN), nullable(operand))
@@ -120,7 +121,7 @@ class _Builder:
     def _projected(self, node: Project, operand: Pattern) -> Fragment:
         first = len(self.watched)
         fragment = self.fragment(operand)
-        names = hidden_names(fragment, node, self.whole)
+        names = hidden_names(fragment, node, self.whole, self.registers)
         for number in range(first, len(self.watched)):
             self.watched[number] = self.watched[number].renamed(names)
         return projected(fragment, frozenset(node.variables), names)

@@ -12,7 +12,8 @@ writes all variables that its event gets, at once; the definitions let some of t
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
 from itertools import count
 
 from cerite.automaton.fragment import Fragment, Labels, Step
@@ -26,13 +27,18 @@ from cerite.pattern.naming import Named, Project
 from cerite.pattern.variables import counts, written
 from cerite.predicate.expression import Expression, Reference, transform, variables
 
-_fresh = count(1)
 _OWN = "\N{PRIME}"
 
 
-def new_register(name: str) -> str:
-    """A register of the construction's own, which no projection hides."""
-    return f"{_OWN}{name}{next(_fresh)}"
+@dataclass(frozen=True)
+class Registers:
+    """Names for registers of the construction's own, which no projection hides; the same for the same pattern."""
+
+    _numbers: Iterator[int] = field(default_factory=lambda: count(1))
+
+    def new(self, name: str) -> str:
+        """A register that nothing else uses."""
+        return f"{_OWN}{name}{next(self._numbers)}"
 
 
 def reads(pattern: Pattern) -> frozenset[str]:
@@ -85,7 +91,7 @@ def _check_sides(node: Intersection) -> None:
             )  # fmt: skip
 
 
-def hidden_names(fragment: Fragment, project: Project, whole: Pattern) -> dict[str, str]:
+def hidden_names(fragment: Fragment, project: Project, whole: Pattern, registers: Registers) -> dict[str, str]:
     """Registers of its own for what a projection hides but reads itself."""
     kept = frozenset(project.variables)
     stored = frozenset(name for step in (*fragment.entries, *fragment.steps) for name in step.writes - step.labels)
@@ -96,7 +102,7 @@ def hidden_names(fragment: Fragment, project: Project, whole: Pattern) -> dict[s
             f"`{clash[0]}` is read inside a projection that hides it, and bound outside too", span=project.span,
             hint="use another name inside the projection",
         )  # fmt: skip
-    return {name: new_register(name) for name in sorted(own)}
+    return {name: registers.new(name) for name in sorted(own)}
 
 
 def projected(fragment: Fragment, kept: Labels, names: dict[str, str]) -> Fragment:

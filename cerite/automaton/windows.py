@@ -14,16 +14,14 @@ from dataclasses import replace
 
 from cerite.automaton.fragment import ENTRY, Fragment, Step, new_state
 from cerite.automaton.guards import Guard, Reach, Test
-from cerite.automaton.scopes import new_register
 from cerite.pattern.window import Size
 from cerite.predicate.expression import Attribute, IsNull, Not
 
 BEFORE, INSIDE, LEFT = range(3)
 
 
-def windowed(fragment: Fragment, size: Size, *, ending: bool = False) -> Fragment:
+def windowed(fragment: Fragment, size: Size, register: str, *, ending: bool = False) -> Fragment:
     """The ways through a fragment that fit into a window; with `ending`, ways that no longer can end at once."""
-    register = new_register("window")
     reach = Guard(frozenset((Reach(register, size),)))
     missed = Guard(negated=frozenset((Reach(register, size),)))
     known = Guard()

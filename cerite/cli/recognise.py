@@ -18,7 +18,7 @@ _WRITERS = (".parquet", ".jsonl", ".ndjson", ".json", ".csv")
 
 
 class Meter:
-    """Progress on standard error: events per second and matches so far; silent unless wanted or watched."""
+    """Progress on standard error: events per second, matches, active states; silent unless wanted or watched."""
 
     def __init__(self, console: Console, *, wanted: bool | None) -> None:
         self._console = console
@@ -38,11 +38,11 @@ class Meter:
             self._started = clock.perf_counter()
             yield
 
-    def tell(self, rows: int, matches: int) -> None:
-        """The rows read and matches found so far."""
+    def tell(self, rows: int, matches: int, states: int) -> None:
+        """The rows read and matches found so far, and how many states hold partial matches now."""
         if self._progress is not None:
             speed = rows / max(clock.perf_counter() - self._started, 1e-9)
-            text = f"{rows:,} events, {speed:,.0f}/s, {matches:,} matches"
+            text = f"{rows:,} events, {speed:,.0f}/s, {matches:,} matches, {states:,} active states"
             self._progress.update(self._progress.task_ids[0], completed=rows, description=text)
 
 

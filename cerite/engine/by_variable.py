@@ -10,6 +10,7 @@ Invariant: arrays handed out are never written again; offsets that are the same 
 """
 
 from functools import lru_cache
+from itertools import accumulate
 
 import numpy as np
 import numpy.typing as npt
@@ -30,52 +31,54 @@ ONE = np.uint64(1)
 def lists_of(chunk: Matches, labels: Labels, variables: tuple[str, ...]) -> list[pa.Array]:
     """Lists of all positions, and for each variable of those whose label names it."""
     columns, shared = _layout(labels, variables, chunk.sequence)
+    positions = pa.array(chunk.positions)
     if chunk.sequence is None:
-        every = _lists(pa.array(chunk.offsets.astype(np.int32)), chunk.positions)
+        every = pa.ListArray.from_arrays(pa.array(chunk.offsets.astype(np.int32)), positions)
         made = _by_label(chunk, columns, len(labels)) if columns else []
     else:
-        every = _lists(_ramp(len(chunk.sequence), len(chunk)), chunk.positions)
+        every = pa.ListArray.from_arrays(_ramp(len(chunk.sequence), len(chunk)), positions)
         made = _by_place(chunk, columns, len(chunk.sequence)) if columns else []
-    return [every, *([*made, every][k] for k in shared)]
+    made.append(every)
+    return [every, *(made[k] for k in shared)]
 
 
 @lru_cache(maxsize=64)
 def _layout(labels: Labels, variables: tuple[str, ...], sequence: Sequence | None) -> tuple[Columns, tuple[int, ...]]:
     """The distinct columns, and which is each variable's; -1 is the one of all positions."""
-    marks = (
-        [(k, labels[k]) for k in range(1, len(labels))]
-        if sequence is None
-        else list(enumerate(labels[k] for k in sequence))
-    )
+    marks = [*enumerate(labels)][1:] if sequence is None else [*enumerate(labels[k] for k in sequence)]
     taken = [tuple(k for k, names in marks if variable in names) for variable in variables]
     columns = tuple(dict.fromkeys(each for each in taken if len(each) < len(marks)))
     return columns, tuple(columns.index(each) if each in columns else -1 for each in taken)
 
 
 def _by_place(chunk: Matches, columns: Columns, width: int) -> list[pa.Array]:
-    first = np.cumsum([0, *map(len, columns)])
-    values = np.empty(first[-1] * len(chunk), np.int64)
+    count = len(chunk)
+    first = np.array([0, *accumulate(map(len, columns))], np.int64)
     places = np.array([place for column in columns for place in column], np.int64)
+    values = np.empty(places.size * count, np.int64)
     take_places(chunk.positions, width, first, places, values)
-    parts = np.split(values, first[1:-1] * len(chunk))
-    return [_lists(_ramp(len(column), len(chunk)), part) for column, part in zip(columns, parts, strict=True)]
+    whole, begins = pa.array(values), (first * count).tolist()
+    return [
+        pa.ListArray.from_arrays(_ramp(len(column), count), whole.slice(begin, len(column) * count))
+        for column, begin in zip(columns, begins, strict=False)
+    ]
 
 
 def _by_label(chunk: Matches, columns: Columns, labels: int) -> list[pa.Array]:
     held = np.zeros((len(columns), labels), np.uint8)
     for column, row in zip(columns, held, strict=True):
         row[list(column)] = 1
-    ends, begin, values = take_labels(held, chunk.offsets, chunk.positions, chunk.labels)
-    return [_lists(pa.array(own), values[b : b + own[-1]]) for own, b in zip(ends, begin, strict=False)]
-
-
-def _lists(offsets: pa.Array, values: Longs) -> pa.Array:
-    return pa.ListArray.from_arrays(offsets, pa.array(values))
+    ends, begins, values = take_labels(held, chunk.offsets, chunk.positions, chunk.labels)
+    whole = pa.array(values)
+    return [
+        pa.ListArray.from_arrays(pa.array(own), whole.slice(begin, own[-1]))
+        for own, begin in zip(ends, begins.tolist(), strict=False)
+    ]
 
 
 def _ramp(step: int, count: int) -> pa.Array:
     """Offsets of so many lists of the same length."""
-    return _long_ramp(step, rows_to_keep(count))[: count + 1]
+    return _long_ramp(step, rows_to_keep(count)).slice(0, count + 1)
 
 
 @lru_cache(maxsize=64)

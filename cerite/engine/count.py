@@ -80,6 +80,12 @@ class Counter:
         self._scratch(size)
         self.more_nodes()
 
+    @property
+    def active(self) -> int:
+        """Deterministic states, over all partitions, that hold partial matches now."""
+        older = (self.front >= 0)[:, None] & self.p.any(axis=2)
+        return int(((self.v > 0) | older).sum())
+
     def read(self, rows: Rows) -> Count:
         """`feed` for a batch of the intake."""
         return self.feed(rows.bits, rows.key, rows.low, rows.partition)

@@ -8,6 +8,8 @@ from cerite.engine.recogniser import Recogniser
 from cerite.engine.registers.counter import RegisterCounter
 from cerite.engine.registers.recogniser import RegisterRecogniser
 
+Engine = Recogniser | RegisterRecogniser | Counter | RegisterCounter
+
 
 def recogniser_of(intake: Intake) -> Recogniser | RegisterRecogniser:
     """The engine that finds the matches."""

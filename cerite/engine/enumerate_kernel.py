@@ -27,6 +27,7 @@ Ints = npt.NDArray[np.int32]
 # Registers; EMITTED and WINNER are about the current event, SAME says that the path has the labels of the first match.
 ROOT, STACK, MATCHES, MARKS, EMITTED, WINNER, WIDTH, SAME = range(8)
 MIXED = -1
+ONE = np.uint64(1)
 FINISHED, CHUNK_FULL, DEEPER, MORE_SETS = range(4)
 
 
@@ -38,6 +39,16 @@ def spread(width: int, matches: int, offsets: Longs, labels: Ints) -> None:
         for y in range(width):
             labels[m * width + y] = labels[y]
     offsets[matches] = matches * width
+
+
+@inlined
+def copy_tail(source: Longs | Ints, begin: int, target: Longs | Ints, at: int) -> None:
+    """`target[at:]` gets `source[begin:]`; unsigned and by hand, which is fastest for the few marks of a match."""
+    s, t = np.uint64(begin), np.uint64(at)
+    while s < np.uint64(source.size):
+        target[t] = source[s]
+        s += ONE
+        t += ONE
 
 
 @inlined
@@ -136,11 +147,9 @@ def enumerate_roots(
         elif width != MIXED and (depth != width or not same):
             spread(width, m, offsets, labels)
             width = MIXED
-        for y in range(depth):
-            positions[k + y] = path_position[size - depth + y]
+        copy_tail(path_position, size - depth, positions, k)
         if m == 0 or width == MIXED:
-            for y in range(depth):
-                labels[k + y] = path_label[size - depth + y]
+            copy_tail(path_label, size - depth, labels, k)
             offsets[m + 1] = k + depth
         m += 1
         k += depth

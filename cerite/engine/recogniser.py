@@ -91,6 +91,11 @@ class Recogniser:
         """Events so far at which a match ended."""
         return int(self.regs[tecs.OCCURRENCES])
 
+    @property
+    def active(self) -> int:
+        """Deterministic states, over all partitions, that hold partial matches now."""
+        return int((self.head >= 0).sum())
+
     def feed(
         self,
         bits: npt.ArrayLike,

@@ -34,7 +34,11 @@ def fingerprint(automaton: Automaton, **options: object) -> str:
         automaton.n_states,
         automaton.initial,
         sorted(automaton.finals),
-        [(t.source, t.condition, t.label, t.target) for t in automaton.transitions],
+        [
+            (t.source, t.condition, t.label, t.target, sorted(t.writes), sorted(t.clears), t.ops)
+            for t in automaton.transitions
+        ],
+        automaton.watchers,
         [sorted(label) for label in automaton.labels],
         len(automaton.conditions),
         sorted(options.items()),

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from cerite.engine.plan import plan
+from cerite.engine.registers import base
 from cerite.pattern import Query, Size, Strategy
 from tests import strategies as random
 from tests.properties.test_engine import SEMANTICS, Rows, agree, runnable, stream_agrees
@@ -56,6 +58,16 @@ def test_differential_stream(query: Query, rows: Rows, semantics: Any, rng: Any)
     query = query if query.within is not None else replace(query, within=Size.events(7))
     assume(reads_others(query))
     stream_agrees(query, rows, semantics, rng)
+
+
+@SOME
+@given(QUERIES, STREAMS, SEMANTICS)
+def test_differential_with_little_room(query: Query, rows: Rows, semantics: Any) -> None:
+    """Everything has to grow and is rebuilt again and again."""
+    query = query if query.within is not None else replace(query, within=Size.events(7))
+    assume(reads_others(query))
+    with patch.object(base, "FEWEST_SETS", 2), patch.object(base, "FEWEST_ROWS", 2):
+        agree(query, rows, semantics)
 
 
 @pytest.mark.nightly
