@@ -114,8 +114,8 @@ def take_labels(
     After a column's values there is room for one more: what comes when it is full is written there.
     """
     uses = np.zeros((4, held.shape[1]), np.int64)  # four counts in turn: none waits for the one before it
-    for i in range(labels.size):
-        uses[i & 3, labels[i]] += 1
+    for k in range(labels.size):
+        uses[k & 3, labels[k]] += 1
     begin = np.zeros(held.shape[0] + 1, np.int64)
     for c in range(held.shape[0]):
         begin[c + 1] = begin[c] + 1 + (held[c] * uses).sum()

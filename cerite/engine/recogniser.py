@@ -22,17 +22,14 @@ from cerite.engine.columns import bit_rows, long_column, partition_ids
 from cerite.engine.compact import compact
 from cerite.engine.determinise import Determinised
 from cerite.engine.determinise_max import MaxDeterminised
-from cerite.engine.enumerator import enumerate_matches
+from cerite.engine.finder import Finder
 from cerite.engine.intake import Rows
 from cerite.engine.matches import Matches
-from cerite.engine.maximal import maximal
 from cerite.engine.partitions import CONSUME, Slots, grown
-from cerite.engine.selector import Selector
 from cerite.engine.snapshot import common_state, fingerprint, pack, restore_common, unpack
 from cerite.errors import SnapshotError
 
 Longs = npt.NDArray[np.int64]
-FEWEST = 1 << 15  # nodes in the smallest arena
 
 
 @dataclass(frozen=True)
@@ -51,7 +48,7 @@ STRATEGIES = ("all", "next", "last", "max")
 _STATE = ("regs", "epochs", "lows", "head", "cell_node", "cell_next")
 
 
-class Recogniser:
+class Recogniser(Finder):
     """Finds the matches of one automaton in a stream given in batches."""
 
     def __init__(
@@ -65,12 +62,10 @@ class Recogniser:
     ) -> None:
         if strategy not in STRATEGIES:
             raise ValueError(f"strategy must be one of {', '.join(STRATEGIES)}, not {strategy!r}")
+        super().__init__(strategy, limit)
         self.automaton = automaton.trim()
-        self.strategy = strategy
-        self._selector = Selector(strategy)
         self.consume = consume
         self.shared_clock = shared_clock
-        self.limit = limit
         self.det = (MaxDeterminised if strategy == "max" else Determinised)(self.automaton)
         self.classes = EventClasses(self.automaton, self.det)
         self.slots = Slots()
@@ -79,11 +74,8 @@ class Recogniser:
         self.epochs: Longs = np.zeros(1, np.int64)
         self.lows: Longs = np.zeros(1, np.int64)
         self.head = np.full((1, self.det.capacity), -1, np.int32)
-        self.nodes: Longs = np.zeros((FEWEST, 4), np.int64)
         self.cell_node = np.zeros(0, np.int32)
         self.cell_next = np.zeros(0, np.int32)
-        self._reading = False
-        self._silent = False
         self._more_cells()
 
     @property
@@ -105,14 +97,12 @@ class Recogniser:
         partition: npt.ArrayLike | None = None,
     ) -> Iterator[Matches]:
         """Read a batch lazily; yields the matches that end in it, by ascending end."""
-        if self._reading:
-            raise RuntimeError("the chunks of the previous batch have not been read to the end")
+        self._begin()
         rows = bit_rows(bits)
         n = rows.shape[0]
         ids = partition_ids(partition, n)
         keys, lows = long_column(key, n, "key"), long_column(low, n, "low")
         positions = long_column(position, n, "position")
-        self._reading = True
         self.slots.cover(ids)
         classes, kept = self.classes.batch(rows, ids)
         return self._read(Batch(kept, classes, keys, lows, positions, ids))
@@ -121,17 +111,9 @@ class Recogniser:
         """`feed` for a batch of the intake."""
         return self.feed(rows.bits, rows.key, rows.low, rows.position, rows.partition)
 
-    def discard(self, chunks: Iterator[Matches]) -> None:
-        """Finish a batch without enumerating what is left of it."""
-        self._silent = True
-        for _ in chunks:
-            pass
-        self._silent = False
-
     def snapshot(self) -> bytes:
         """The run state between two batches."""
-        if self._reading:
-            raise RuntimeError("the chunks of the last batch have not been read to the end")
+        self._check_idle()
         self.reclaim()
         meta, arrays = common_state(self.det, self.classes, self.slots)
         meta["fingerprint"] = self._fingerprint()
@@ -147,7 +129,7 @@ class Recogniser:
         restore_common(self.det, self.classes, self.slots, meta, arrays)
         for name in _STATE:
             setattr(self, name, arrays[name])
-        self.nodes = grown(arrays["nodes"], max(FEWEST, 2 * arrays["nodes"].shape[0]))
+        self._take_nodes(arrays["nodes"])
         self._fit_scratch()
 
     def _fingerprint(self) -> str:
@@ -162,7 +144,7 @@ class Recogniser:
                 self.det.fill(int(self.regs[tecs.DSTATE]), int(self.regs[tecs.CLASS]))
                 self._fit_dstates()
                 continue
-            yield from self._drain(batch)
+            yield from self._drain(batch.low, batch.position)
             if why in (uk.MORE_SLOTS, uk.MORE_NODES) and self.shared_clock:
                 np.maximum(self.lows, batch.low[batch.kept[self.regs[tecs.NEXT]]], out=self.lows)
             if why == uk.MORE_CELLS:
@@ -175,17 +157,6 @@ class Recogniser:
                 if 4 * self.slots.n_free <= self.slots.n_slots:
                     self._more_slots()
         self._reading = False
-
-    def _drain(self, batch: Batch) -> Iterator[Matches]:
-        n = int(self.regs[tecs.ROOTS])
-        if n and not self._silent:
-            yield from self._matches(self._root_event[:n], self._root_node[:n], batch)
-        self.regs[tecs.ROOTS] = 0
-
-    def _matches(self, events: Longs, roots: Longs, batch: Batch) -> Iterator[Matches]:
-        limit = None if self.strategy == "max" else self.limit
-        every = enumerate_matches(events, roots, batch.low, batch.position, limit, self.nodes, self._selector)
-        return maximal(every, self.limit) if self.strategy == "max" else every
 
     def _update(self, batch: Batch) -> int:
         det, slots = self.det, self.slots
@@ -200,7 +171,7 @@ class Recogniser:
         return why
 
     def reclaim(self) -> None:
-        """Compact; if more than half of the nodes are alive or needed at once, double the room."""
+        """Compact the tECS, and the slots with it."""
         n = self.nodes.shape[0]
         self.regs[tecs.N_FREE] = self.slots.n_free
         compact(
@@ -208,12 +179,7 @@ class Recogniser:
             self.cell_node, self.cell_next, np.empty(n, np.int64), np.empty(n, np.int32), self.regs,
         )  # fmt: skip
         self.slots.n_free = int(self.regs[tecs.N_FREE])
-        self._selector.forget()
-        alive = int(self.regs[tecs.NODES] + self.regs[tecs.NEED])
-        if 2 * alive > n:
-            self.nodes = grown(self.nodes, max(2 * n, 2 * alive))
-        elif 16 * alive < n and n > FEWEST:
-            self.nodes = self.nodes[: n // 2].copy()
+        self._fit_nodes()
 
     def _fit_dstates(self) -> None:
         more = self.det.capacity - self.head.shape[1]
@@ -236,7 +202,5 @@ class Recogniser:
         self._fit_scratch()
 
     def _fit_scratch(self) -> None:
-        size = 2 * self.cell_next.size + (1 << 16)
-        self._root_event: Longs = np.zeros(size, np.int64)
-        self._root_node: Longs = np.zeros(size, np.int64)
+        self._fit_roots()
         self._moving = np.zeros(2 * self.det.capacity, np.int32)

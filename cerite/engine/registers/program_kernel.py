@@ -38,22 +38,8 @@ def as_bits(value: float) -> int:
 
 
 @inner
-def compare_ints(how: int, a: int, b: int) -> bool:
-    """`a how b`."""
-    if how == op.EQUAL:
-        return a == b
-    if how == op.DIFFERENT:
-        return a != b
-    if how == op.LESS:
-        return a < b
-    if how == op.AT_MOST:
-        return a <= b
-    return a > b if how == op.MORE else a >= b
-
-
-@inner
-def compare_floats(how: int, a: float, b: float) -> bool:
-    """`a how b`."""
+def compare(how: int, a: float, b: float) -> bool:
+    """`a how b`, for whole numbers or floats."""
     if how == op.EQUAL:
         return a == b
     if how == op.DIFFERENT:
@@ -89,8 +75,8 @@ def holds(
             return False
         a, b = values[leaf], row[VALUES + slot]
         if table[p, SIMPLE_FLOAT]:
-            return compare_floats(table[p, SIMPLE_OP], as_float(a), as_float(b))
-        return compare_ints(table[p, SIMPLE_OP], a, b)
+            return compare(table[p, SIMPLE_OP], as_float(a), as_float(b))
+        return compare(table[p, SIMPLE_OP], a, b)
     return run(p, row, values, nulls, table, code, constants, string_order, stack, unknown)
 
 
@@ -167,11 +153,11 @@ def combine(name: int, how: int, top: int, string_order: Longs, stack: Longs, un
     """Operations on two known values, stack[top] and stack[top + 1]."""
     a, b = stack[top], stack[top + 1]
     if name == op.COMPARE_INT:
-        stack[top] = int(compare_ints(how, a, b))
+        stack[top] = int(compare(how, a, b))
     elif name == op.COMPARE_FLOAT:
-        stack[top] = int(compare_floats(how, as_float(a), as_float(b)))
+        stack[top] = int(compare(how, as_float(a), as_float(b)))
     elif name == op.COMPARE_STRING:
-        stack[top] = int(compare_ints(how, string_order[a], string_order[b]))
+        stack[top] = int(compare(how, string_order[a], string_order[b]))
     elif name in (op.ADD, op.SUBTRACT, op.MULTIPLY, op.MODULO):
         stack[top], unknown[top] = whole(name, a, b)
     else:
