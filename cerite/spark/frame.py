@@ -128,13 +128,10 @@ def ticks(column: Column, spark: ty.DataType, name: str) -> Column:
     if isinstance(spark, ty.TimestampType):
         return fn.unix_micros(column)
     if isinstance(spark, ty.TimestampNTZType):  # as if its clock were UTC, whatever the session's zone
-        seconds = fn.hour(column) * 3600 + fn.minute(column) * 60
+        days = fn.unix_date(column.cast("date")).cast("bigint")
+        seconds = (fn.hour(column) * 3600 + fn.minute(column) * 60).cast("bigint")
         micros = fn.date_part(fn.lit("SECOND"), column).cast("decimal(20,6)") * 1_000_000
-        return (
-            fn.unix_date(column.cast("date")) * fn.lit(86_400_000_000)
-            + seconds * fn.lit(1_000_000)
-            + micros.cast("bigint")
-        )
+        return days * fn.lit(86_400_000_000) + seconds * fn.lit(1_000_000) + micros.cast("bigint")
     if isinstance(spark, ty.DateType):
         return fn.unix_date(column).cast("bigint") * fn.lit(86_400_000)
     if isinstance(spark, _INTEGERS):

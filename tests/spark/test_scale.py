@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as fn
@@ -63,3 +65,27 @@ def test_all_times_equal(spark: SparkSession) -> None:
     for tasks in (1, 7):
         found = match(spark.createDataFrame(table), text, time="at", order_by=["n"], partitions=tasks)
         assert found.count() == query(text).run(table, time="at").count()
+
+
+TIMES = {
+    "zoned": pa.timestamp("us", "UTC"),
+    "without a zone": pa.timestamp("us"),
+    "float": pa.float64(),
+    "int": pa.int32(),
+}
+
+
+@pytest.mark.parametrize("name", TIMES)
+def test_times_of_every_type(quick: SparkSession, tmp_path: Path, name: str) -> None:
+    """Over two days, across a change of the session's clock: windows are lengths of time, not of the clock."""
+    timed = pa.types.is_timestamp(TIMES[name])
+    steps = np.arange(400) * (432_000_000 if timed else 432_000) + (1_710_000_000_000_000 if timed else 0)
+    at = pa.array(steps).cast(TIMES[name])
+    table = stream(400, np.zeros(400, np.int64)).set_column(3, "at", at).append_column("n", pa.array(np.arange(400)))
+    text = "SELECT * FROM S WHERE A AS x ; B AS y FILTER x[v > 0.5] WITHIN 2 hours"
+    pq.write_table(table, tmp_path / "events.parquet", row_group_size=50)
+    df = quick.read.parquet(str(tmp_path))
+    expected = Counter((each.start, each.end) for each in query(text).run(table, time="at"))
+    for shuffled in (df, df.filter("n >= 0")):
+        found = match(shuffled, text, time="at", position="n", partitions=5).collect()
+        assert Counter((row["start"], row["end"]) for row in found) == expected

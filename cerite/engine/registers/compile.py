@@ -147,7 +147,8 @@ def tables(machine: Machine, *, maximal: bool) -> lay.Tables:
         [each.kind, each.entry, actions.setdefault(tuple(machine.actions(NOTHING, NOTHING, each.entry)), len(actions))]
         for each in automaton.watchers
     ]
-    stored = [q for q in range(automaton.n_states) if q != automaton.initial and q not in automaton.finals]
+    apart = {automaton.initial, *automaton.finals, *machine.inner}
+    stored = [q for q in range(automaton.n_states) if q not in apart]
     wakes = [signatures(machine, q) if q in stored else () for q in range(automaton.n_states)]
     wakes = [(*each, LISTED) for each in wakes]
     every = [*dict.fromkeys(one for each in wakes for one in each if one != LISTED), LISTED]

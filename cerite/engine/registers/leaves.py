@@ -54,12 +54,15 @@ Leaf = Value | Mark
 class LeafColumns:
     """Evaluates leaves on batches."""
 
-    def __init__(self, leaves: tuple[Leaf, ...], kinds: dict[str, Kind], time: str | None, finest: int) -> None:
+    def __init__(
+        self, leaves: tuple[Leaf, ...], kinds: dict[str, Kind], time: str | None, finest: int, *, ordered: bool
+    ) -> None:
         self.leaves = leaves
         self.strings = Numbering()
         self._kinds = kinds
         self._time = time
         self._finest = finest
+        self._ordered = ordered
         self._ranks = Ranks()
         self._order: npt.NDArray[np.int64] = np.zeros(0, np.int64)
 
@@ -83,8 +86,8 @@ class LeafColumns:
 
     @property
     def string_order(self) -> Longs:
-        """For every string's number its place in the order of all strings seen so far."""
-        known = self.strings.known
+        """For every string's number its place in the order of all strings seen so far, if some condition asks."""
+        known = self.strings.known if self._ordered else None
         if known is not None and len(known) != self._order.size:
             self._order = np.empty(len(known), np.int64)
             self._order[pc.array_sort_indices(known).to_numpy()] = np.arange(len(known))

@@ -156,6 +156,8 @@ def combine(name: int, how: int, top: int, string_order: Longs, stack: Longs, un
         stack[top] = int(compare(how, a, b))
     elif name == op.COMPARE_FLOAT:
         stack[top] = int(compare(how, as_float(a), as_float(b)))
+    elif name == op.COMPARE_STRING and how in (op.EQUAL, op.DIFFERENT):
+        stack[top] = int(compare(how, a, b))
     elif name == op.COMPARE_STRING:
         stack[top] = int(compare(how, string_order[a], string_order[b]))
     elif name in (op.ADD, op.SUBTRACT, op.MULTIPLY, op.MODULO):

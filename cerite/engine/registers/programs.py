@@ -70,6 +70,11 @@ class Program:
     simple: Simple | None = None
     text: str = ""
 
+    @property
+    def orders_strings(self) -> bool:
+        """Whether it asks which of two strings comes first."""
+        return any(name == COMPARE_STRING and how not in (EQUAL, DIFFERENT) for name, how in self.code)
+
 
 class Compiler:
     """Makes the programs of one query, sharing leaves, stored values and constants."""

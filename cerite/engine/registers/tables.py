@@ -63,7 +63,8 @@ class Machine:
             )
         self.live = self._liveness()
         self.watching = self._watching()
-        self.columns = LeafColumns(self.leaves, kinds, time, _finest(schema))
+        orders = any(program.orders_strings for program in self.programs)
+        self.columns = LeafColumns(self.leaves, kinds, time, _finest(schema), ordered=orders)
         self.read = frozenset(leaf_name for leaf in self.leaves for leaf_name in _attributes(leaf, time))
 
     def _split(self, guard: Guard) -> Split:
@@ -147,7 +148,7 @@ class Machine:
         while changed:
             changed = False
             for t in self.automaton.transitions:
-                if t.source in self._inner:
+                if t.source in self.inner:
                     continue
                 renewed = {op.watcher for op in t.ops if op.resets or op.starts}
                 used = {op.watcher for op in t.ops if not (op.resets or op.starts)}
@@ -158,7 +159,7 @@ class Machine:
         return watching
 
     @cached_property
-    def _inner(self) -> frozenset[int]:
+    def inner(self) -> frozenset[int]:
         """The states of watched patterns."""
         found = {watcher.entry for watcher in self.automaton.watchers}
         while True:
