@@ -23,7 +23,7 @@ from tests.properties.test_columns import conditions
 INTEGERS: dict[str, list[Any]] = {"id": [0, 1, -3, 2**63 - 1, -(2**63), None, 2**53 + 1, 2]}
 SMALL: dict[str, list[Any]] = {"id": [0, 1, -3, 2**15 - 1, -(2**15), None, 7, 2]}
 FLOATS: dict[str, list[Any]] = {"price": [0.5, -0.0, math.nan, math.inf, -math.inf, None, 1e308, 2.0]}
-SHORT: dict[str, list[Any]] = {"price": [0.5, -0.0, math.nan, math.inf, -math.inf, None, 0.1, 2.0]}
+SHORT: dict[str, list[Any]] = {"price": [0.5, -0.0, math.nan, math.inf, -math.inf, None, 0.25, 2.0]}
 DECIMALS: dict[str, list[Any]] = {
     "price": [Decimal(each) / 4 if each is not None else None for each in (2, 0, -6, None, 8, 1, 3, 999_999)]
 }

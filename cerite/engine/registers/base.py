@@ -187,7 +187,8 @@ class RegisterEngine:
         longs = [np.zeros(size, np.int64) for _ in range(2)]
         self.scratch = lay.Scratch(
             rows=np.zeros((size, self._width), np.int64), label=longs[0], order=longs[1],
-            stack=np.zeros(depth, np.int64), unknown=np.zeros(depth, np.int64), moving=np.zeros(sets, np.int32),
+            stack=np.zeros(depth, np.int64), unknown=np.zeros(depth, np.int64), tree=np.zeros(1 << 10, np.int64),
+            moving=np.zeros(sets, np.int32),
             move=np.zeros((max(4 * sets, size), 4), np.int64), stamp=np.zeros(sets, np.int64),
             span=np.zeros((sets + 1, 2), np.int64), taken=np.zeros(sets + 1, np.int32),
             start=np.zeros((size + 4, self._width), np.int64), inner_rows=np.zeros((size, self._width), np.int64),

@@ -201,7 +201,7 @@ def touched(i: int, part: int, mark: int, head: Ints, events: Events, tables: Ta
             if entry >= 0:
                 value = sortable(value, tables.signatures[signature, WAKE_FLOAT])
                 n = wake_tree(entry, n, tables.signatures[signature, WAKE_OP], value, head, mark, index.entry_set,
-                              index.following, index.right, index.value, scratch.order, scratch.stamp,
+                              index.following, index.right, index.value, scratch.tree, scratch.stamp,
                               scratch.moving)  # fmt: skip
             continue
         before = NONE

@@ -80,6 +80,7 @@ class Scratch(NamedTuple):
     order: Longs
     stack: Longs
     unknown: Longs
+    tree: Longs  # the way down a tree; a treap is never that deep
     moving: Ints
     move: Longs  # source place, label, target, accepts
     span: Longs  # moves of the y-th moving set: move[span[y, 0]:span[y, 1]]; -1 where it stays

@@ -151,7 +151,7 @@ def start_rows(part: int, tables: Tables, sets: Sets, rows: Longs) -> int:
     if tables.shape[LATE]:
         waiting = sets.common[part, tables.shape[WATCHERS]]
     count = 1 + (sets.size[waiting] if waiting >= 0 else 0)
-    if 2 * count > rows.shape[0]:
+    if 2 * count >= rows.shape[0]:  # the last row is for what is watched
         return -MORE_SCRATCH
     rows[0, :] = 0
     stored = VALUES + tables.shape[STORED_VALUES]
