@@ -21,7 +21,7 @@ QUERIES = [
     "A AS x ; B AS y ; D AS z FILTER z[id >= x.id AND name = y.name] WITHIN 9 EVENTS",
     "(A AS x ; B AS y FILTER y[name != x.name] WITHIN 4 milliseconds) ; D WITHIN 9 EVENTS",
     "A AS x ; NOT (B AS b ; C AS c FILTER c[id = b.id]) ; D AS z FILTER z[name = x.name] WITHIN 9 EVENTS",
-    "LAST(A+ ; B) ; D WITHIN 9 EVENTS",
+    "LAST(A ; B) ; D WITHIN 9 EVENTS",
     "A+ ; B ; D WITHIN 9 EVENTS",
 ]
 HALF = """
