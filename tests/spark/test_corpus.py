@@ -11,7 +11,6 @@ from cerite.engine.plan import plan
 from cerite.errors import PatternError
 from cerite.pattern import Query
 from cerite.results import shown_attributes
-from cerite.run import RunnableQuery
 from cerite.spark import OneTaskWarning, match
 from tests.corpus.loader import Case, load
 from tests.spark.support import POSITION, frame, matches, rows_table
@@ -21,7 +20,7 @@ AT_ONCE = 4  # jobs that wait for each other's tasks: a tiny job is mostly waiti
 
 def test_the_corpus(quick: SparkSession) -> None:
     cases = [case for case in load() if _runs(case)]
-    assert len(cases) > 150
+    assert len(cases) > 290
     with ThreadPoolExecutor(AT_ONCE) as pool, warnings.catch_warnings():
         warnings.simplefilter("ignore", OneTaskWarning)
         wrong = list(pool.map(lambda case: _disagreement(quick, case), cases))
@@ -41,8 +40,7 @@ def _runs(case: Case) -> bool:
         plan(query)
     except PatternError:
         return False
-    found = RunnableQuery(query).run(list(case.rows), time=case.time, semantics=case.semantics)
-    return shown_attributes(query) is None and not case.disagreement(found)
+    return shown_attributes(query) is None
 
 
 def _disagreement(spark: SparkSession, case: Case) -> str:

@@ -28,7 +28,6 @@ from cerite.predicate.expression import Expression, Not
 from cerite.schema import Kind
 
 Longs = npt.NDArray[np.int64]
-MICROSECOND = 1_000
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,6 @@ from cerite.jit import inlined, inner
 Longs = npt.NDArray[np.int64]
 UNBOUND, UNKNOWN, KNOWN = range(3)
 STATE, FLAGS, VALUES = 0, 1, 2  # where things lie in a row
-LEAST = np.iinfo(np.int64).min
 
 # columns of the table of programs
 BEGIN, END, NEEDS, SIMPLE, SIMPLE_OP, SIMPLE_LEAF, SIMPLE_SLOT, SIMPLE_FLOAT = range(8)

@@ -19,10 +19,10 @@ import pyarrow as pa
 
 from cerite.automaton import TRUE, Automaton
 from cerite.automaton.guards import Guard, Reach, Test
-from cerite.engine.registers.leaves import Leaf, LeafColumns
+from cerite.engine.registers.leaves import Leaf, LeafColumns, Mark
 from cerite.engine.registers.programs import Compiler, Program
 from cerite.errors import PatternError
-from cerite.predicate.expression import And, Expression, conjunction, variables
+from cerite.predicate.expression import And, Attribute, Expression, conjunction, variables, walk
 from cerite.schema import Kind, Schema
 
 Longs = npt.NDArray[np.int64]
@@ -187,9 +187,6 @@ def _finest(schema: pa.Schema) -> int:
 
 
 def _attributes(leaf: Leaf, time: str | None) -> set[str]:
-    from cerite.engine.registers.leaves import Mark
-    from cerite.predicate.expression import Attribute, walk
-
     if isinstance(leaf, Mark):
         name = time if leaf.size.is_time else leaf.size.attribute
         return set() if name is None or leaf.size.unit == "events" else {name}
