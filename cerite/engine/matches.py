@@ -40,6 +40,14 @@ class Matches:
             }
         )
 
+    def slice(self, begin: int, stop: int) -> "Matches":
+        """The matches from one index up to another."""
+        first, last = self.offsets[begin], self.offsets[stop]
+        return Matches(
+            self.starts[begin:stop], self.ends[begin:stop], self.offsets[begin : stop + 1] - first,
+            self.positions[first:last], self.labels[first:last], self.sequence,
+        )  # fmt: skip
+
     def select(self, which: npt.NDArray[np.int64]) -> "Matches":
         """The matches at the given indices, in that order."""
         lengths = np.diff(self.offsets)[which]

@@ -18,7 +18,7 @@ import numpy as np
 from cerite.engine.keys import lowest
 
 Number = Union[int, float]
-ROWS_PER_CHUNK = 2_000_000
+ROWS_PER_CHUNK = 8_000_000
 FEW_ROWS = 20_000  # fewer are not worth a second task
 SPAN = 3  # a chunk owns at least so many windows, so that reading the overlap costs at most a third
 
@@ -76,8 +76,12 @@ def count_cuts(edges: Sequence[Number], rows: Sequence[int], count: int, size: i
 
 
 def chunk_count(rows: int, tasks: int) -> int:
-    """How many chunks so many rows are worth."""
-    return 1 if rows < FEW_ROWS else max(tasks, -(-rows // ROWS_PER_CHUNK))
+    """How many chunks so many rows are worth: as many for every task that runs at once.
+
+    >>> chunk_count(1_000, 4), chunk_count(1_000_000, 4), chunk_count(50_000_000, 4)
+    (1, 4, 8)
+    """
+    return 1 if rows < FEW_ROWS else tasks * max(1, math.ceil(rows / ROWS_PER_CHUNK / tasks))
 
 
 def step(column: str, edges: Sequence[Number]) -> str:

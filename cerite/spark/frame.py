@@ -8,6 +8,8 @@ gives for the Arrow type that Spark ships the column as.
 from __future__ import annotations
 
 import logging
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -20,6 +22,7 @@ from cerite.errors import StreamError, listed, suggestion
 from cerite.schema import Kind, Schema
 
 RESERVED = "cerite."
+MOST_NUMBERED = 500  # files that get numbers; of more, the names travel
 _INTEGERS = (ty.ByteType, ty.ShortType, ty.IntegerType, ty.LongType)
 _FLOATS = (ty.FloatType, ty.DoubleType, ty.DecimalType)
 _TIMES = (ty.TimestampType, ty.TimestampNTZType, ty.DateType)
@@ -90,12 +93,16 @@ class Frame:
             )
 
     @cached_property
+    def files(self) -> tuple[str, ...]:
+        """The files behind the rows, by name, as `_metadata` spells them; none where there are too many to number."""
+        found = tuple(sorted(re.sub("^file:/+", "file:/", name) for name in self.original.inputFiles()))
+        return found if len(found) <= MOST_NUMBERED else ()
+
+    @cached_property
     def row_index(self) -> tuple[Column, Column] | None:
         """File and row index of every row, where the source exposes them (Parquet)."""
         file, row = fn.col("_metadata.file_path"), fn.col("_metadata.row_index")
-        talkative = logging.getLogger(
-            "DataFrameQueryContextLogger"
-        )  # it would print the refusal that is an answer here
+        talkative = logging.getLogger("DataFrameQueryContextLogger")  # would print the refusal, an answer here
         before, talkative.disabled = talkative.disabled, True
         try:
             _ = self.df.select(file, row).schema
@@ -103,7 +110,18 @@ class Frame:
             return None
         finally:
             talkative.disabled = before
-        return file, row
+        return _number(file, self.files) if self.files else file, row
+
+
+def _number(name: Column, names: Sequence[str]) -> Column:
+    """The place of a name among all names; a name that is not among them fails the job."""
+    if len(names) == 1:
+        place = fn.lit(0).cast("long")
+        unknown = fn.raise_error(fn.concat(fn.lit("Cerite does not know the file "), name))
+        return fn.when(name == names[0], place).otherwise(unknown.cast("long"))
+    middle = len(names) // 2
+    found = fn.when(name < names[middle], _number(name, names[:middle]))
+    return found.otherwise(_number(name, names[middle:]) + middle)
 
 
 def kind_of(spark: ty.DataType) -> Kind | None:

@@ -36,7 +36,8 @@ class Job:
     """One query on prepared rows; it travels to the workers.
 
     `columns` are the names of what arrives. `unit` are those whose change begins a new group, `order` those that order
-    a group's rows. `window` is the column and width that bound a match, where it has one.
+    a group's rows. `window` is the column and width that bound a match, where it has one. `files` are those whose
+    numbers the column FILE holds; where there are too many, it holds their names.
     """
 
     plan: Plan
@@ -50,6 +51,7 @@ class Job:
     shown: tuple[Shown, ...]
     window: tuple[str, float] | None
     owned: bool
+    files: tuple[str, ...]
 
     @property
     def words(self) -> tuple[str, ...]:

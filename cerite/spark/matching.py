@@ -107,14 +107,19 @@ def count(
     read: Reading = "auto",
 ) -> int:
     """How many matches `match` would give, exactly and at any size: nothing is enumerated where the query allows it."""
-    asked = request(df, query, time=time, type=type, order_by=order_by, position=position, semantics=semantics)
+    asked = request(
+        df, query, time=time, type=type, order_by=order_by, position=position, semantics=semantics, counting=True
+    )
     route = routed(asked, partitions, read)
     route.warn(2)
     return sum(int(row[0]) for row in route.counts().collect())
 
 
 def parallelism(session: SparkSession) -> int:
-    """How many tasks run at once."""
+    """How many tasks run at once; a Connect session does not say so, but spreads a range over as many."""
+    context = getattr(session, "sparkContext", None)
+    if context is not None:
+        return max(1, context.defaultParallelism)
     spread = session.range(10_000).select(fn.spark_partition_id().alias("at")).agg(fn.countDistinct("at"))
     (row,) = spread.collect()
     return max(1, int(row[0]))

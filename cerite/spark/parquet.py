@@ -74,12 +74,14 @@ def stretches(asked: Request, plan: ParquetPlan) -> Stretches:
     """What the tasks have to know."""
     window = asked.plan.window
     timed = window is not None and window.unit != "events"
+    ids = () if asked.counting else tuple(asked.order)
+    sort = () if FILE in asked.order else tuple(asked.order)
     job = Job(
-        plan=asked.plan, columns=_columns(asked), tests=0, unit=(), order=tuple(asked.order),
+        plan=asked.plan, columns=_columns(asked), tests=0, unit=(), order=sort or ids,
         keys=asked.plan.partition, time=asked.time, position=asked.position, shown=asked.shown,
         window=(asked.time or "", asked.width(window)) if window is not None and timed else None, owned=True,
+        files=plan.footers.files,
     )  # fmt: skip
-    sort = () if FILE in asked.order else tuple(asked.order)
     return Stretches(job, Columns(asked.type, asked.time), plan.footers, plan.cuts, sort)
 
 

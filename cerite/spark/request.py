@@ -34,7 +34,10 @@ from cerite.spark.relevance import Relevance, relevance
 
 @dataclass(frozen=True)
 class Request:
-    """What is asked; `type`, `time`, `order_by` and `position` name columns of the frame."""
+    """What is asked; `type`, `time`, `order_by` and `position` name columns of the frame.
+
+    Where matches are only counted, nothing of them is shown.
+    """
 
     frame: Frame
     query: Query
@@ -43,6 +46,7 @@ class Request:
     time: str | None
     order_by: tuple[str, ...]
     position: str | None
+    counting: bool
 
     @cached_property
     def conditions(self) -> Conditions:
@@ -116,6 +120,8 @@ class Request:
     @cached_property
     def shown(self) -> tuple[Shown, ...]:
         """The result's columns of events."""
+        if self.counting:
+            return ()
         asked = shown_attributes(self.query) or {}
         if self.plan.semantics != "valuations":
             names = [each for each in asked.values() if each is not None]
@@ -173,13 +179,14 @@ def request(
     order_by: Sequence[str],
     position: str | None,
     semantics: Semantics,
+    counting: bool = False,
 ) -> Request:
     """A checked request."""
     asked = query.query if isinstance(query, RunnableQuery) else make_query(query)
     frame = Frame(df)
     kind = type if type is not None or "type" not in frame.names else "type"
     made = plan(asked, semantics)
-    found = Request(frame, asked, made, kind, time, tuple(order_by), position)
+    found = Request(frame, asked, made, kind, time, tuple(order_by), position, counting)
     try:
         _check(found)
     except CeriteError as error:

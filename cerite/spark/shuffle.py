@@ -94,7 +94,7 @@ def job_of(asked: Request, layout: Layout) -> Job:
         plan=made, columns=(*asked.shipped, *tied, *words, *own), tests=len(tests), unit=unit,
         order=tuple(asked.order), keys=keys, time=asked.time, position=asked.position, shown=asked.shown,
         window=None if window is None or window.attribute is None else (window.attribute, float(window.amount)),
-        owned=layout.chunked,
+        owned=layout.chunked, files=asked.frame.files,
     )  # fmt: skip
 
 

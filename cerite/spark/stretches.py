@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
+from pyspark import TaskContext
 
 from cerite.data import Source
 from cerite.data.columns import canonical
@@ -99,12 +100,11 @@ class Stretch(Source):
         self.kept: Kept[float] = Kept()
 
     def batches(self) -> Batches:
-        """The rows in order, row group by row group; all at once where they have to be sorted."""
+        """The rows in order, row group by row group."""
         groups = [each for each in self._of.footers.groups if each.greatest >= self._read and each.least < self._end]
         parts: Batches = (rows for rows in map(self._rows, groups) if rows.num_rows)
         if self._of.sort:
-            tables = [pa.Table.from_batches([part]) for part in parts]
-            parts = iter([self._sorted(pa.concat_tables(tables))] if tables else [])
+            parts = self._ties_broken(parts)
         width = self._of.job.window[1] if self._of.job.window else math.inf
         for rows in parts:
             ticks, _ = numbers(rows.column(self._clock), self._clock)
@@ -123,9 +123,10 @@ class Stretch(Source):
         system, path = located(uri)
         strings = [field.name for field in self.schema if pa.types.is_dictionary(field.type)]
         with pq.ParquetFile(path, filesystem=system, read_dictionary=strings, pre_buffer=True) as file:
-            table = file.read_row_group(group.index, columns=self.schema.names).select(self.schema.names)
+            read = file.read_row_group(group.index, columns=self.schema.names, use_threads=_has_cores())
+            table = read.select(self.schema.names)
         table = table.cast(self.schema) if table.schema != self.schema else table
-        tied = {FILE: pa.DictionaryArray.from_arrays(pa.array(np.zeros(group.rows, np.int32)), pa.array([uri])),
+        tied = {FILE: pa.array(np.full(group.rows, group.file)),
                 ROW: pa.array(np.arange(group.first_row, group.first_row + group.rows))}  # fmt: skip
         for name in self._of.job.order:
             if name in tied:
@@ -138,15 +139,34 @@ class Stretch(Source):
         begin, stop = np.searchsorted(ticks, [self._read, self._end])
         return rows.slice(begin, stop - begin)
 
-    def _sorted(self, table: pa.Table) -> pa.RecordBatch:
-        """The chunk by time and the order columns, refused where that leaves a tie."""
-        table = table.unify_dictionaries().combine_chunks()
+    def _ties_broken(self, parts: Batches) -> Batches:
+        """The rows sorted further; those of a part's last tick wait for the next part, which may have more of them."""
+        waiting: list[pa.Table] = []
+        for part in parts:
+            ticks, _ = numbers(part.column(self._clock), self._clock)
+            last = int(np.searchsorted(ticks, ticks[-1]))
+            if last:
+                yield self._sorted([*waiting, pa.Table.from_batches([part.slice(0, last)])])
+                waiting = []
+            waiting.append(pa.Table.from_batches([part.slice(last)]))
+        if waiting:
+            yield self._sorted(waiting)
+
+    def _sorted(self, tables: list[pa.Table]) -> pa.RecordBatch:
+        """Rows by time and the order columns, refused where that leaves a tie."""
+        table = pa.concat_tables(tables).unify_dictionaries().combine_chunks()
         plain = {name: _decoded(table[name]) for name in self._of.sort}
         order = pc.sort_indices(pa.table(plain), [(name, "ascending") for name in plain])
         rows = table.take(order).to_batches()[0]
         keys = {name: _decoded(rows.column(name)) for name in self._of.sort}
         check_order(self._of.job, keys, np.zeros(rows.num_rows - 1, np.bool_))
         return rows
+
+
+def _has_cores() -> bool:
+    """Whether this task may use more than one core."""
+    context = TaskContext.get()
+    return context is None or context.cpus() > 1
 
 
 def _decoded(column: Any) -> Any:
