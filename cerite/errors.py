@@ -121,15 +121,22 @@ def listed(names: Iterable[str], limit: int = 8) -> str:
 
 
 def _width(text: str) -> int:
-    """Columns the text takes in a terminal: wide characters (CJK, emoji) take two, combining marks none."""
-    return sum(0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text)
+    """Columns the text takes in a terminal: wide characters (CJK, emoji) take two, marks and joiners none."""
+    invisible = ("Mn", "Me", "Cf")
+    shown = (c for c in text if unicodedata.category(c) not in invisible)
+    return sum(2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in shown)
+
+
+def _visible(line: str) -> str:
+    """The line with each tab as one space and other control characters, which a terminal might obey, as �."""
+    return "".join("�" if unicodedata.category(c) == "Cc" else c for c in line.replace("\t", " ").rstrip("\r"))
 
 
 def _underlined(source: str, span: Span) -> list[str]:
     start = min(span.start, len(source))
     begin = source.rfind("\n", 0, start) + 1
     stop = source.find("\n", start)
-    line = source[begin : len(source) if stop < 0 else stop].replace("\t", " ")
+    line = _visible(source[begin : len(source) if stop < 0 else stop])
     column = start - begin
     length = max(1, min(span.end, begin + len(line)) - start)
     left, right = 0, len(line)

@@ -6,7 +6,7 @@ A schema comes from `CREATE STREAM` declarations (each event type has its own at
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal, cast, get_args
 
@@ -52,6 +52,8 @@ class Schema:
     events: Mapping[str, Mapping[str, Kind]] = field(default_factory=dict)
     columns: Mapping[str, Kind] | None = None
     stream: str = "S"
+    declared: tuple[Schema, ...] = ()  # the streams this is made of, if several
+    unusable: Mapping[str, str] = field(default_factory=dict)  # a table's columns of other types, and which
 
     @staticmethod
     def of_columns(columns: Mapping[str, str]) -> Schema:
@@ -64,16 +66,15 @@ class Schema:
 
     @staticmethod
     def of_arrow(schema: object) -> Schema:
-        """The schema of an Arrow table or `pyarrow.Schema`; columns of other types cannot be used in conditions."""
+        """The schema of an Arrow table or `pyarrow.Schema`; columns of other types cannot be used in queries."""
         import pyarrow as pa
 
         arrow = schema if isinstance(schema, pa.Schema) else cast(pa.Table, schema).schema
-        found: dict[str, Kind] = {}
-        for column in arrow:
-            kind = _arrow_kind(column.type)
-            if kind is not None:
-                found[column.name] = kind
-        return Schema(columns=found)
+        kinds = {column.name: _arrow_kind(column.type) for column in arrow}
+        return Schema(
+            columns={name: kind for name, kind in kinds.items() if kind is not None},
+            unusable={column.name: str(column.type) for column in arrow if kinds[column.name] is None},
+        )
 
     def attributes(self, event_type: str | None) -> Mapping[str, Kind]:
         """The attributes of one event type, or of any type together for None."""
@@ -101,23 +102,35 @@ class Schema:
     def __str__(self) -> str:
         if self.columns is not None:
             return f"columns {_attributes(self.columns)}"
-        events = (f"EVENT {quoted(name)} {{ {_attributes(kinds)} }}" for name, kinds in self.events.items())
-        return f"CREATE STREAM {quoted(self.stream)} {{ {', '.join(events)} }}"
+        events = (f"EVENT {quoted(name)} {_attributes(kinds)}" for name, kinds in self.events.items())
+        own = f"CREATE STREAM {quoted(self.stream)} {{ {', '.join(events)} }}"
+        return "\n".join(map(str, self.declared)) or own
+
+    @property
+    def streams(self) -> tuple[Schema, ...]:
+        """The streams it describes, each by itself."""
+        return self.declared or (self,)
 
 
-def merge(schemas: Iterable[Schema]) -> Schema | None:
-    """One schema for several streams; None if there is none."""
-    found = tuple(schemas)
-    if len(found) <= 1:
-        return found[0] if found else None
-    events: dict[str, Mapping[str, Kind]] = {}
-    for each in found:
-        events.update(each.events)
-    return Schema(events)
+def merge(known: Schema | None, more: Schema) -> Schema:
+    """One schema for several streams; an event type that two of them declare must be the same in both."""
+    if known is None:
+        return more
+    for each in known.streams:
+        if each.stream == more.stream:
+            raise SchemaError(f"stream `{more.stream}` is declared twice")
+        for event in each.events.keys() & more.events.keys():
+            if each.events[event] != more.events[event]:
+                raise SchemaError(
+                    f"event type `{event}` has other attributes in stream `{each.stream}`",
+                    hint="declare the same attributes in both, or give it another name",
+                )
+    return Schema({**known.events, **more.events}, declared=(*known.streams, more))
 
 
 def _attributes(kinds: Mapping[str, Kind]) -> str:
-    return ", ".join(f"{quoted(name)}:{kind}" for name, kind in kinds.items())
+    shown = ", ".join(f"{quoted(name)}:{kind}" for name, kind in kinds.items())
+    return f"{{ {shown} }}" if shown else "{}"
 
 
 def _arrow_kind(arrow: object) -> Kind | None:

@@ -297,7 +297,7 @@ Scope = tuple[str, ...]
 
 
 @cache
-def _comparisons(readable: Scope) -> st.SearchStrategy[Expression]:
+def comparisons(readable: Scope) -> st.SearchStrategy[Expression]:
     """A condition that reads another event: mostly one comparison, sometimes anything."""
     operators = st.sampled_from(["=", "=", "<=", ">=", "!=", "<", ">"])
     own = st.sampled_from(("id", "price")).map(Attribute)
@@ -317,7 +317,7 @@ def _reading_event(draw: st.DrawFn, scope: Scope) -> Pattern:
     kind = draw(st.sampled_from(("A", "B", "B", "C", None)))
     if not scope or draw(st.integers(0, 3)) == 0:
         return Named(Event(kind), name)
-    condition = draw(_comparisons(scope))
+    condition = draw(comparisons(scope))
     if draw(st.booleans()):
         return Filter(Named(Event(kind), name), (On(name, condition),))
     return Event(kind, condition, True, name)

@@ -54,7 +54,7 @@ def explanation(query: Query, schema: Schema | None = None) -> Tree:
     checks = tree.add("checks")
     checks.add("well-formed: every filter is on a variable its pattern binds")
     unsafe = sorted(unsafe_variables(query.where))
-    checks.add(f"safe: {'no, bound more than once: ' + ', '.join(unsafe) if unsafe else 'yes'}")
+    checks.add(Text(f"safe: {'no, bound more than once: ' + ', '.join(unsafe) if unsafe else 'yes'}"))
     checks.add(f"LP-normal form: {'yes' if is_lp_normal(query.where) else 'no, see rewrites'}")
     for note in notes:
         checks.add(Text(f"warning: {note.message}", style="yellow"))
@@ -100,7 +100,7 @@ def _title(node: Pattern) -> str:
 def _clauses(tree: Tree, query: Query) -> None:
     chosen = "every variable" if query.items is None else ", ".join(map(str, query.items))
     tree.add(Text(f"SELECT {chosen}" + (f", strategy {query.strategy.value}" if query.strategy else "")))
-    tree.add(f"FROM {', '.join(query.streams)}")
+    tree.add(Text(f"FROM {', '.join(map(quoted, query.streams))}"))
     tree.add(
         Text(
             f"PARTITION BY {', '.join(query.partition)}: one substream per value" if query.partition else "no partition"

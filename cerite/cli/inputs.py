@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 from dataclasses import replace
 from enum import Enum
 from pathlib import Path
 
-from cerite.errors import CeriteError, SchemaError
+from cerite.data import open_events
+from cerite.data.paths import FORMATS
+from cerite.errors import CeriteError, QuerySyntaxError, SchemaError, listed
 from cerite.language.ceql import parse_query, parse_schema
 from cerite.language.sremo import parse_sremo
 from cerite.language.wayeb import parse_wayeb
 from cerite.pattern.query import Query
-from cerite.schema import Schema, kind_named
+from cerite.schema import KINDS, Schema, kind_named
 
 _QUERY_FILES = (".ceql", ".sql", ".sremo", ".sre", ".txt")
 
@@ -43,11 +46,12 @@ class EngineChoice(str, Enum):
 
 
 def read_query(argument: str, language: Language = Language.auto) -> Query:
-    """The query of a file, or of the argument itself."""
+    """The query of a file, of standard input (`-`), or of the argument itself."""
     path = _file(argument)
-    if path is None and argument.lower().endswith(_QUERY_FILES) and not any(c.isspace() for c in argument):
-        raise CeriteError(f"there is no file `{argument}`", hint="give a file, or the text of a query in quotes")
-    text = argument if path is None else _read(path)
+    if path is None and _seems_a_path(argument, language):
+        what = f"`{argument}` is a folder" if os.path.isdir(argument) else f"there is no file `{argument}`"
+        raise CeriteError(what, hint="give a file, `-` for standard input, or the text of a query in quotes")
+    text = _standard_input() if argument == "-" else argument if path is None else _read(path)
     if language is Language.auto and path is not None:
         language = {".sremo": Language.sremo, ".sre": Language.wayeb}.get(path.suffix.lower(), Language.ceql)
     if language is Language.sremo:
@@ -56,18 +60,29 @@ def read_query(argument: str, language: Language = Language.auto) -> Query:
 
 
 def read_schema(argument: str | None) -> Schema | None:
-    """The schema in a file: `CREATE STREAM …`, JSON `{"BUY": {"id": "int"}}`, or the columns of a data file."""
+    """The schema in a file: `CREATE STREAM …`, JSON `{"BUY": {"id": "int"}}`, or the columns of any data."""
     if argument is None:
         return None
+    ending = Path(argument).suffix.lower()
+    if os.path.isdir(argument) or (ending in FORMATS and ending not in (".json", ".txt")):
+        return Schema.of_arrow(open_events(argument).schema)
     path = _file(argument)
     if path is None:
         raise CeriteError(f"there is no schema file `{argument}`")
-    ending = path.suffix.lower()
     if ending == ".json":
         return _json_schema(path)
-    if ending in (".parquet", ".arrow", ".feather", ".csv"):
-        return _data_schema(path, ending)
-    return parse_schema(_read(path))
+    try:
+        return parse_schema(_read(path))
+    except QuerySyntaxError as error:
+        error.message = f"`{path}`: {error.message}"
+        raise
+
+
+def _seems_a_path(argument: str, language: Language) -> bool:
+    """Whether the argument, which is no file, was meant to be one: CEQL cannot do without spaces, SREMO can."""
+    if argument == "-" or not argument or any(c.isspace() for c in argument):
+        return False
+    return language in (Language.auto, Language.ceql) or argument.lower().endswith(_QUERY_FILES)
 
 
 def _file(argument: str) -> Path | None:
@@ -82,7 +97,14 @@ def _read(path: Path) -> str:
     try:
         return path.read_text("utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise CeriteError(f"`{path}` cannot be read as text: {error}") from None
+        raise CeriteError(f"`{path}` cannot be read as text: {error}", hint="queries are UTF-8 text") from None
+
+
+def _standard_input() -> str:
+    try:
+        return sys.stdin.read()
+    except UnicodeDecodeError as error:
+        raise CeriteError(f"standard input cannot be read as text: {error}") from None
 
 
 def _json_schema(path: Path) -> Schema:
@@ -90,25 +112,15 @@ def _json_schema(path: Path) -> Schema:
         found = json.loads(_read(path))
     except json.JSONDecodeError as error:
         raise SchemaError(f"`{path}` is not JSON: {error}") from None
-    if not isinstance(found, dict):
+    if not isinstance(found, dict) or not found:
         raise SchemaError(f"`{path}` holds no JSON object", hint='write {"BUY": {"id": "int", "price": "float"}}')
     if all(isinstance(value, str) for value in found.values()):
         return Schema.of_columns(found)
     if not all(isinstance(value, dict) for value in found.values()):
         raise SchemaError(f"`{path}` mixes event types and columns", hint='write {"BUY": {"id": "int"}}')
+    wrong = [kind for kinds in found.values() for kind in kinds.values() if not isinstance(kind, str)]
+    if wrong:
+        raise SchemaError(
+            f"`{path}` has {json.dumps(wrong[0])} as an attribute's type", hint=f"the types are {listed(KINDS)}"
+        )
     return Schema({event: {key: kind_named(kind) for key, kind in kinds.items()} for event, kinds in found.items()})
-
-
-def _data_schema(path: Path, ending: str) -> Schema:
-    import pyarrow as pa
-    from pyarrow import csv, feather, parquet
-
-    try:
-        if ending == ".parquet":
-            return Schema.of_arrow(parquet.read_schema(path))
-        if ending == ".csv":
-            with csv.open_csv(path) as reader:
-                return Schema.of_arrow(reader.schema)
-        return Schema.of_arrow(feather.read_table(path).schema)
-    except (pa.ArrowInvalid, OSError) as error:
-        raise SchemaError(f"the columns of `{path}` cannot be read: {error}") from None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from importlib.metadata import version
+from io import TextIOWrapper
 from typing import Annotated, Any
 
 import typer
@@ -21,7 +22,16 @@ from cerite.run import RunnableQuery
 
 app = typer.Typer(
     name="cerite",
-    help="Complex event recognition: find every match of a pattern in a stream of events.",
+    help="""Complex event recognition: find every match of a pattern in a stream of events.
+
+    Examples:
+
+        cerite check "SELECT * FROM S WHERE SELL AS x ; BUY AS y WITHIN 30 seconds" --schema trades.parquet
+
+        cerite explain query.ceql
+
+        cerite run query.ceql "trades/*.parquet" --time at --count
+    """,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode="markdown",
@@ -29,12 +39,12 @@ app = typer.Typer(
 out = Console(soft_wrap=True, highlight=False)
 err = Console(stderr=True, soft_wrap=True, highlight=False)
 
-QueryArgument = Annotated[str, typer.Argument(metavar="QUERY", help="A file, or the text of the query itself.")]
+QueryArgument = Annotated[
+    str, typer.Argument(metavar="QUERY", help="A file, `-` for standard input, or the text of the query itself.")
+]
 SchemaOption = Annotated[
     str | None,
-    typer.Option(
-        "--schema", "-s", metavar="FILE", help="CREATE STREAM text, JSON, or a Parquet/Arrow/CSV file's columns."
-    ),
+    typer.Option("--schema", "-s", metavar="FILE", help="CREATE STREAM text, JSON, or data to take the columns of."),
 ]
 LanguageOption = Annotated[
     Language, typer.Option("--language", "-l", help="How the query is written; auto looks at the file's ending.")
@@ -177,6 +187,9 @@ def _print_note(note: Note, source: str | None) -> None:
 
 def main() -> None:
     """Run the command line."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="replace")  # a terminal that cannot show ⟲ shows ? instead
     try:
         app()
     except (CeriteError, OSError) as error:

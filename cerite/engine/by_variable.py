@@ -17,7 +17,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from cerite.engine.matches import Matches, Sequence, rows_to_keep
-from cerite.jit import kernel
+from cerite.jit import kernel, maker
 
 Longs = npt.NDArray[np.int64]
 Ints = npt.NDArray[np.int32]
@@ -105,7 +105,7 @@ def take_places(positions: Longs, width: int, first: Longs, places: Longs, value
                     target += np.uint64(each)
 
 
-@kernel
+@maker
 def take_labels(
     held: npt.NDArray[np.uint8], offsets: Longs, positions: Longs, labels: Ints
 ) -> tuple[Ints, Longs, Longs]:

@@ -74,7 +74,8 @@ def flip(
                 suffix[k] += r[target, k]
                 top = max(top, suffix[k])
         if succ[offset]:
-            node_v[node, :size] = suffix[:size]
+            for k in range(size):
+                node_v[node, k] = suffix[k]
         top = max(top, retreat_matrix(r, size, c, entry, touched, n_touched, succ, spare))
         if top > limit:
             return False

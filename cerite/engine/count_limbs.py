@@ -59,7 +59,7 @@ class LimbRun:
         room = self._front_key.size if slot.windowed else 1
         self._p = np.zeros((size, size * limbs), np.uint64)
         self._r = np.zeros_like(self._p)
-        self._spare = np.zeros_like(self._p)
+        self._spare = np.zeros((size + 1, size * limbs), np.uint64)
         self._v = np.zeros((size, limbs), np.uint64)
         self._front_v = np.zeros((room, size * limbs), np.uint64)
         for d, n in slot.v.items():

@@ -85,7 +85,8 @@ def flip_limbs(
     for d in range(size):
         r[d, d * limbs] = np.uint64(1)
     place = front_key.size
-    suffix = np.zeros((1, width), np.uint64)
+    suffix = spare[size : size + 1]
+    suffix[:, :] = np.uint64(0)
     for b in range(regs[B1] - 1, regs[B0] - 1, -1):
         c = back_class[b]
         offset = entry[c, 0]
@@ -97,7 +98,8 @@ def flip_limbs(
                 return False
             place -= 1
             front_key[place] = back_key[b]
-            front_v[place, :width] = suffix[0]
+            for k in range(width):
+                front_v[place, k] = suffix[0, k]
         if retreat_matrix(r, width, c, entry, touched, n_touched, succ, spare) > limit and settle(r, limbs):
             return False
     regs[F0], regs[F1] = place, front_key.size

@@ -12,8 +12,11 @@ Invariant: a built pattern equals the one its text parses to.
 
 from __future__ import annotations
 
-from typing import overload
+from math import inf
+from typing import NoReturn, overload
 
+from cerite.errors import PatternError
+from cerite.language.ceql import parse_condition
 from cerite.language.terms import Term, expression_of
 from cerite.pattern.alternatives import Intersection, Permute, Union
 from cerite.pattern.atoms import Empty, Event, Nothing
@@ -25,7 +28,8 @@ from cerite.pattern.naming import Named, Project
 from cerite.pattern.selection import Select, Strategy
 from cerite.pattern.sequence import Concat, Sequence
 from cerite.pattern.skipping import SkipAny, SkipNext
-from cerite.pattern.window import UNITS, Size, Window
+from cerite.pattern.window import UNITS, Size, Window, unit_named
+from cerite.predicate.expression import Expression
 
 
 class Builder:
@@ -57,9 +61,7 @@ class Builder:
 
     def __rshift__(self, other: Builder | Absent) -> Builder | Waiting:
         """`self ; other`."""
-        if isinstance(other, Absent):
-            return Waiting(self, other.patterns)
-        return self.then(other)
+        return Waiting(self, other.patterns) if isinstance(other, Absent) else self.then(other)
 
     def then(self, other: Builder, *, without: Builder | None = None) -> Builder:
         """`self ; NOT without ; other`."""
@@ -69,20 +71,20 @@ class Builder:
         """`self ; other` with patterns that must not occur in between."""
         left = self.pattern
         parts, absent = (left.parts, left.absent) if isinstance(left, Sequence) else ((left,), ())
-        return Builder(Sequence((*parts, other.pattern), (*absent, negated)))
+        return Builder(Sequence((*parts, _pattern(other)), (*absent, negated)))
 
     def __mul__(self, other: Builder) -> Builder:
         """`self : other`, SREMO's concatenation."""
         left = self.pattern
-        return Builder(Concat((*(left.parts if isinstance(left, Concat) else (left,)), other.pattern)))
+        return Builder(Concat((*(left.parts if isinstance(left, Concat) else (left,)), _pattern(other))))
 
     def __or__(self, other: Builder) -> Builder:
         left = self.pattern
-        return Builder(Union((*(left.parts if isinstance(left, Union) else (left,)), other.pattern)))
+        return Builder(Union((*(left.parts if isinstance(left, Union) else (left,)), _pattern(other))))
 
     def __and__(self, other: Builder) -> Builder:
         left = self.pattern
-        return Builder(Intersection((*(left.parts if isinstance(left, Intersection) else (left,)), other.pattern)))
+        return Builder(Intersection((*(left.parts if isinstance(left, Intersection) else (left,)), _pattern(other))))
 
     def __invert__(self) -> Builder:
         """SREMO's complement `!self`."""
@@ -106,18 +108,18 @@ class Builder:
         """`self*`, or `self:*` (SREMO's star)."""
         return self.repeat(0, contiguous=contiguous)
 
-    def optional(self) -> Builder:
-        """`self?`."""
-        return self.repeat(0, 1)
+    def optional(self, *, contiguous: bool = False) -> Builder:
+        """`self?`, or `self:?`."""
+        return self.repeat(0, 1, contiguous=contiguous)
 
-    def filter(self, **conditions: Term) -> Builder:
-        """`self FILTER x[…] AND y[…]`: one keyword a variable.
+    def filter(self, **conditions: Term | str) -> Builder:
+        """`self FILTER x[…] AND y[…]`: one keyword a variable; a condition may be text.
 
         >>> from cerite.language.terms import attr, var
         >>> (event("A").as_("x") >> event("B").as_("y")).filter(x=attr.id > 0, y=attr.id == var.x.id)
         A AS x ; B AS y FILTER x[id > 0] AND y[id = x.id]
         """
-        made = tuple(On(variable, expression_of(condition)) for variable, condition in conditions.items())
+        made = tuple(On(variable, _condition(condition)) for variable, condition in conditions.items())
         return Builder(Filter(self.pattern, made)) if made else self
 
     def within(self, amount: int | float, unit: str | None = None, *, attribute: str | None = None) -> Builder:
@@ -130,7 +132,7 @@ class Builder:
 
     def select(self, strategy: str | Strategy) -> Builder:
         """`NEXT(self)` and its sisters."""
-        chosen = strategy if isinstance(strategy, Strategy) else Strategy(strategy.upper())
+        chosen = strategy if isinstance(strategy, Strategy) else Strategy.named(strategy)
         return Builder(Select(chosen, self.pattern))
 
 
@@ -140,6 +142,12 @@ class Absent:
     def __init__(self, patterns: tuple[Pattern, ...]) -> None:
         self.patterns = patterns
 
+    def __rshift__(self, other: object) -> NoReturn:
+        raise PatternError(
+            "NOT at the start of a pattern (absence) is not supported",
+            hint="it stands between two patterns: a >> absent(b) >> c",
+        )
+
 
 class Waiting:
     """`a ; NOT b ;` waiting for what comes after."""
@@ -147,6 +155,9 @@ class Waiting:
     def __init__(self, left: Builder, negated: tuple[Pattern, ...]) -> None:
         self._left = left
         self._negated = negated
+
+    def __repr__(self) -> str:
+        return f"{self._left} ; NOT {' ; NOT '.join(map(str, self._negated))} ; … (what comes after it is missing)"
 
     @overload
     def __rshift__(self, other: Builder) -> Builder: ...
@@ -160,39 +171,55 @@ class Waiting:
         return self._left.after_gap(self._negated, other)
 
 
-def event(type: str | None = None, condition: Term | None = None, *, store: str | None = None) -> Builder:
-    """One event of a type (None: any), perhaps with a condition; `store` is SREMO's register.
+def event(type: str | None = None, condition: Term | str | None = None, *, store: str | None = None) -> Builder:
+    """One event of a type (None: any), perhaps with a condition, as a term or text; `store` is SREMO's register.
 
     >>> from cerite.language.terms import attr
-    >>> event("BUY", attr.price > 100)
-    BUY[price > 100]
+    >>> event("BUY", attr.price > 100), event("BUY", "price > 100")
+    (BUY[price > 100], BUY[price > 100])
     """
-    return Builder(Event(type, None if condition is None else expression_of(condition), True, store))
+    return Builder(Event(type, None if condition is None else _condition(condition), True, store))
 
 
-def skip(type: str | None = None, condition: Term | None = None, *, store: str | None = None) -> Builder:
+def skip(type: str | None = None, condition: Term | str | None = None, *, store: str | None = None) -> Builder:
     """One event that is consumed but not marked: SREMO's ⊗."""
-    return Builder(Event(type, None if condition is None else expression_of(condition), False, store))
+    return Builder(Event(type, None if condition is None else _condition(condition), False, store))
+
+
+def _condition(written: Term | str) -> Expression:
+    return parse_condition(written) if isinstance(written, str) else expression_of(written)
+
+
+def _pattern(other: object) -> Pattern:
+    if not isinstance(other, Builder):
+        raise TypeError(f"not a pattern: {other!r}; one event is event('BUY')")
+    return other.pattern
+
+
+def _several(parts: tuple[Builder, ...]) -> tuple[Pattern, ...]:
+    if not parts:
+        raise ValueError("at least one pattern is needed")
+    return tuple(map(_pattern, parts))
 
 
 def absent(pattern: Builder) -> Absent:
     """`NOT pattern`, between two others: `a >> absent(b) >> c`."""
-    return Absent((pattern.pattern,))
+    return Absent((_pattern(pattern),))
 
 
 def permute(*parts: Builder) -> Builder:
     """`PERMUTE(…)`: each, in any order."""
-    return Builder(Permute(tuple(part.pattern for part in parts)))
+    return Builder(Permute(_several(parts)))
 
 
 def skip_any(*parts: Builder) -> Builder:
     """SREMO's ⟲: any events between the parts."""
-    return Builder(SkipAny(tuple(part.pattern for part in parts)))
+    return Builder(SkipAny(_several(parts)))
 
 
 def skip_next(*parts: Builder) -> Builder:
     """SREMO's @: each time the next occurrence."""
-    return Builder(SkipNext(tuple(part.pattern for part in parts)))
+    return Builder(SkipNext(_several(parts)))
 
 
 def empty() -> Builder:
@@ -207,12 +234,11 @@ def nothing() -> Builder:
 
 def size(amount: int | float, unit: str | None = None, *, attribute: str | None = None) -> Size:
     """A window size: `size(30, "seconds")`, `size(500, "events")`, `size(10000, attribute="stock_time")`."""
-    if amount < 0 or (unit == "events" and amount < 1):
-        raise ValueError(f"a window cannot be {amount} long")
     if (unit is None) == (attribute is None):
         raise ValueError("a window has a unit (a time unit or 'events') or an attribute")
-    if attribute is not None:
-        return Size(amount, "attribute", attribute)
-    if unit not in UNITS and unit != "events":
+    named = "attribute" if unit is None else unit_named(unit)
+    if named is None:
         raise ValueError(f"unknown unit {unit!r}: one of {', '.join(UNITS)}, events")
-    return Size(amount, unit or "events")
+    if not 0 <= amount < inf or (named == "events" and (amount < 1 or amount != int(amount))):
+        raise ValueError(f"a window cannot be {amount} long")
+    return Size(int(amount) if named == "events" else amount, named, attribute)

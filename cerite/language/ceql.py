@@ -6,13 +6,13 @@ Parsing says only what is wrong with the text itself; whether the pattern means 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any, TypeVar, cast
 
 from cerite.errors import CeriteError, QuerySyntaxError, SchemaError, Span
 from cerite.language.ceql_patterns import pattern_of, strategy_of
-from cerite.language.conditions import condition_of, name_of, number_of, size_of
+from cerite.language.conditions import condition_of, name_of, signed_of, size_of
 from cerite.language.parsing import Node, parse, span_of, subtree
 from cerite.pattern.base import Pattern
 from cerite.pattern.query import Consume, Item, Query
@@ -52,8 +52,13 @@ def parse_condition(text: str) -> Expression:
 
 
 def parse_schema(text: str) -> Schema:
-    """`CREATE STREAM S { EVENT BUY { id:int, … }, … }`, one or more."""
-    return _parsed(text, "schema_only", lambda tree: cast(Schema, merge(map(_declaration, tree.children))))
+    """`CREATE STREAM S { EVENT BUY { id:int, … }, … }`, one or more.
+
+    >>> print(parse_schema("create stream S { event A { id:int } } create stream T { event B {} }"))
+    CREATE STREAM S { EVENT A { id:int } }
+    CREATE STREAM T { EVENT B {} }
+    """
+    return _parsed(text, "schema_only", lambda tree: cast(Schema, _declared(tree.children)))
 
 
 def _parsed(text: str, start: str, build: Callable[[Node], T]) -> T:
@@ -67,11 +72,11 @@ def _parsed(text: str, start: str, build: Callable[[Node], T]) -> T:
 # ---------------------------------------------------------------- clauses
 def _query(tree: Node) -> Query:
     clauses: dict[str, Node] = {}
-    declared: list[Schema] = []
+    declarations: list[Node] = []
     for child in tree.children:
         node = subtree(child)
         if node.data == "declaration":
-            declared.append(_declaration(node))
+            declarations.append(node)
         elif str(node.data) in clauses:
             raise QuerySyntaxError(f"there are two {str(node.data).upper()} clauses", span=span_of(node))
         else:
@@ -83,7 +88,7 @@ def _query(tree: Node) -> Query:
         items=items,
         strategy=strategy,
         streams=tuple(name_of(each) for each in clauses["from_clause"].children),
-        schema=merge(declared),
+        schema=_declared(declarations),
         clauses={name: cast(Span, span_of(node)) for name, node in clauses.items()},
         **{name: _OPTIONAL[name](node) for name, node in optional.items()},
     )
@@ -109,7 +114,7 @@ def _consume(node: Node) -> Consume:
 
 
 def _limit(node: Node) -> int:
-    value = number_of(subtree(node.children[0]))
+    value = signed_of(node.children[0])
     if not isinstance(value, int) or value < 1:
         raise QuerySyntaxError(f"LIMIT takes a whole number from 1 on, not {value}", span=span_of(node))
     return value
@@ -123,8 +128,19 @@ _OPTIONAL: dict[str, Callable[[Node], Any]] = {
 }
 
 
-def _declaration(tree: object) -> Schema:
-    stream, *events = subtree(tree).children
+def _declared(nodes: Iterable[object]) -> Schema | None:
+    known: Schema | None = None
+    for node in map(subtree, nodes):
+        more = _declaration(node)
+        try:
+            known = merge(known, more)
+        except SchemaError as error:
+            raise SchemaError(error.message, span=span_of(node), hint=error.hint) from None
+    return known
+
+
+def _declaration(node: Node) -> Schema:
+    stream, *events = node.children
     found: dict[str, dict[str, Kind]] = {}
     for event in map(subtree, events):
         name, *attributes = event.children

@@ -34,8 +34,8 @@ _COUNTS = {"+": (1, None), "*": (0, None), "?": (0, 1)}
 
 def strategy_of(node: Node) -> Strategy | None:
     """The strategy a word names; None for ALL."""
-    word = str(node.children[0]).upper()
-    return None if word == "ALL" else Strategy("NEXT" if word == "NXT" else word)
+    word = str(node.children[0])
+    return None if word.upper() == "ALL" else Strategy.named(word)
 
 
 def pattern_of(tree: object) -> Pattern:

@@ -11,7 +11,7 @@ from lark import Token, Tree
 from cerite.errors import QuerySyntaxError, suggestion
 from cerite.language.parsing import Node, placed, span_of, subtree
 from cerite.names import unquoted
-from cerite.pattern.window import UNITS, Size
+from cerite.pattern.window import UNITS, Size, unit_named
 from cerite.predicate.expression import (
     And,
     Arithmetic,
@@ -35,7 +35,6 @@ from cerite.predicate.expression import (
 
 _MAX_CHAIN = 150  # terms of one `a + b + …`: the tree of a longer one would be too deep
 _INT_LIMIT = 2**63
-_SHORT_UNITS = {"ms": "milliseconds", "s": "seconds", "sec": "seconds", "min": "minutes", "h": "hours", "d": "days"}
 
 
 def name_of(node: object) -> str:
@@ -106,7 +105,7 @@ def _like(node: Node) -> Expression:
 def _negative(node: Node) -> Expression:
     operand = subtree(node.children[1])
     if operand.data == "number_literal":
-        return Literal(-number_of(subtree(operand.children[0])))
+        return Literal(number_of(subtree(operand.children[0]), negative=True))
     return Negative(condition_of(operand))
 
 
@@ -116,6 +115,11 @@ def _attribute(node: Node) -> Expression:
         raise QuerySyntaxError(
             "nothing equals NULL", span=span_of(node), hint="write `price IS NULL` or `price IS NOT NULL`"
         )
+    if token.upper() == "NAN":
+        raise QuerySyntaxError(
+            "NaN counts as NULL, so nothing equals it", span=span_of(node),
+            hint="write `price IS NULL`; an attribute of this name stands in back-quotes",
+        )  # fmt: skip
     return Attribute(unquoted(token))
 
 
@@ -152,22 +156,21 @@ _BUILDERS: dict[str, Callable[[Node], Expression]] = {
 }
 
 
-def number_of(node: Node) -> int | float:
-    """The value of a `number` tree; refused if it does not fit 64 bits."""
+def number_of(node: Node, *, negative: bool = False) -> int | float:
+    """The value of a `number` tree, perhaps after a minus; refused if it does not fit 64 bits."""
     token = cast(Token, node.children[0])
     if len(token) > 400:
         raise QuerySyntaxError("this number is too large", span=span_of(token))
     value = int(token) if token.type == "INT" else float(token)
-    if (isinstance(value, int) and value >= _INT_LIMIT) or math.isinf(value):
+    if (isinstance(value, int) and value >= _INT_LIMIT + negative) or math.isinf(value):
         raise QuerySyntaxError("this number does not fit 64 bits", span=span_of(token))
-    return value
+    return -value if negative else value
 
 
 def signed_of(node: object) -> int | float:
     """The value of a `signed` tree: a number, perhaps with a minus."""
     tree = subtree(node)
-    value = number_of(subtree(tree.children[-1]))
-    return -value if len(tree.children) == 2 else value
+    return number_of(subtree(tree.children[-1]), negative=len(tree.children) == 2)
 
 
 def string_of(node: Node) -> str:
@@ -200,9 +203,9 @@ def size_of(tree: object) -> Size:
 
 
 def _unit(node: Node) -> str:
-    word = name_of(node).lower()
-    unit = _SHORT_UNITS.get(word, word if word.endswith("s") else word + "s")
-    if unit not in UNITS:
+    word = name_of(node)
+    unit = unit_named(word)
+    if unit is None:
         raise QuerySyntaxError(
             f"unknown time unit `{word}`", span=span_of(node),
             hint=suggestion(word, UNITS) or "the units are milliseconds, seconds, minutes, hours, days and EVENTS",

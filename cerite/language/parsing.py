@@ -6,6 +6,7 @@ anything recursive looks at it, so no query can exhaust the stack.
 
 from __future__ import annotations
 
+import re
 from functools import lru_cache
 from importlib.resources import files
 from typing import Any, TypeVar
@@ -13,8 +14,8 @@ from typing import Any, TypeVar
 from lark import Lark, Token, Tree
 from lark.exceptions import UnexpectedCharacters, UnexpectedEOF, UnexpectedInput, UnexpectedToken
 
-from cerite.errors import QuerySyntaxError, Span, suggestion
-from cerite.names import KEYWORDS
+from cerite.errors import QuerySyntaxError, Span
+from cerite.language.hints import SHAPES, advice, expectation, sremo_advice
 from cerite.pattern.base import Pattern
 from cerite.predicate.expression import Expression
 
@@ -22,11 +23,9 @@ T = TypeVar("T", Expression, Pattern)
 MAX_DEPTH = 200
 MAX_LENGTH = 1_000_000
 Node = Tree[Token]
-_CLOSING = {")": "(", "]": "[", "}": "{"}
-_PUNCTUATION = {
-    "RPAR": "`)`", "LPAR": "`(`", "RSQB": "`]`", "LSQB": "`[`", "RBRACE": "`}`", "BRACE": "`{`", "SEMICOLON": "`;`",
-    "COLON": "`:`", "COMMA": "`,`", "NAME": "a name", "INT": "a number", "STRING": "a string",
-}  # fmt: skip
+_OPENING = {")": "(", "]": "[", "}": "{"}
+_CLOSING = {"(": ")", "[": "]", "{": "}", "/*": "*/"}
+_COMMENTS = re.compile(r"--[^\n]*|/\*.*?\*/", re.DOTALL)
 
 
 @lru_cache(maxsize=4)
@@ -42,12 +41,12 @@ def parse(text: str, grammar: str, starts: tuple[str, ...], start: str) -> Node:
         raise TypeError(f"a query is text, not {type(text).__name__}")
     if len(text) > MAX_LENGTH:
         raise QuerySyntaxError(f"the query has {len(text):,} characters; at most {MAX_LENGTH:,} are read")
-    if not text.strip():
-        raise QuerySyntaxError("the query is empty", hint="a query is SELECT … FROM … WHERE …")
+    if not _COMMENTS.sub("", text).strip():
+        raise QuerySyntaxError("the query is empty", hint=SHAPES.get(start))
     try:
         tree = _parser(grammar, starts).parse(text, start=start)
     except UnexpectedInput as error:
-        raise _translated(error, text) from None
+        raise _translated(error, text, grammar) from None
     _check_depth(tree, text)
     return tree
 
@@ -85,25 +84,31 @@ def _check_depth(tree: Node, text: str) -> None:
         stack.extend((child, depth + 1) for child in node.children if isinstance(child, Tree))
 
 
-def _translated(error: UnexpectedInput, text: str) -> QuerySyntaxError:
+def _translated(error: UnexpectedInput, text: str, grammar: str) -> QuerySyntaxError:
     unbalanced = _unbalanced(text)
     if unbalanced is not None:
         return unbalanced
-    if isinstance(error, UnexpectedEOF) or (isinstance(error, UnexpectedToken) and error.token.type == "$END"):
-        end = len(text.rstrip())
-        return QuerySyntaxError(
-            "the query ends too early", source=text, span=Span(end, end + 1), hint=_expected(error, None)
-        )
-    if isinstance(error, UnexpectedToken):
-        start = error.token.start_pos or 0
-        word = str(error.token)
-    else:
-        assert isinstance(error, UnexpectedCharacters)
-        start = error.pos_in_stream or 0
-        word = _word_at(text, start)
-    return QuerySyntaxError(
-        f"unexpected `{word}`", source=text, span=Span(start, start + len(word)), hint=_hint(error, text, start, word)
+    expected = frozenset(
+        getattr(error, "accepts", None) or getattr(error, "expected", None) or getattr(error, "allowed", None) or ()
     )
+    if isinstance(error, UnexpectedEOF) or (isinstance(error, UnexpectedToken) and error.token.type == "$END"):
+        start, word, message = len(text.rstrip()), "", "the query ends too early"
+    else:
+        start, word = _unexpected(error, text)
+        message = f"unexpected `{word if word.isprintable() else ascii(word)[1:-1]}`"
+    if grammar == "ceql":
+        hint = advice(text, start, word, expected)
+    else:  # `cerite.language.wayeb` says more
+        hint = sremo_advice(expected) if grammar == "sremo" else expectation("", expected)
+    return QuerySyntaxError(message, source=text, span=Span(start, start + (len(word) or 1)), hint=hint)
+
+
+def _unexpected(error: UnexpectedInput, text: str) -> tuple[int, str]:
+    if isinstance(error, UnexpectedToken):
+        return error.token.start_pos or 0, str(error.token)
+    assert isinstance(error, UnexpectedCharacters)
+    start = error.pos_in_stream or 0
+    return start, _word_at(text, start)
 
 
 def _word_at(text: str, start: int) -> str:
@@ -133,11 +138,15 @@ def _unbalanced(text: str) -> QuerySyntaxError | None:
             position = closing
         elif character in "([{":
             opened.append((character, position))
-        elif character in ")]}" and (not opened or opened.pop()[0] != _CLOSING[character]):
-            return QuerySyntaxError(
-                f"`{character}` closes nothing", source=text, span=Span(position, position + 1),
-                hint=f"remove it, or add the `{_CLOSING[character]}` it belongs to",
-            )  # fmt: skip
+        elif character in ")]}":
+            if _OPENING[character] not in (mark for mark, _ in opened):
+                return QuerySyntaxError(
+                    f"`{character}` closes nothing", source=text, span=Span(position, position + 1),
+                    hint=f"remove it, or add the `{_OPENING[character]}` it belongs to",
+                )  # fmt: skip
+            if opened[-1][0] != _OPENING[character]:
+                return _never_closed(*opened[-1], text)
+            opened.pop()
         position += 1
     return _never_closed(*opened[-1], text) if opened else None
 
@@ -148,44 +157,12 @@ def _after(text: str, mark: str, position: int) -> int:
 
 
 def _never_closed(mark: str, position: int, text: str) -> QuerySyntaxError:
-    return QuerySyntaxError(f"this `{mark}` is never closed", source=text, span=Span(position, position + len(mark)))
-
-
-def _hint(error: UnexpectedInput, text: str, start: int, word: str) -> str | None:
-    before = text[:start].rstrip()
-    if word.upper() == "BETWEEN":
-        return "write `price IN RANGE(1, 5)`; both ends belong to it"
-    if (word == "&" and text.startswith("&&", start)) or word == "|":
-        return "write AND, OR"
-    if word == "!" and "filter" not in before[-8:].lower():
-        return "write NOT"
-    if word == "." and text[start + 1 : start + 2].isdigit():
-        return f"write 0{_number_at(text, start)}"
-    if word in (";", ":") and "FILTER" in before.upper().rpartition("(")[2]:
-        return "FILTER applies to everything before it; put `(… FILTER …)` in parentheses to go on after it"
-    near = suggestion(word, KEYWORDS) if word.isalpha() and word.upper() not in KEYWORDS else None
-    return near or _expected(error, word)
-
-
-def _number_at(text: str, start: int) -> str:
-    end = start + 1
-    while end < len(text) and text[end].isdigit():
-        end += 1
-    return text[start:end]
-
-
-def _expected(error: UnexpectedInput, word: str | None) -> str | None:
-    names: set[str] = set(
-        getattr(error, "accepts", None) or getattr(error, "expected", None) or getattr(error, "allowed", None) or ()
+    shown, hint = f"`{mark}`", f"add the `{_CLOSING.get(mark, mark)}` that closes it"
+    if mark == "`":
+        shown = "back-quote"
+        hint = "a name in back-quotes needs one at both ends; one inside is doubled"
+    elif mark in "'\"":
+        hint += f"; a quote inside a text is doubled: {mark}a{mark}{mark}b{mark}"
+    return QuerySyntaxError(
+        f"this {shown} is never closed", source=text, span=Span(position, position + len(mark)), hint=hint
     )
-    shown = []
-    for name in sorted(names):
-        if name in _PUNCTUATION:
-            shown.append(_PUNCTUATION[name])
-        elif name.strip("_").upper() in KEYWORDS:
-            shown.append(name.strip("_"))
-    if word is not None and word.upper() in KEYWORDS and "NAME" in names:
-        return f"to use `{word}` as a name, put it in back-quotes: `` `{word}` ``"
-    if not shown or len(shown) > 9:
-        return None
-    return f"expected {' or '.join(shown)} here"

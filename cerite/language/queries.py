@@ -33,18 +33,18 @@ def make_query(
     WHERE A AS x ; B
     WITHIN 5 EVENTS
     """
-    if isinstance(source, str):
-        made = parse_query(source)
-    elif isinstance(source, Query):
-        made = source
+    if isinstance(source, (str, Query)):
+        if (select, strategy, tuple(partition_by), within, consume, limit) != (None, None, (), None, "NONE", None):
+            raise TypeError("the text of a query has its own clauses; keywords go with a pattern")
+        made = parse_query(source) if isinstance(source, str) else source
+    elif not isinstance(source, (Builder, Pattern)):
+        raise TypeError(f"not a query or pattern: {source!r}")
     else:
         made = Query(
             source.pattern if isinstance(source, Builder) else source,
             items=None if select is None else tuple(map(Item, select)),
-            strategy=None if strategy is None else Strategy(strategy.upper()),
+            strategy=None if strategy is None else Strategy.named(strategy),
             partition=tuple(partition_by), within=within, consume=Consume(consume.upper()), limit=limit,
         )  # fmt: skip
-    if not isinstance(source, (Builder, Pattern)) and (select, strategy, within, limit) != (None,) * 4:
-        raise TypeError("the text of a query has its own clauses; keywords go with a pattern")
     check(made, schema)
     return made

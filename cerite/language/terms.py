@@ -6,7 +6,11 @@ term, not a truth value.
 
 from __future__ import annotations
 
+from datetime import datetime
+from math import isfinite
 from typing import Any, NoReturn, cast
+
+import numpy as np
 
 from cerite.predicate.expression import (
     And,
@@ -27,7 +31,6 @@ from cerite.predicate.expression import (
     Not,
     Or,
     Reference,
-    Value,
 )
 
 
@@ -97,6 +100,9 @@ class Term:
     def __rtruediv__(self, other: Any) -> Term:
         return Term(expression_of(other))._computed("/", self)
 
+    def __rmod__(self, other: Any) -> Term:
+        return Term(expression_of(other))._computed("%", self)
+
     def __neg__(self) -> Term:
         return Term(Negative(self.expression))
 
@@ -109,12 +115,12 @@ class Term:
     def __invert__(self) -> Term:
         return Term(Not(self.expression))
 
-    def isin(self, *items: Value | tuple[int | float, int | float]) -> Term:
-        """`IN {…}`: values, and ranges as pairs: `attr.id.isin(1, 3, (5, 9))`."""
-        made = tuple(
-            Interval(Literal(item[0]), Literal(item[1])) if isinstance(item, tuple) else Literal(item) for item in items
-        )
-        return Term(In(self.expression, made))
+    def isin(self, *items: Any) -> Term:
+        """`IN {…}`: values, and ranges as pairs: `attr.id.isin(1, 3, (5, 9))`; or one list of them."""
+        listed = tuple(items[0]) if len(items) == 1 and isinstance(items[0], (list, set, frozenset)) else items
+        if not listed:
+            raise ValueError("an empty list holds nothing: `isin` needs a value")
+        return Term(In(self.expression, tuple(map(_item, listed))))
 
     def between(self, low: Any, high: Any) -> Term:
         """`IN RANGE(low, high)`, both ends inside."""
@@ -147,9 +153,32 @@ def expression_of(value: object) -> Expression:
         return value.expression
     if isinstance(value, Expression):
         return value
-    if isinstance(value, (bool, int, float, str)):
-        return Literal(value)
-    raise TypeError(f"not a condition or constant: {value!r}")
+    return _constant(value)
+
+
+def _constant(value: object) -> Literal:
+    """A constant as text can write it: NumPy's scalars become Python's, a timestamp its ISO text."""
+    plain = value.item() if isinstance(value, np.generic) else value
+    if isinstance(plain, datetime):
+        return Literal(plain.isoformat())
+    if isinstance(plain, (bool, str)):
+        return Literal(plain)
+    if not isinstance(plain, (int, float)):
+        raise TypeError(f"not a condition or constant: {value!r}")
+    if isinstance(plain, float) and not isfinite(plain):
+        raise ValueError(f"{plain} cannot be compared with" + ("; write .is_null()" if plain != plain else ""))
+    if isinstance(plain, int) and not -(2**63) <= plain < 2**63:
+        raise ValueError(f"{plain} does not fit 64 bits")
+    return Literal(plain)
+
+
+def _item(item: object) -> Literal | Interval:
+    if not isinstance(item, tuple):
+        return _constant(item)
+    low, high = map(_constant, item)
+    if low.value > high.value:  # type: ignore[operator]
+        raise ValueError(f"the range from {low} to {high} is empty")
+    return Interval(low, high)
 
 
 def _flat(kind: type[And] | type[Or], expression: Expression) -> tuple[Expression, ...]:

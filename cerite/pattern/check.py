@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from cerite.errors import CeriteError, PatternError, Span, listed, suggestion
+from cerite.errors import CeriteError, PatternError, SchemaError, Span, listed, suggestion
 from cerite.pattern.atoms import Event
 from cerite.pattern.base import Pattern, walk
 from cerite.pattern.check_kinds import check_kinds
@@ -26,7 +26,7 @@ from cerite.pattern.skipping import SkipNext
 from cerite.pattern.variables import bound, nullable, written
 from cerite.pattern.window import Window
 from cerite.predicate.expression import variables
-from cerite.schema import Schema
+from cerite.schema import Schema, merge
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,8 @@ def check(query: Query | Pattern, schema: Schema | None = None) -> list[Note]:
         _check_shapes(whole.where, windowed=whole.within is not None)
         resolve(whole.where, strict=True)
         _check_clauses(whole)
-        check_kinds(whole, schema if schema is not None else whole.schema)
+        declared = _of_its_streams(whole)
+        check_kinds(whole, declared if schema is None else schema)
     except CeriteError as error:
         raise error.at(whole.source) from None
     return _warnings(whole)
@@ -87,6 +88,8 @@ def _check_shapes(node: Pattern, *, windowed: bool) -> None:
     windowed = windowed or isinstance(node, Window)
     if isinstance(node, Sequence):
         _check_negation(node, windowed=windowed)
+    if isinstance(node, Project):
+        _check_projection(node)
     if isinstance(node, Complement) and not windowed and _remembers(node.operand):
         raise PatternError(
             "the complement of a pattern that reads its own registers needs a window", span=node.span,
@@ -99,6 +102,16 @@ def _check_shapes(node: Pattern, *, windowed: bool) -> None:
         )  # fmt: skip
     for each in node.children:
         _check_shapes(each, windowed=windowed)
+
+
+def _check_projection(node: Project) -> None:
+    known = bound(node.operand)
+    for variable in node.variables:
+        if variable not in known:
+            raise PatternError(
+                f"PROJECT keeps `{variable}`, which its pattern never binds", span=node.span,
+                hint=suggestion(variable, known) or f"it binds {listed(known)}",
+            )  # fmt: skip
 
 
 def _check_negation(node: Sequence, *, windowed: bool) -> None:
@@ -145,13 +158,13 @@ def _remembers(node: Pattern) -> bool:
 def _check_clauses(query: Query) -> None:
     names = [item.variable for item in query.items or ()]
     known = bound(query.where)
-    for item in query.items or ():
+    for index, item in enumerate(query.items or ()):
         if item.variable not in known:
             raise PatternError(
                 f"SELECT asks for `{item.variable}`, which the pattern never binds", span=item.span,
                 hint=suggestion(item.variable, known) or f"it binds {listed(known)}",
             )  # fmt: skip
-        if names.count(item.variable) > 1:
+        if item.variable in names[:index]:
             raise PatternError(f"SELECT names `{item.variable}` twice", span=item.span)
         if item.attributes and len(set(item.attributes)) < len(item.attributes):
             raise PatternError(f"SELECT names an attribute of `{item.variable}` twice", span=item.span)
@@ -159,6 +172,22 @@ def _check_clauses(query: Query) -> None:
         raise PatternError("PARTITION BY names an attribute twice", span=query.clauses.get("partition"))
     if len(set(query.streams)) < len(query.streams):
         raise PatternError("FROM names a stream twice", span=query.clauses.get("from_clause"))
+
+
+def _of_its_streams(query: Query) -> Schema | None:
+    """What the query declares about the streams that it reads."""
+    if query.schema is None:
+        return None
+    declared = {each.stream: each for each in query.schema.streams}
+    found: Schema | None = None
+    for name in query.streams:
+        if name not in declared:
+            raise SchemaError(
+                f"FROM names `{name}`, which is not declared", span=query.clauses.get("from_clause"),
+                hint=suggestion(name, declared) or f"CREATE STREAM declares {listed(declared)}",
+            )  # fmt: skip
+        found = merge(found, declared[name])
+    return found
 
 
 def _warnings(query: Query) -> list[Note]:

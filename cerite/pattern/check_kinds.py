@@ -38,8 +38,12 @@ def check_kinds(query: Query, schema: Schema | None) -> None:
     for attribute in query.partition:
         _known(attribute, everything, schema, query.clauses.get("partition"))
     for size in _sizes(query):
-        if size.attribute is not None and not _known(size.attribute, everything, schema, size.span) <= {"int", "float"}:
-            raise SchemaError(f"a window over `{size.attribute}` needs a number", span=size.span)
+        if size.attribute is None:
+            continue
+        kinds = _known(size.attribute, everything, schema, size.span)
+        if not kinds <= {"int", "float"}:
+            hint = "a window over the event time is `WITHIN 30 seconds`" if "timestamp" in kinds else None
+            raise SchemaError(f"a window over `{size.attribute}` needs a number", span=size.span, hint=hint)
 
 
 def event_types(pattern: Pattern) -> dict[str, Types]:
@@ -67,23 +71,31 @@ def _lookup(own: Types, types: dict[str, Types], schema: Schema | None) -> KindO
     def kind_of(node: Attribute | Reference) -> Kinds:
         if schema is None:
             return ANY
-        holders = own if isinstance(node, Attribute) else types.get(node.variable, frozenset((None,)))
-        return _known(node.name, holders, schema, node.span)
+        if isinstance(node, Reference):
+            return _known(node.name, types.get(node.variable, frozenset((None,))), schema, node.span)
+        mistaken = f"`{node.name}.…` reads the variable" if node.name in types else f"a text has quotes: '{node.name}'"
+        return _known(node.name, own, schema, node.span, mistaken)
 
     return kind_of
 
 
-def _known(attribute: str, holders: Types, schema: Schema, span: Span | None) -> Kinds:
+def _known(attribute: str, holders: Types, schema: Schema, span: Span | None, mistaken: str | None = None) -> Kinds:
     """The kinds the attribute may have on events of these types; refused if none of them has it."""
     kinds = frozenset(kind for holder in holders for kind in schema.kinds(holder, attribute))
     if kinds:
         return kinds
+    if attribute in schema.unusable:
+        raise SchemaError(
+            f"queries cannot use the column `{attribute}`, which holds {schema.unusable[attribute]}", span=span,
+            hint="use numbers, booleans, text or timestamps",
+        )  # fmt: skip
     known = {name for holder in holders for name in schema.attributes(holder)}
     named = sorted(holder for holder in holders if holder is not None)
     owner = listed(named) if named and schema.columns is None else "the stream"
+    there = f"there {'are' if len(known) > 1 else 'is'} {listed(known)}" if known else None
     raise SchemaError(
         f"{owner} {'have' if owner.count('`') > 2 else 'has'} no attribute `{attribute}`", span=span,
-        hint=suggestion(attribute, known) or f"there are {listed(known)}" if known else None,
+        hint=suggestion(attribute, known) or "; ".join(filter(None, (there, mistaken))) or None,
     )  # fmt: skip
 
 

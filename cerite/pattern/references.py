@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from itertools import accumulate
 
 from cerite.errors import PatternError, suggestion
 from cerite.pattern.alternatives import Intersection, Union
@@ -166,10 +167,11 @@ def _moved(node: Pattern, on: On) -> Pattern:
 def _map_with_frames(node: Pattern, inside: Callable[[Pattern, _Frame | None], Pattern]) -> Pattern:
     match node:
         case Sequence(parts=parts, absent=absent):
-            new_parts = tuple(inside(part, _beside(parts, i)) for i, part in enumerate(parts))
+            frames = _frames(parts)
+            new_parts = tuple(map(inside, parts, frames))
             new_absent = tuple(
-                tuple(inside(each, _Frame(before=_writes(parts[: i + 1]), wall="a negated pattern")) for each in gap)
-                for i, gap in enumerate(absent)
+                tuple(inside(each, _Frame(before=following.before, wall="a negated pattern")) for each in gap)
+                for gap, following in zip(absent, frames[1:], strict=True)
             )
             return replace(node, parts=new_parts, absent=new_absent)
         case Iteration(operand=operand, most=most):
@@ -188,15 +190,18 @@ def _map_with_frames(node: Pattern, inside: Callable[[Pattern, _Frame | None], P
         case Complement() | Project():
             return node.map(lambda part: inside(part, _Frame(wall=f"{type(node).__name__.upper()}(…)")))
         case _ if isinstance(node, Chain):
-            parts = visible(node)
-            position = iter(range(len(parts)))
-            return node.map(lambda part: inside(part, _beside(parts, next(position))))
+            around = iter(_frames(visible(node)))
+            return node.map(lambda part: inside(part, next(around)))
         case _:
             return node.map(lambda part: inside(part, None))
 
 
-def _beside(parts: tuple[Pattern, ...], index: int) -> _Frame:
-    return _Frame(before=_writes(parts[:index]), after=_writes(parts[index + 1 :]))
+def _frames(parts: tuple[Pattern, ...]) -> list[_Frame]:
+    """For every part, what the parts before it and after it write."""
+    own = [written(part) for part in parts]
+    before = accumulate(own[:-1], frozenset.union, initial=_NONE)
+    after = list(accumulate(own[:0:-1], frozenset.union, initial=_NONE))
+    return [_Frame(before=earlier, after=later) for earlier, later in zip(before, reversed(after), strict=True)]
 
 
 def _writes(parts: tuple[Pattern, ...]) -> frozenset[str]:
@@ -272,9 +277,10 @@ def _looks_back(node: Reference, on: On, frames: tuple[_Frame, ...]) -> bool:
         if frame.wall:
             walls.append(frame.wall)
     known = frozenset().union(*(frame.before | frame.after for frame in frames))
+    first = f"bind it first: `… AS {node.variable}`, in SREMO `…^o>{node.variable}`"
     raise PatternError(
-        f"`{node.variable}` is not bound where `{on.variable}` is checked", span=node.span,
-        hint=suggestion(node.variable, known) or f"bind it first: `… AS {node.variable} ; …`",
+        f"`{node.variable}` is not bound where `{on.variable}` is checked",
+        span=node.span, hint=suggestion(node.variable, known) or first,
     )  # fmt: skip
 
 

@@ -16,6 +16,14 @@ class Strategy(Enum):
     LAST = "LAST"
     MAX = "MAX"
 
+    @staticmethod
+    def named(word: str) -> Strategy:
+        """The strategy a word stands for, in any case; `NXT` is ICDT's spelling of NEXT."""
+        upper = word.upper()
+        if upper != "NXT" and upper not in Strategy.__members__:
+            raise ValueError(f"unknown strategy {word!r}: one of {', '.join(Strategy.__members__)}")
+        return Strategy.NEXT if upper == "NXT" else Strategy(upper)
+
 
 @dataclass(frozen=True, slots=True)
 class Select(Pattern):

@@ -12,6 +12,18 @@ from cerite.names import quoted
 from cerite.pattern.base import Pattern
 
 UNITS = {"milliseconds": 1, "seconds": 1_000, "minutes": 60_000, "hours": 3_600_000, "days": 86_400_000}
+_SHORT = {"ms": "milliseconds", "s": "seconds", "sec": "seconds", "min": "minutes", "h": "hours", "d": "days"}
+
+
+def unit_named(word: str) -> str | None:
+    """The unit a word stands for, if it is one: any case, singular or plural, or an abbreviation.
+
+    >>> unit_named("Minute"), unit_named("ms"), unit_named("EVENTS"), unit_named("weeks")
+    ('minutes', 'milliseconds', 'events', None)
+    """
+    lowered = word.lower()
+    unit = _SHORT.get(lowered, lowered if lowered.endswith("s") else lowered + "s")
+    return unit if unit in UNITS or unit == "events" else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@
 | S&P + T-CER | a window, no partition | chunks of time that overlap by the window, each recognised alone |
 | S&P + R-CER, one task | neither, or CONSUME BY ANY | one ordered task |
 
-A hot key under a window is cut like an unpartitioned stream. Invariant: chunks are used only where a match is decided
+A hot key under a window is cut like an unpartitioned stream, by its own ranks if the window counts events. Invariant: chunks are used only where a match is decided
 by the events inside its window alone. That excludes consumption (what is forgotten depends on all matches before) and
 a window applied after a selection (what it is selected from may lie outside).
 """
@@ -36,8 +36,8 @@ def choose(plan: Plan, clock: str | None) -> Choice:
     if plan.consume == "any":
         return Choice("sequence", "CONSUME BY ANY: what a match forgets depends on every match before it")
     if plan.partition:
-        timed = local and plan.window is not None and plan.window.unit != "events" and clock is not None
-        return Choice("partitions", "PARTITION BY: partitions are independent of each other", cut=timed)
+        cut = local and plan.window is not None and (plan.window.unit == "events" or clock is not None)
+        return Choice("partitions", "PARTITION BY: partitions are independent of each other", cut=cut)
     if plan.needs_history:
         return Choice("sequence", "a part of the pattern looks at everything before it, not just at the window")
     if plan.window is None:

@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cerite.engine.matches import Matches
-from cerite.jit import inlined, kernel
+from cerite.jit import inlined, kernel, maker
 from cerite.spark.job import FILE, Job
 
 Longs = npt.NDArray[np.int64]
@@ -105,7 +105,7 @@ def mix(value: np.uint64) -> np.uint64:
     return value ^ (value >> np.uint64(31))
 
 
-@kernel
+@maker
 def mixed(values: Words) -> Words:
     """Every value mixed."""
     found = np.empty_like(values)

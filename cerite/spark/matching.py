@@ -119,7 +119,7 @@ def parallelism(session: SparkSession) -> int:
     """How many tasks run at once; a Connect session does not say so, but spreads a range over as many."""
     context = getattr(session, "sparkContext", None)
     if context is not None:
-        return max(1, context.defaultParallelism)
+        return max(1, int(context.defaultParallelism))
     spread = session.range(10_000).select(fn.spark_partition_id().alias("at")).agg(fn.countDistinct("at"))
     (row,) = spread.collect()
     return max(1, int(row[0]))

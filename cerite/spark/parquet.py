@@ -38,7 +38,8 @@ def parquet_plan(asked: Request, choice: Choice, tasks: int, *, forced: bool) ->
     """The plan without a shuffle, or why there is none."""
     if asked.time is None or asked.clock != asked.time:
         return "the order of events is not that of one time column"
-    if choice.operator == "partitions" and not choice.cut:
+    counted = asked.plan.window is not None and asked.plan.window.unit == "events"
+    if choice.operator == "partitions" and (counted or not choice.cut):
         return "partitions without a window over time are gathered by key"
     why = _not_a_scan(asked.frame.original)
     if why:

@@ -50,7 +50,9 @@ def laid_out(asked: Request, choice: Choice, tasks: int, *, forced: bool) -> tup
             return choice, Layout(tasks)
         keys = [asked.frame.column(name) for name in asked.plan.partition]
         least = 1 if forced else 100_000
-        hot = hot_buckets(rows, keys, asked.tick, asked.width(window), tasks, least=least)
+        by_rank = window.unit == "events"
+        width = float(window.amount) - 1 if by_rank else asked.width(window)
+        hot = hot_buckets(rows, keys, None if by_rank else asked.tick, width, tasks, least=least)
         return choice, Layout(tasks, hot=hot if hot.cuts and not hot.missing else None)
     assert window is not None
     seen = survey(rows, asked.tick)
@@ -100,21 +102,29 @@ def job_of(asked: Request, layout: Layout) -> Job:
 
 def prepared(asked: Request, layout: Layout, job: Job) -> DataFrame:
     """The rows that travel to Python, in the tasks and the order in which they do."""
-    rows = _placed(asked, layout, _selected(asked, layout, job))
-    unit = [fn.col(_c(asked, name)) for name in asked.plan.partition]
-    if layout.chunked:
-        unit.append(fn.col(_CHUNK))
+    rows = _selected(asked, layout, job)
+    keys = [fn.col(_c(asked, name)) for name in asked.plan.partition]
+    unit = [*keys, fn.col(_CHUNK)] if layout.chunked else keys
     order = [fn.asc_nulls_last(_c(asked, name)) for name in asked.order]
     sorting = [] if layout.sequence else [fn.asc_nulls_last(column) for column in unit]
+    if _by_rank(asked, layout):  # ranks first: they say where a hot key is cut
+        rows = _counted(asked, rows, Window.partitionBy(*keys).orderBy(*order))
+        rows = rows.withColumn(_TICK, fn.col(_c(asked, RANK)))
+    rows = _placed(asked, layout, rows)
     if asked.all_rows_counted and layout.sequence:
         rows = _counted(asked, rows, Window.partitionBy(*unit).orderBy(*order))
     rows = rows.sortWithinPartitions(*sorting, *order)
-    if asked.all_rows_counted and not layout.sequence:
+    if asked.all_rows_counted and not layout.sequence and not _by_rank(asked, layout):
         rows = _counted(asked, rows, Window.partitionBy(*unit).orderBy(*order))
     own = [fn.col(_c(asked, name)) for name in job.columns if name not in (CHUNK, OWNED, RANK)]
     if layout.chunked:
         own += [fn.col(_CHUNK), (fn.col(_CHUNK) == fn.col(_OWN)).alias(_OWN)]
     return rows.select(*own, *([fn.col(_c(asked, RANK))] if asked.ranked else []))
+
+
+def _by_rank(asked: Request, layout: Layout) -> bool:
+    """Whether hot keys are cut by their events' ranks, because the window counts events."""
+    return layout.hot is not None and asked.plan.window is not None and asked.plan.window.unit == "events"
 
 
 def _candidates(asked: Request) -> DataFrame:
@@ -146,7 +156,7 @@ def _selected(asked: Request, layout: Layout, job: Job) -> DataFrame:
     if asked.all_rows_counted:
         relevant = asked.conditions.column(asked.relevance.formula)
         columns.append(fn.coalesce(relevant, fn.lit(False)).alias(_RELEVANT))
-    if layout.chunked:
+    if layout.chunked and not _by_rank(asked, layout):
         columns.append(asked.tick.alias(_TICK))
     if layout.hot is not None:
         columns.append(bucket([asked.frame.column(name) for name in asked.plan.partition]).alias(_BUCKET))

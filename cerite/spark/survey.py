@@ -59,11 +59,15 @@ def bucket(keys: Sequence[Column]) -> Column:
 
 
 def hot_buckets(
-    df: DataFrame, keys: Sequence[Column], tick: Column, width: float, tasks: int, *, least: int = _HOT_ROWS
+    df: DataFrame, keys: Sequence[Column], tick: Column | None, width: float, tasks: int, *, least: int = _HOT_ROWS
 ) -> Hot:
-    """Which buckets of keys hold more than a task's share, and where to cut them."""
-    grouped = df.select(bucket(keys).alias("bucket"), tick.alias(_TICK)).groupBy("bucket").agg(*_figures())
-    surveys = {row[0]: _survey(row[1], row[2], row[3]) for row in grouped.collect()}
+    """Which buckets of keys hold more than a task's share, and where to cut them: by tick, or without one by rank."""
+    if tick is None:
+        counts = df.select(bucket(keys).alias("bucket")).groupBy("bucket").count().collect()
+        surveys = {row[0]: _survey(row[1], row[1], [row[1] * k // POINTS for k in range(POINTS)]) for row in counts}
+    else:
+        grouped = df.select(bucket(keys).alias("bucket"), tick.alias(_TICK)).groupBy("bucket").agg(*_figures())
+        surveys = {row[0]: _survey(row[1], row[2], row[3]) for row in grouped.collect()}
     sizes = tuple(surveys[index].rows if index in surveys else 0 for index in range(BUCKETS))
     share = sum(sizes) / tasks
     cuts: dict[int, tuple[Cut, ...]] = {}

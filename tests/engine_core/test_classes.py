@@ -69,7 +69,7 @@ def test_a_final_state_with_a_loop_keeps_every_event() -> None:
 
 
 def test_kernels_compile_without_a_cache(monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(nogil: bool = False, cache: bool = False) -> object:
+    def refuse(cache: bool = False, **_: bool) -> object:
         if cache:
             raise RuntimeError("cannot cache function: no locator available")
         return lambda function: function

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from contextlib import redirect_stderr, redirect_stdout
@@ -40,10 +41,10 @@ def cerite(*arguments: str, code: int = 0) -> Done:
 
 
 def test_the_installed_command() -> None:
-    command = [sys.executable, "-c", "from cerite.cli.main import main; main()"]
+    command = [sys.executable, "-m", "cerite"]
     done = subprocess.run([*command, "check", QUERY], capture_output=True, text=True, encoding="utf-8", check=False)
     assert (done.returncode, done.stdout, done.stderr) == (0, "ok\n", "")
-    done = subprocess.run([*command, "check", "SELECT"], capture_output=True, text=True, encoding="utf-8", check=False)
+    done = subprocess.run([*command, "check", "SELECT "], capture_output=True, text=True, encoding="utf-8", check=False)
     assert done.returncode == 1
     assert done.stderr.startswith("error: the query ends too early")
 
@@ -71,8 +72,20 @@ def test_a_query_may_be_a_file(tmp_path: Path) -> None:
     assert cerite("check", str(path)).stdout == "ok\n"
 
 
-def test_a_missing_file_is_named() -> None:
-    assert "there is no file `fraud.ceql`" in cerite("check", "fraud.ceql", code=1).stderr
+@pytest.mark.parametrize("path", ["fraud.ceql", "./fraud", "queries/fraud", "fraud"])
+def test_a_missing_file_is_named(path: str) -> None:
+    assert f"there is no file `{path}`" in cerite("check", path, code=1).stderr
+
+
+def test_a_folder_or_bytes_are_no_query(tmp_path: Path) -> None:
+    assert "is a folder" in cerite("check", str(tmp_path), code=1).stderr
+    (tmp_path / "picture.ceql").write_bytes(b"\x89PNG\xff")
+    assert "cannot be read as text" in cerite("check", str(tmp_path / "picture.ceql"), code=1).stderr
+
+
+def test_a_query_may_come_from_standard_input() -> None:
+    with patch.object(sys, "stdin", StringIO(QUERY)):
+        assert cerite("check", "-").stdout == "ok\n"
 
 
 SCHEMAS = {
@@ -80,6 +93,7 @@ SCHEMAS = {
     "stream.json": '{"BUY": {"price": "float"}, "SELL": {"price": "double"}}',
     "columns.json": '{"price": "float"}',
     "columns.csv": "type,price\nBUY,1.5\n",
+    "rows.jsonl": '{"type": "BUY", "price": 1.5}\n',
 }
 
 
@@ -94,12 +108,14 @@ def test_schemas_of_every_kind(name: str, tmp_path: Path) -> None:
 
 def test_a_parquet_file_is_a_schema(tmp_path: Path) -> None:
     path = tmp_path / "events.parquet"
-    pq.write_table(pa.table({"type": ["BUY"], "price": ["expensive"]}), path)
+    pq.write_table(pa.table({"type": ["BUY"], "price": ["expensive"], "tags": [["a"]]}), path)
+    done = cerite("check", QUERY.replace("y[price", "y[tags"), "--schema", str(path), code=1)
+    assert "queries cannot use the column `tags`, which holds list<" in done.stderr
     done = cerite("check", QUERY.replace("x.price", "3"), "--schema", str(path), code=1)
     assert "`price` is a string and `3` is a number" in done.stderr
 
 
-@pytest.mark.parametrize("content", [b"", b"\xff\xfe\x00", b"PAR1 not really", b"[1, 2]"])
+@pytest.mark.parametrize("content", [b"", b"\xff\xfe\x00", b"PAR1 not really", b"[1, 2]", b'{"BUY": {"price": null}}'])
 @pytest.mark.parametrize("ending", ["parquet", "json", "txt", "csv"])
 def test_broken_schema_files_are_refused(ending: str, content: bytes, tmp_path: Path) -> None:
     path = tmp_path / f"broken.{ending}"
@@ -126,8 +142,19 @@ def test_explain_reads_sremo() -> None:
 
 
 def test_help_has_examples() -> None:
-    for command in ("check", "explain"):
-        assert "Examples" in cerite(command, "--help").stdout
+    for command in ((), ("check",), ("explain",), ("run",)):
+        assert "Examples" in cerite(*command, "--help").stdout
+
+
+def test_names_are_shown_as_they_are_not_as_markup() -> None:
+    assert "FROM `[red]S`" in cerite("explain", "SELECT * FROM `[red]S` WHERE A").stdout
+
+
+def test_a_terminal_without_unicode_is_served() -> None:
+    command = [sys.executable, "-m", "cerite", "explain", "SELECT * FROM S WHERE SKIP_ANY(A, B)"]
+    done = subprocess.run(command, capture_output=True, env={**os.environ, "PYTHONIOENCODING": "ascii"}, check=False)
+    assert done.returncode == 0
+    assert b"skip till any ?" in done.stdout
 
 
 EVENTS = "type,price,at\nSELL,3.5,10\nBUY,4.5,20\nBUY,2.5,30\nBUY,9.0,90000\n"

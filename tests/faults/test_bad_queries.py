@@ -31,7 +31,8 @@ def message_of(query: str) -> str:
             text = query.removeprefix("sremo:").strip()
             check(Query(parse_sremo(text), source=text))
         else:
-            check(parse_query(query), SCHEMA)
+            parsed = parse_query(query)
+            check(parsed, SCHEMA if parsed.schema is None else None)
     except CeriteError as error:
         return f"{type(error).__name__}: {error}"
     return ""
@@ -54,6 +55,7 @@ def test_there_are_enough() -> None:
 
 LONG = {
     "ten thousand characters, broken at the end": "SELECT * FROM S WHERE " + " ; ".join(["BUY"] * 1666) + " ;",
+    "a hundred thousand characters, broken at the end": "SELECT * FROM S WHERE " + "BUY ; " * 16_666,
     "a thousand parentheses": "SELECT * FROM S WHERE " + "(" * 1000 + "BUY" + ")" * 1000,
     "a thousand plus signs": "SELECT * FROM S WHERE BUY" + "+" * 1000,
     "a thousand NOTs": "SELECT * FROM S WHERE BUY FILTER BUY[" + "NOT " * 1000 + "settled]",
@@ -71,7 +73,16 @@ def test_long_and_deep_queries_end_with_a_message(query: str) -> None:
 
 
 def test_a_long_query_that_is_right_is_accepted() -> None:
-    assert message_of("SELECT * FROM S WHERE " + " ; ".join(["BUY"] * 1666)) == ""
+    assert message_of("SELECT * FROM S WHERE " + " ; ".join(["BUY"] * 5_000)) == ""
+
+
+def test_lines_may_end_as_on_windows() -> None:
+    message = message_of("SELECT *\r\nFROM Stock\r\nWHERE BUY AS b FILTER\r\n  b[pirce > 3]\r\n")
+    assert message.splitlines()[:3] == [
+        "SchemaError: `BUY` has no attribute `pirce` (line 4, column 5)",
+        "    b[pirce > 3]",
+        "      ^^^^^",
+    ]
 
 
 if __name__ == "__main__":

@@ -8,7 +8,24 @@ from typing import Any
 from hypothesis import HealthCheck, assume, event, given, settings
 from hypothesis import strategies as st
 
-from cerite.pattern import Event, Filter, Iteration, Named, On, Pattern, Permute, Sequence, SkipAny, SkipNext, Union
+from cerite.pattern import (
+    Event,
+    Filter,
+    Intersection,
+    Iteration,
+    Named,
+    On,
+    Pattern,
+    Permute,
+    Project,
+    Select,
+    Sequence,
+    SkipAny,
+    SkipNext,
+    Strategy,
+    Union,
+    Window,
+)
 from cerite.pattern.base import walk
 from cerite.pattern.references import resolve, turn
 from cerite.pattern.rewrite.lp import is_lp_normal, lp_normal
@@ -16,7 +33,7 @@ from cerite.pattern.rewrite.orders import expand_permute
 from cerite.pattern.rewrite.safe import is_safe, make_safe
 from cerite.pattern.rewrite.skips import expand_skips
 from cerite.pattern.semantics import Stream, matches
-from cerite.pattern.variables import nullable
+from cerite.pattern.variables import bound, nullable
 from cerite.predicate.evaluate import holds
 from cerite.predicate.expression import Expression, references
 from tests import strategies as random
@@ -33,22 +50,26 @@ def same(one: Pattern, two: Pattern, rows: Rows) -> None:
     assert found == matches(two, stream)
 
 
+STREAMS = random.streams(5) | random.streams(5, random.full_rows)
+
+
+@st.composite
+def filtered_patterns(draw: st.DrawFn) -> Pattern:
+    """A filter on any variable of any pattern."""
+    operand = draw(random.checked_patterns(size=3))
+    names = sorted(bound(operand))
+    assume(names)
+    on = st.builds(On, st.sampled_from(names), random.likely_conditions())
+    return Filter(operand, tuple(draw(st.lists(on, min_size=1, max_size=2))))
+
+
 @MANY
-@given(random.checked_patterns(), random.streams())
+@given(filtered_patterns(), STREAMS)
 def test_theorem_3_lp_normal_form(pattern: Pattern, rows: Rows) -> None:
     normal = lp_normal(pattern)
+    event("rewritten" if normal != pattern else "in LP-normal form already")
     assert is_lp_normal(normal)
     same(pattern, normal, rows)
-
-
-@MANY
-@given(random.checked_patterns(), random.streams())
-def test_references_turned_to_the_later_event(pattern: Pattern, rows: Rows) -> None:
-    turned = turn(pattern)
-    for node in walk(turned):
-        if isinstance(node, Filter):
-            assert not any(each.later for on in node.conditions for each in references(on.condition))
-    same(pattern, turned, rows)
 
 
 NAMES = ("u", "v", "w")
@@ -57,14 +78,45 @@ NAMES = ("u", "v", "w")
 @st.composite
 def forward_sequences(draw: st.DrawFn) -> tuple[Sequence, On, Expression]:
     """`A AS u ; B AS v ; C AS w` with one condition on any of them that reads any others."""
-    parts: list[Pattern] = [Named(Event(draw(st.sampled_from(random.TYPES))), name) for name in NAMES]
+    parts: list[Pattern] = [Named(Event(draw(st.sampled_from("ABB"))), name) for name in NAMES]
     variable = draw(st.sampled_from(NAMES))
-    condition = draw(random.conditions(tuple(name for name in NAMES if name != variable)))
+    condition = draw(random.comparisons(tuple(name for name in NAMES if name != variable)))
     return Sequence(tuple(parts)), On(variable, condition), condition
 
 
+@st.composite
+def forward_patterns(draw: st.DrawFn) -> Pattern:
+    """The same somewhere inside another pattern."""
+    sequence, on, _ = draw(forward_sequences())
+    pattern: Pattern = Filter(sequence, (on,))
+    other = Event(draw(st.sampled_from(random.TYPES)))
+    around = {
+        "nothing": pattern,
+        "a name": Named(pattern, "x"),
+        "a window": Window(pattern, draw(random.sizes)),
+        "a strategy": Select(draw(st.sampled_from(list(Strategy))), pattern),
+        "a projection": Project(pattern, NAMES[:2]),
+        "an iteration": Iteration(pattern, draw(st.integers(0, 2)), None, draw(st.booleans())),
+        "a sequence": Sequence((other, pattern), ((Event("C"),),)),
+        "a union": Union((pattern, other)),
+        "a conjunction": Intersection((pattern, Iteration(Event(None)))),
+    }
+    return around[draw(st.sampled_from(sorted(around)))]
+
+
 @MANY
-@given(forward_sequences(), random.streams(), st.booleans())
+@given(forward_patterns() | random.checked_patterns(), random.streams(6, random.full_rows))
+def test_references_turned_to_the_later_event(pattern: Pattern, rows: Rows) -> None:
+    turned = turn(pattern)
+    event("turned" if turned != pattern else "looks back already")
+    for node in walk(turned):
+        if isinstance(node, Filter):
+            assert not any(each.later for on in node.conditions for each in references(on.condition))
+    same(pattern, turned, rows)
+
+
+@MANY
+@given(forward_sequences(), random.streams(6, random.full_rows) | random.streams(), st.booleans())
 def test_oracle_a_reference_reads_the_other_event_whichever_comes_first(
     made: tuple[Sequence, On, Expression], rows: Rows, inside: bool
 ) -> None:
@@ -79,13 +131,14 @@ def test_oracle_a_reference_reads_the_other_event_whichever_comes_first(
         at = {name: rows[match.variables[name][0]] for name in NAMES}
         if holds(condition, at[on.variable], lambda reference, at=at: at[reference.variable]):  # type: ignore[misc]
             expected.append(match)
+    event("matches" if expected else "no match")
     assert matches(pattern, rows) == expected
     assert matches(turn(pattern), rows) == expected
     assert matches(resolve(pattern), rows) == expected
 
 
 @MANY
-@given(st.lists(random.checked_patterns(size=2), min_size=1, max_size=3), random.streams(5))
+@given(st.lists(random.checked_patterns(size=2), min_size=1, max_size=3), STREAMS)
 def test_permute_is_any_order(parts: list[Pattern], rows: Rows) -> None:
     permuted = Permute(tuple(parts))
     same(permuted, expand_permute(permuted), rows)
@@ -97,7 +150,7 @@ PARTS = st.lists(random.checked_patterns(size=2).filter(lambda part: not nullabl
 
 
 @MANY
-@given(PARTS, random.streams(5))
+@given(PARTS, STREAMS)
 def test_definition_44_skip_till_any_is_the_gapped_sequence(parts: list[Pattern], rows: Rows) -> None:
     skipping = SkipAny(tuple(parts))
     assume(random.meaningful(skipping) == skipping)
@@ -106,7 +159,7 @@ def test_definition_44_skip_till_any_is_the_gapped_sequence(parts: list[Pattern]
 
 
 @MANY
-@given(PARTS, random.streams(5))
+@given(PARTS, STREAMS)
 def test_definition_45_skip_till_next_is_negation_in_the_gap(parts: list[Pattern], rows: Rows) -> None:
     skipping = SkipNext(tuple(parts))
     negating = Sequence(tuple(parts), tuple((part,) for part in parts[1:]))
@@ -116,13 +169,24 @@ def test_definition_45_skip_till_next_is_negation_in_the_gap(parts: list[Pattern
 
 
 @MANY
-@given(random.checked_patterns(size=2), st.sampled_from([(0, None), (1, None), (2, 3)]), random.streams(5))
+@given(random.checked_patterns(size=2), st.sampled_from([(0, None), (1, None), (2, 3)]), STREAMS)
 def test_skip_till_any_of_an_iteration_is_the_gapped_iteration(
     part: Pattern, bounds: tuple[int, int | None], rows: Rows
 ) -> None:
     assume(not nullable(part))
     near, far = Iteration(part, *bounds, contiguous=True), Iteration(part, *bounds)
     same(SkipAny((near,)), far, rows)
+
+
+@MANY
+@given(random.checked_patterns(size=2), STREAMS)
+def test_skip_till_next_of_an_iteration_has_the_gap_between_its_repetitions(part: Pattern, rows: Rows) -> None:
+    """@(e{2,3}) is @(e, e) or @(e, e, e)."""
+    skipping = SkipNext((Iteration(part, 2, 3, contiguous=True),))
+    unrolled = Union(tuple(Sequence((part,) * times, ((part,),) * (times - 1)) for times in (2, 3)))
+    assume(not nullable(part) and random.meaningful(skipping) == skipping and random.meaningful(unrolled) == unrolled)
+    same(skipping, expand_skips(skipping), rows)
+    same(skipping, unrolled, rows)
 
 
 def core_formulas() -> st.SearchStrategy[Pattern]:

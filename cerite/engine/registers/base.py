@@ -21,7 +21,7 @@ from cerite.engine.registers.plan_kernel import relevant
 from cerite.engine.registers.program_kernel import VALUES
 from cerite.engine.registers.sets_kernel import NO_SET, digest
 from cerite.engine.registers.tables import Machine
-from cerite.jit import kernel
+from cerite.jit import kernel, maker
 
 Longs = npt.NDArray[np.int64]
 Arrays = dict[str, npt.NDArray[Any]]
@@ -228,7 +228,7 @@ def _keep_watched(alive: npt.NDArray[np.bool_], sets: lay.Sets, first: int) -> N
                         alive[sets.rows[r, k]] = True
 
 
-@kernel
+@maker
 def _fill_codes(sets: lay.Sets, n: int) -> None:
     order = np.arange(sets.rows.shape[0])
     for d in range(n):

@@ -24,7 +24,7 @@ from cerite.engine.registers.layout import (
     Tables,
 )  # fmt: skip
 from cerite.engine.registers.program_kernel import STATE, VALUES
-from cerite.engine.registers.sets_kernel import NO_SET, enabled, follow, intern, place, same_row
+from cerite.engine.registers.sets_kernel import NO_SET, copy_row, enabled, follow, intern, place, same_row
 from cerite.engine.registers.tables import EARLY, LABEL, OPS, OPS_END
 from cerite.engine.registers.watch_kernel import watch
 from cerite.jit import inlined, inner
@@ -158,10 +158,10 @@ def start_rows(part: int, tables: Tables, sets: Sets, rows: Longs) -> int:
     rows[0, stored:] = NO_SET
     rows[0, STATE] = tables.shape[INITIAL]
     for r in range(count - 1):
-        rows[1 + r] = sets.rows[sets.begin[waiting] + r]
+        copy_row(sets.rows, sets.begin[waiting] + r, rows, 1 + r)
     if not tables.shape[MAXIMAL]:
         return count
     for r in range(count):
-        rows[count + r] = rows[r]
+        copy_row(rows, r, rows, count + r)
         rows[count + r, STATE] += tables.shape[STATES]
     return 2 * count

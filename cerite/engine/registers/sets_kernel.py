@@ -109,6 +109,13 @@ def same_row(rows: Longs, a: int, others: Longs, b: int) -> bool:
     return equal
 
 
+@inlined
+def copy_row(rows: Longs, a: int, to: Longs, b: int) -> None:
+    """to[b] = rows[a]; the assignment of a whole row would first look whether they overlap."""
+    for k in range(rows.shape[1]):
+        to[b, k] = rows[a, k]
+
+
 @inner
 def place(n: int, rows: Longs, label: Longs, order: Longs) -> None:
     """Insert row n into the order of those before it."""
@@ -152,7 +159,7 @@ def intern(rows: Longs, order: Longs, begin: int, end: int, part: int, sets: Set
         return -1
     first = regs[N_ROWS]
     for x in range(end - begin):
-        sets.rows[first + x] = rows[order[begin + x]]
+        copy_row(rows, order[begin + x], sets.rows, first + x)
     sets.begin[d], sets.size[d], sets.part[d], sets.code[d] = first, end - begin, part, h
     sets.table[at] = d
     regs[N_SETS] += 1

@@ -116,7 +116,8 @@ def execute(y: int, taken: int, i: int, events: Events, head: Ints, nodes: Longs
 def remember(part: int, sets: Sets, scratch: Scratch) -> None:
     """The partition's common sets after the event."""
     if sets.common.size:
-        sets.common[part] = scratch.following
+        for k in range(scratch.following.size):
+            sets.common[part, k] = scratch.following[k]
 
 
 @inner

@@ -39,6 +39,7 @@ class Evaluator:
         self.stream = stream
         self._known: dict[tuple[int, Pairs], Valuations] = {}
         self._sorted: dict[tuple[int, Pairs], tuple[bool, dict[int, list[Valuation]]]] = {}
+        self._occurring: dict[tuple[int, Pairs], frozenset[tuple[int, int]]] = {}
         self._reads: dict[int, frozenset[str]] = {}
         self._alive: list[Pattern] = []  # keeps ids valid
 
@@ -169,10 +170,16 @@ class Evaluator:
         """Whether one of the negated patterns occurs strictly between the two."""
         registers = env | before.registers
         return any(
-            not each.is_empty and before.hi < each.lo and each.hi < after.lo
-            for pattern in negated
-            for each in self.all(pattern, registers)
+            before.hi < lo and hi < after.lo for pattern in negated for lo, hi in self._stretches(pattern, registers)
         )
+
+    def _stretches(self, pattern: Pattern, env: Pairs) -> frozenset[tuple[int, int]]:
+        """Where the pattern occurs, whatever it marks there."""
+        key = (id(pattern), self._seen_by(pattern, env))
+        if key not in self._occurring:
+            found = self.all(pattern, env)
+            self._occurring[key] = frozenset((each.lo, each.hi) for each in found if not each.is_empty)
+        return self._occurring[key]
 
     def _iteration(self, node: Iteration, env: Pairs) -> set[Valuation]:
         """φ or φ;φ or …: an empty repetition counts as one but adds nothing."""

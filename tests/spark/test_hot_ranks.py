@@ -1,0 +1,34 @@
+"""A hot key under a window that counts events is cut by its events' ranks: chunks overlap by exactly the window."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+import pytest
+from pyspark.sql import SparkSession
+
+from cerite.run import query
+from cerite.spark import count
+from cerite.spark.matching import routed
+from cerite.spark.request import request
+from tests.spark.test_scale import ends, stream
+
+LATER = "A AS x ; B AS y FILTER x[v > 0.5]"
+NEXT = "A AS x : B AS y FILTER x[v > 0.5]"
+
+
+@pytest.mark.parametrize(("pattern", "tasks"), [(LATER, 2), (LATER, 7), (NEXT, 7)])
+def test_a_hot_key_is_cut_by_rank(spark: SparkSession, pattern: str, tasks: int) -> None:
+    rng = np.random.default_rng(4)
+    table = stream(3000, np.where(rng.random(3000) < 0.8, 0, rng.integers(1, 100, 3000)))
+    text = f"SELECT * FROM S WHERE {pattern} PARTITION BY [k] WITHIN 6 EVENTS"
+    df = spark.createDataFrame(table)
+    asked = request(df, text, time="at", type=None, order_by=(), position=None, semantics="valuations")
+    route = routed(asked, tasks, "auto")
+    assert route.layout is not None
+    assert route.layout.hot is not None
+    assert [len(cuts) > 0 for cuts in route.layout.hot.cuts.values()] == [True]
+    expected = Counter((each.start, each.end) for each in query(text).run(table, time="at"))
+    assert ends(route.matches().collect()) == expected
+    assert count(df, text, time="at", partitions=tasks) == sum(expected.values())
