@@ -1,8 +1,10 @@
 """The Spark benchmark: `python -m bench.spark [--events 1000000,10000000] [--masters "local[1],local[2]"] [--only …]`.
 
-Every master has a process of its own; times are the best of some runs after a warm-up, so the start of Java, of Python
-workers and the loading of kernels are not in them. Matches go to Spark's no-op sink. Beside them: Spark's own floor
-(reading and filtering the same rows, and counting them), S3 in plain Spark, and the local engine on the same files.
+Every master has a process of its own. What is measured of a query runs in turn, a first round to warm up and then some
+that count; the best time is kept. So the start of Java and of Python workers, compilation by Java and the loading of
+kernels are not in it, and a busy moment hits all alike. Matches go to Spark's no-op sink. Beside them: Spark's own
+floor (reading and filtering the same rows, and counting them), S3 in plain Spark, and the local engine on these files.
+Results are JSON lines; `--tables` prints those of earlier runs as Markdown.
 """
 
 from __future__ import annotations
@@ -23,6 +25,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 import cerite
 from bench.spark_cases import KEYED, TIME, keyed_folder, plain_s3, queries, stock_folder
+from bench.spark_report import tables
 from cerite import spark
 from cerite.spark.matching import Reading, routed
 from cerite.spark.request import request
@@ -31,18 +34,19 @@ from cerite.spark.shuffle import job_of, prepared
 Row = dict[str, Any]
 KEYS = (10, 1_000, 100_000, 1_000_000)
 SMALL = 200_000
-MOST_DRAINED = 3_000_000  # more matches are counted only: writing them out would be what is measured
+MOST_DRAINED = 6_000_000  # more matches are counted only: writing them out would be what is measured
 MOST_JOINED = 50_000_000
 
 
-def best(call: Callable[[], object], repeats: int) -> float:
-    """The shortest of some runs."""
-    found = []
-    for _ in range(repeats):
-        begin = time.perf_counter()
-        call()
-        found.append(time.perf_counter() - begin)
-    return min(found)
+def best(calls: dict[str, Callable[[], object]], repeats: int) -> dict[str, float]:
+    """The shortest of some runs of each call, taken in turn, after one that does not count."""
+    found: dict[str, list[float]] = {name: [] for name in calls}
+    for _ in range(1 + repeats):
+        for name, call in calls.items():
+            begin = time.perf_counter()
+            call()
+            found[name].append(time.perf_counter() - begin)
+    return {name: round(min(times[1:]), 3) for name, times in found.items()}
 
 
 def drained(found: DataFrame) -> None:
@@ -69,37 +73,37 @@ def measured(session: SparkSession, name: str, text: str, path: str, repeats: in
     """One query on one stream."""
     df = session.read.parquet(path)
     asked = request(df, text, time=TIME, type=None, order_by=(), position=None, semantics="valuations")
-    condition = asked.conditions.column(asked.relevance.formula)
-    relevant = asked.frame.df.filter(condition)
-    row: Row = {"query": name}
-    row["floor_s"] = best(relevant.count, repeats)
-    row["count_s"] = best(lambda: spark.count(df, text, time=TIME), repeats)
-    row["shuffle_count_s"] = best(lambda: spark.count(df, text, time=TIME, read="spark"), repeats)
-    row["matches"] = spark.count(df, text, time=TIME)
-    if row["matches"] <= MOST_DRAINED:
-        row["match_s"] = best(lambda: drained(spark.match(df, text, time=TIME)), repeats)
-        row["shuffle_match_s"] = best(lambda: drained(spark.match(df, text, time=TIME, read="spark")), repeats)
+    relevant = asked.frame.df.filter(asked.conditions.column(asked.relevance.formula))
+    matches = spark.count(df, text, time=TIME)
+    calls: dict[str, Callable[[], object]] = {
+        "floor": relevant.count,
+        "count": lambda: spark.count(df, text, time=TIME),
+        "shuffled_count": lambda: spark.count(df, text, time=TIME, read="spark"),
+    }
+    if matches <= MOST_DRAINED:
+        calls["match"] = lambda: drained(spark.match(df, text, time=TIME))
+        calls["shuffled_match"] = lambda: drained(spark.match(df, text, time=TIME, read="spark"))
+    row: Row = {"query": name, "matches": matches}
     if whole:
         row["rows_shipped"], row["bytes_shipped"] = shipped(df, text)
         local = cerite.query(text).run(path, time=TIME)
-        row["local_s"] = best(lambda: sum(len(chunk) for chunk in local.chunks()), repeats)
-        if name == "S3" and row["matches"] <= MOST_JOINED:
+        calls["local_count"] = lambda: cerite.query(text).run(path, time=TIME).count()
+        calls["local_match"] = lambda: sum(len(chunk) for chunk in local.chunks())
+        if name == "S3" and matches <= MOST_JOINED:
             row["plain_matches"] = plain_s3(df).count()
-            row["plain_s"] = best(lambda: plain_s3(df).count(), 1)
-    return row
+            calls["plain"] = plain_s3(df).count
+    return row | best(calls, repeats)
 
 
 def by_keys(session: SparkSession, folder: Path, events: int, repeats: int) -> list[Row]:
-    """The cost against the number of keys, by both plans."""
-    rows = []
-    plans: tuple[tuple[str, Reading], ...] = (("match_s", "auto"), ("shuffle_match_s", "spark"))
-    for keys in KEYS:
-        df = session.read.parquet(keyed_folder(folder, events, keys))
-        row: Row = {"keys": keys, "events": events}
-        for name, read in plans:
-            row[name] = best(partial(_drained_keyed, df, read), repeats)
-        rows.append(row)
-    return rows
+    """The cost against the number of keys, by both plans; all numbers of keys are measured in turn."""
+    frames = {keys: session.read.parquet(keyed_folder(folder, events, keys)) for keys in KEYS}
+    plans: tuple[tuple[str, Reading], ...] = (("match", "auto"), ("shuffled_match", "spark"))
+    calls: dict[str, Callable[[], object]] = {
+        f"{name} {keys}": partial(_drained_keyed, df, read) for name, read in plans for keys, df in frames.items()
+    }
+    times = best(calls, repeats)
+    return [{"keys": keys, "events": events} | {name: times[f"{name} {keys}"] for name, _ in plans} for keys in KEYS]
 
 
 def _drained_keyed(df: DataFrame, read: Reading) -> None:
@@ -140,8 +144,12 @@ def main() -> int:
     parser.add_argument("--keys", type=int, default=0, help="events of the streams for the cost by number of keys")
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--data", type=Path, default=Path("build/bench/spark"), help="folder for the streams")
+    parser.add_argument("--tables", type=Path, help="print the JSON lines of this file as tables")
     parser.add_argument("--apart", help=argparse.SUPPRESS)
     asked = parser.parse_args()
+    if asked.tables:
+        print(tables([json.loads(line) for line in asked.tables.read_text().splitlines() if line.startswith("{")]))
+        return 0
     if asked.apart:
         process(asked, asked.apart)
         return 0

@@ -151,13 +151,15 @@ def _length(size: Size) -> float:
 
 
 def _with_known_ends(automaton: Automaton, attribute: str) -> Automaton:
-    """A match starts and ends only at events that have the window's attribute."""
+    """A match starts and ends only at events that have the window's attribute; what is passed over before may not."""
     known = Not(IsNull(Attribute(attribute)))
     guards = list(automaton.conditions)
+    unstarted = automaton.before | {automaton.initial}
 
     def transitions() -> Iterator[Transition]:
         for each in automaton.transitions:
-            if each.source != automaton.initial and each.target not in automaton.finals:
+            starts = each.source in unstarted and each.target not in automaton.before
+            if not starts and each.target not in automaton.finals:
                 yield each
                 continue
             guard = _narrowed(Guard() if each.condition == TRUE else guards[each.condition], known)

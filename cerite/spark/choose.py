@@ -6,9 +6,10 @@
 | S&P + T-CER | a window, no partition | chunks of time that overlap by the window, each recognised alone |
 | S&P + R-CER, one task | neither, or CONSUME BY ANY | one ordered task |
 
-A hot key under a window is cut like an unpartitioned stream, by its own ranks if the window counts events. Invariant: chunks are used only where a match is decided
-by the events inside its window alone. That excludes consumption (what is forgotten depends on all matches before) and
-a window applied after a selection (what it is selected from may lie outside).
+A hot key under a window is cut like an unpartitioned stream, by its own ranks if the window counts events. Invariant:
+chunks are used only where a match is decided by the events inside its window alone. That excludes consumption (what is
+forgotten depends on all matches before) and a window applied after a selection (what it is selected from may lie
+outside).
 """
 
 from __future__ import annotations

@@ -65,7 +65,7 @@ def laid_out(asked: Request, choice: Choice, tasks: int, *, forced: bool) -> tup
         cuts = count_cuts(edges, bins(rows, asked.tick, edges), count, int(window.amount)) if edges else ()
     else:
         cuts = time_cuts(seen.quantiles, count, asked.width(window), spaced=not forced)
-    return choice, Layout(min(tasks, len(cuts) + 1), cuts)
+    return choice, Layout(len(cuts) + 1, cuts)
 
 
 def shuffled(asked: Request, layout: Layout) -> DataFrame:
@@ -106,16 +106,18 @@ def prepared(asked: Request, layout: Layout, job: Job) -> DataFrame:
     keys = [fn.col(_c(asked, name)) for name in asked.plan.partition]
     unit = [*keys, fn.col(_CHUNK)] if layout.chunked else keys
     order = [fn.asc_nulls_last(_c(asked, name)) for name in asked.order]
-    sorting = [] if layout.sequence else [fn.asc_nulls_last(column) for column in unit]
+    alone = layout.sequence or (layout.hot is None and layout.chunked)  # one unit in a task: a sort by time first
+    sorting = [] if alone else [fn.asc_nulls_last(column) for column in unit]
     if _by_rank(asked, layout):  # ranks first: they say where a hot key is cut
         rows = _counted(asked, rows, Window.partitionBy(*keys).orderBy(*order))
         rows = rows.withColumn(_TICK, fn.col(_c(asked, RANK)))
     rows = _placed(asked, layout, rows)
-    if asked.all_rows_counted and layout.sequence:
-        rows = _counted(asked, rows, Window.partitionBy(*unit).orderBy(*order))
-    rows = rows.sortWithinPartitions(*sorting, *order)
-    if asked.all_rows_counted and not layout.sequence and not _by_rank(asked, layout):
-        rows = _counted(asked, rows, Window.partitionBy(*unit).orderBy(*order))
+    counts = asked.all_rows_counted and not _by_rank(asked, layout)
+    if counts:
+        place = [fn.col(_PLACE)] if layout.chunked else []  # the rows are where the window wants them: no more shuffle
+        rows = _counted(asked, rows, Window.partitionBy(*place, *unit).orderBy(*order))
+    if layout.sequence or not counts:  # else Spark has sorted them for the window
+        rows = rows.sortWithinPartitions(*sorting, *order)
     own = [fn.col(_c(asked, name)) for name in job.columns if name not in (CHUNK, OWNED, RANK)]
     if layout.chunked:
         own += [fn.col(_CHUNK), (fn.col(_CHUNK) == fn.col(_OWN)).alias(_OWN)]
@@ -173,8 +175,7 @@ def _placed(asked: Request, layout: Layout, rows: DataFrame) -> DataFrame:
         )
     if layout.hot is None:
         own, last = (step(_TICK, [_end(cut, which) for cut in layout.cuts]) for which in ("own", "read"))
-        places = [index % layout.tasks for index in range(len(layout.cuts) + 1)]
-        unit = _CHUNK
+        unit, places = _CHUNK, list(range(layout.tasks))
     else:
         own, last = (_by_bucket(layout.hot, which) for which in ("own", "read"))
         unit, places = _hot_units(layout.hot, layout.tasks)

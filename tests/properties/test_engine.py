@@ -8,14 +8,14 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import HealthCheck, assume, event, given, settings
+from hypothesis import HealthCheck, assume, event, example, given, settings
 from hypothesis import strategies as st
 
 from cerite.engine.intake import Columns
 from cerite.engine.plan import plan
 from cerite.errors import CeriteError, PatternError
 from cerite.match import Match
-from cerite.pattern import Event, Named, Pattern, Query, Select, Sequence, Size, Strategy
+from cerite.pattern import Concat, Event, Named, Pattern, Query, Select, Sequence, Size, Strategy
 from cerite.pattern.check import check
 from cerite.pattern.semantics import Stream, matches
 from cerite.run import RunnableQuery
@@ -100,8 +100,13 @@ def agree(query: Query, rows: Rows, semantics: Any) -> None:
     assert result.count() == len(expected)
 
 
+# what is passed over before a match starts may lack the window's attribute
+PASSED_OVER = Query(Concat((Event(None, None, False), Event("A"))), within=Size.of("price", 0.5))
+
+
 @settings(max_examples=4000, deadline=None, suppress_health_check=list(HealthCheck))
 @given(engine_queries(), random.streams(8), SEMANTICS)
+@example(PASSED_OVER, [{"type": "A", "at": 0}, {"type": "A", "at": 0, "price": 0}], "valuations")
 def test_differential_run(query: Query, rows: Rows, semantics: Any) -> None:
     agree(query, rows, semantics)
 

@@ -1,0 +1,55 @@
+"""The Spark benchmark's results as Markdown: seconds, and how many times the floor."""
+
+from __future__ import annotations
+
+from typing import Any
+
+Row = dict[str, Any]
+_COLUMNS = ("count", "match", "shuffled_count", "shuffled_match")
+_HEADS = ("count", "all matches", "count, shuffled", "all matches, shuffled")
+
+
+def tables(rows: list[Row]) -> str:
+    """All tables, one under the other."""
+    queries = [row for row in rows if "query" in row]
+    keys = [row for row in rows if "keys" in row]
+    parts = [_times(queries), _beside(queries), _by_keys(keys)]
+    return "\n\n".join(part for part in parts if part)
+
+
+def _times(rows: list[Row]) -> str:
+    lines = [[
+        row["query"], f"{row['events'] // 1_000_000} M", row["master"], f"{row['floor']:.2f}",
+        *(_against(row, name) for name in _COLUMNS), f"{row['events'] / row['count'] / 1e6:.1f}",
+    ] for row in rows]  # fmt: skip
+    return _table(["query", "events", "master", "floor", *_HEADS, "M events/s"], lines)
+
+
+def _against(row: Row, name: str) -> str:
+    return f"{row[name]:.2f} ({row[name] / row['floor']:.1f}×)" if name in row else ""
+
+
+def _beside(rows: list[Row]) -> str:
+    """What is measured once per query and stream: the local engine, plain Spark, what travels."""
+    lines = [[
+        row["query"], f"{row['events'] // 1_000_000} M", f"{row['matches']:,}", f"{row['local_count']:.2f}",
+        f"{row['local_match']:.2f}", f"{row['plain']:.2f}" if "plain" in row else "",
+        f"{row['rows_shipped']:,}", f"{row['bytes_shipped'] / 1e6:,.0f} MB",
+    ] for row in rows if "local_count" in row]  # fmt: skip
+    heads = ["query", "events", "matches", "local, count", "local, matches", "plain Spark", "rows shipped", "bytes"]
+    return _table(heads, lines)
+
+
+def _by_keys(rows: list[Row]) -> str:
+    lines = [
+        [row["master"], f"{row['keys']:,}", f"{row['match']:.2f}", f"{row['shuffled_match']:.2f}"]
+        for row in rows
+    ]  # fmt: skip
+    return _table(["master", "keys", "all matches", "all matches, shuffled"], lines)
+
+
+def _table(heads: list[str], lines: list[list[str]]) -> str:
+    if not lines:
+        return ""
+    rows = [heads, ["---"] * len(heads), *lines]
+    return "\n".join(f"| {' | '.join(row)} |" for row in rows)
