@@ -119,7 +119,8 @@ class Counter:
                 self.det.fill(int(self.regs[ck.DSTATE]), int(self.regs[ck.CLASS]))
                 self._fit_dstates()
             elif why in (ck.MORE_SLOTS, ck.MORE_NODES):
-                if not (self.shared_clock and ids.size and self._swept(int(lows[kept[x]]))):
+                worth = self.shared_clock and ids.size and not self.slots.too_few
+                if not (worth and self._swept(int(lows[kept[x]]))):
                     (self._more_slots if why == ck.MORE_SLOTS else self.more_nodes)()
             elif why == ck.WIDE:
                 self._run_wide(batch.slot(x, self.slots), batch, kept[x : x + 1])

@@ -12,6 +12,7 @@ import numpy.typing as npt
 S = TypeVar("S", bound=np.generic)
 
 CONSUME = {"none": 0, "partition": 1, "any": 2}
+FEWEST = 1 << 10  # slots that are never worth saving
 
 
 def grown(array: npt.NDArray[S], size: int, fill: int = 0) -> npt.NDArray[S]:
@@ -34,6 +35,11 @@ class Slots:
         top = int(partition.max()) + 1 if partition.size else 1
         if top > self.slot_of.size:
             self.slot_of = grown(self.slot_of, max(top, 2 * self.slot_of.size), -1)
+
+    @property
+    def too_few(self) -> bool:
+        """Whether having more costs less than looking for free ones, which looks at every partition."""
+        return 16 * self.n_slots < self.slot_of.size or self.n_slots < min(FEWEST, self.slot_of.size)
 
     def double(self) -> int:
         """Twice as many slots, the new ones free; returns their number."""

@@ -152,7 +152,7 @@ class Recogniser(Finder):
             elif why == uk.MORE_NODES:
                 self.reclaim()
             elif why == uk.MORE_SLOTS:
-                if self.shared_clock:
+                if self.shared_clock and not self.slots.too_few:
                     self.reclaim()
                 if 4 * self.slots.n_free <= self.slots.n_slots:
                     self._more_slots()

@@ -46,7 +46,7 @@ class Coder:
     """
 
     def __init__(self) -> None:
-        self._strings: _Strings | None = None
+        self._strings: Strings | None = None
 
     def coded(self, array: pa.Array) -> Coded:
         """The codes of the next batch. A string column with very many values gets its rows as codes."""
@@ -57,7 +57,7 @@ class Coder:
             encoded = array.dictionary_encode()
             return _indexed(encoded.indices, encoded.dictionary)
         for strings in (self._strings, None):  # those known before, else only this batch's
-            self._strings = strings or _Strings()
+            self._strings = strings or Strings(_MOST)
             found = self._strings.numbered(array)
             if found is not None:
                 return found
@@ -65,37 +65,43 @@ class Coder:
         return Coded(aligned(np.arange(len(array))), array)
 
 
-class _Strings:
-    """The strings seen so far and their numbers; the layout is `number_strings`' own."""
+class Strings:
+    """The strings seen so far and their numbers, at most `most`; the layout is `number_strings`' own."""
 
-    def __init__(self) -> None:
-        self._slots = np.zeros(2 * _MOST, np.int32)
-        self._heads = np.empty(_MOST, np.uint64)
-        self._ends = np.zeros(_MOST + 1, np.int64)
+    def __init__(self, most: int) -> None:
+        self._slots = np.zeros(2 * most, np.int32)
+        self._heads = np.empty(most, np.uint64)
+        self._ends = np.zeros(most + 1, np.int64)
         self._text = np.empty(1 << 10, np.uint64)
-        self._dictionary = pa.array([], pa.large_string())
+        self.dictionary = pa.array([], pa.large_string())
 
     def numbered(self, array: pa.Array) -> Coded | None:
         """The array's codes, or None where there is no room for its strings."""
-        codes, known, done = np.empty(len(array), np.int32), len(self._dictionary), 0
+        codes, known, done = np.empty(len(array), np.int32), len(self.dictionary), 0
         for offsets, words in _text(array):
             part = codes[done : done + len(offsets) - 1]
             done += len(part)
             row, known = self._number(offsets, words, part, 0, known)
             while row < len(part):
-                if known == _MOST:
+                if known == self._heads.size:
                     return None
                 needed = (self._ends[known] + offsets[row + 1] - offsets[row]) // 8
                 grown = np.empty(2 * self._text.size + int(needed), np.uint64)
                 grown[: self._text.size] = self._text
                 self._text = grown
                 row, known = self._number(offsets, words, part, row, known)
-        if known > len(self._dictionary):  # what is known never changes, so the array may share its memory
+        if known > len(self.dictionary):  # what is known never changes, so the array may share its memory
             buffers = [None, pa.py_buffer(self._ends), pa.py_buffer(self._text)]
-            self._dictionary = pa.Array.from_buffers(pa.large_string(), known, buffers)
+            self.dictionary = pa.Array.from_buffers(pa.large_string(), known, buffers)
         if array.null_count:
             codes[~Column(array).valid(0, len(array))] = known  # type: ignore[operator]
-        return Coded(aligned(codes), self._dictionary)
+        return Coded(aligned(codes), self.dictionary)
+
+    def doubled(self) -> Strings:
+        """The same strings and numbers, with room for twice as many."""
+        made = Strings(2 * self._heads.size)
+        made.numbered(self.dictionary)
+        return made
 
     def _number(self, offsets: Codes, words: Words, codes: npt.NDArray[np.int32], row: int, known: int) -> Any:
         return number_strings(offsets, words, self._slots, self._heads, self._ends, self._text, codes, row, known)

@@ -1,17 +1,19 @@
 """Parquet footers: where the rows of every row group lie in time, without reading a row.
 
-Invariant: a `Groups` in order has, for every group, no time before the greatest time of any group ahead of it; so the
+Invariant: where there is no `disorder`, no group has a time before the greatest time of any group ahead of it; so the
 rows of any stretch of time lie in neighbouring groups, and their order is the order of files and rows.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from pyarrow import fs
@@ -19,6 +21,8 @@ from pyarrow import fs
 from cerite.engine.keys import numbers
 
 Number = Any  # int or float: what `keys.numbers` gives
+MOST_FILES = 4096
+AT_ONCE = 16  # footers read at the same time: far away, that is mostly waiting
 
 
 @dataclass(frozen=True)
@@ -35,16 +39,40 @@ class Group:
 
 @dataclass(frozen=True)
 class Footers:
-    """The row groups of some files, in the order of the stream, and the files' common schema."""
+    """The row groups of some files, by the clock `clock`, and the files' common schema."""
 
     files: tuple[str, ...]
     schema: pa.Schema
     groups: tuple[Group, ...]
+    clock: str
 
     @property
     def rows(self) -> int:
         """How many rows there are."""
         return sum(group.rows for group in self.groups)
+
+    @property
+    def disorder(self) -> str:
+        """What keeps the rows from being in order of the clock; empty if they are."""
+        for before, after in pairwise(self.groups):
+            if after.least < before.greatest:
+                return f"row groups overlap in `{self.clock}`"
+            if after.least == before.greatest and (after.file, after.index) < (before.file, before.index):
+                return f"files that touch in `{self.clock}` are not in the order of their names"
+        return ""
+
+    def quantiles(self, count: int) -> tuple[Number, ...]:
+        """So many quantiles of the clock, the least first, as if it rose evenly inside every row group."""
+        if not self.groups:
+            return ()
+        each = max(1, -(-4 * count // len(self.groups)))
+        spans = [np.linspace(group.least, group.greatest, each, endpoint=False) for group in self.groups]
+        points = np.concatenate(spans)
+        order = np.argsort(points, kind="stable")
+        before = np.cumsum(np.repeat([group.rows / each for group in self.groups], each)[order])
+        wanted = np.searchsorted(before, np.arange(count) * before[-1] / count, side="right")
+        found = points[order][np.minimum(wanted, points.size - 1)].tolist()
+        return tuple(map(type(self.groups[0].least), found))
 
 
 def opened(uri: str) -> pq.ParquetFile:
@@ -62,16 +90,18 @@ def located(uri: str) -> tuple[fs.FileSystem, str]:
     return found
 
 
-def footers_in_order(uris: Sequence[str], clock: str) -> Footers | str:
-    """The footers if they show that the data is in order of the clock, else what is in the way."""
+def footers(uris: Sequence[str], clock: str) -> Footers | str:
+    """The footers of some files, or why they say nothing of the clock."""
     files = tuple(sorted(uris))
+    if len(files) > MOST_FILES:
+        return f"there are {len(files):,} files; the footers of at most {MOST_FILES:,} are read"
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        read = list(pool.map(_metadata, files))
     schema: pa.Schema | None = None
     groups: list[Group] = []
-    for number, uri in enumerate(files):
-        try:
-            metadata = opened(uri).metadata
-        except (OSError, pa.ArrowException, ValueError) as error:
-            return f"{uri} cannot be read here: {error}"
+    for number, metadata in enumerate(read):
+        if isinstance(metadata, str):
+            return metadata
         mine = metadata.schema.to_arrow_schema()
         if schema is not None and not mine.equals(schema):
             return "the files have different columns"
@@ -84,12 +114,15 @@ def footers_in_order(uris: Sequence[str], clock: str) -> Footers | str:
         return "there are no files"
     groups = [group for group in groups if group.rows]
     groups.sort(key=lambda group: (group.least, group.greatest, group.file, group.index))
-    for before, after in pairwise(groups):
-        if after.least < before.greatest:
-            return f"row groups overlap in `{clock}`"
-        if after.least == before.greatest and (after.file, after.index) < (before.file, before.index):
-            return f"files that touch in `{clock}` are not in the order of their names"
-    return Footers(files, schema.remove_metadata(), tuple(groups))
+    return Footers(files, schema.remove_metadata(), tuple(groups), clock)
+
+
+def _metadata(uri: str) -> pq.FileMetaData | str:
+    try:
+        with opened(uri) as file:
+            return file.metadata
+    except (OSError, pa.ArrowException, ValueError) as error:
+        return f"{uri} cannot be read here: {error}"
 
 
 def _groups(metadata: pq.FileMetaData, file: int, clock: str) -> list[Group] | str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 
 import numpy as np
 import pyarrow as pa
@@ -17,23 +16,23 @@ from cerite.spark.job import OWNED, Job
 MOST = 1 << 16  # events in a batch of results
 
 
-@dataclass(frozen=True)
 class Output:
     """Makes result batches for one job."""
 
-    job: Job
-    ids: Ids = field(init=False)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "ids", Ids(self.job))
+    def __init__(self, job: Job) -> None:
+        self.job = job
+        self.ids = Ids(job)
+        self._rows: pa.RecordBatch | None = None
+        self._owned = np.zeros(0, np.bool_)  # which of these rows the chunk owns
 
     def batches(self, found: Matches, base: int, rows: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
         """The matches as batches; `base` is the position of the first of the rows."""
         shifted = Matches(found.starts - base, found.ends - base, found.offsets, found.positions - base, found.labels,
                           found.sequence)  # fmt: skip
         if self.job.owned:
-            owned = rows.column(OWNED).to_numpy(zero_copy_only=False)
-            mine = owned[shifted.ends]
+            if rows is not self._rows:
+                self._rows, self._owned = rows, rows.column(OWNED).to_numpy(zero_copy_only=False)
+            mine = self._owned[shifted.ends]
             shifted = shifted if mine.all() else shifted.select(np.flatnonzero(mine))
         for piece in _pieces(shifted):
             yield self._batch(piece, rows)

@@ -11,17 +11,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import pyarrow as pa
 from pyspark.sql import DataFrame
-from pyspark.sql import types as ty
 
 from cerite.engine.intake import Columns
 from cerite.predicate.columns_formula import attributes
 from cerite.spark.choose import Choice
 from cerite.spark.cuts import SPAN, Cut, chunk_count, reach
-from cerite.spark.footers import Footers, footers_in_order
+from cerite.spark.footers import Footers
 from cerite.spark.job import FILE, Job, unary_tests
 from cerite.spark.request import Request
+from cerite.spark.scan import same_type
 from cerite.spark.stretches import Stretches, counting_task, stretch_task
 from cerite.spark.task import COUNTS, mapped
 
@@ -41,14 +40,14 @@ def parquet_plan(asked: Request, choice: Choice, tasks: int, *, forced: bool) ->
     counted = asked.plan.window is not None and asked.plan.window.unit == "events"
     if choice.operator == "partitions" and (counted or not choice.cut):
         return "partitions without a window over time are gathered by key"
-    why = _not_a_scan(asked.frame.original)
-    if why:
-        return why
-    found = footers_in_order(asked.frame.original.inputFiles(), asked.time)
+    found = asked.footers
     if isinstance(found, str):
         return found
+    disorder = found.disorder
+    if disorder:
+        return disorder
     for name in _columns(asked):
-        if name not in found.schema.names or not _same(found.schema.field(name).type, asked.frame.types[name]):
+        if name not in found.schema.names or not same_type(found.schema.field(name).type, asked.frame.types[name]):
             return f"Spark reads column `{name}` in another type than the file has"
     if choice.operator == "sequence":
         return ParquetPlan(found, ())
@@ -123,41 +122,3 @@ def _cuts(asked: Request, footers: Footers, count: int, *, spaced: bool) -> tupl
         cuts.append(Cut(own, read))
         last = own
     return tuple(cuts)
-
-
-def _not_a_scan(df: DataFrame) -> str:
-    """Why the DataFrame is more than a scan of Parquet files; empty if it is not."""
-    plan = getattr(df, "_plan", None)
-    if plan is not None:  # Spark Connect
-        plain = type(plan).__name__ == "DataSource" and getattr(plan, "_format", None) == "parquet"
-        return "" if plain and not getattr(plan, "_schema", None) else "the DataFrame is not a plain scan of Parquet"
-    analyzed = df._jdf.queryExecution().analyzed()
-    if analyzed.getClass().getSimpleName() != "LogicalRelation":
-        return "the DataFrame is not a plain scan of files"
-    relation = analyzed.relation()
-    if relation.getClass().getSimpleName() != "HadoopFsRelation":
-        return "the DataFrame is not a plain scan of files"
-    if relation.fileFormat().getClass().getSimpleName() != "ParquetFileFormat":
-        return "the files are not Parquet"
-    return "the files lie in partition folders" if relation.partitionSchema().size() else ""
-
-
-_ARROW: dict[type[ty.DataType], pa.DataType] = {
-    ty.LongType: pa.int64(), ty.IntegerType: pa.int32(), ty.ShortType: pa.int16(), ty.ByteType: pa.int8(),
-    ty.DoubleType: pa.float64(), ty.FloatType: pa.float32(), ty.BooleanType: pa.bool_(), ty.BinaryType: pa.binary(),
-    ty.DateType: pa.date32(),
-}  # fmt: skip
-
-
-def _same(arrow: pa.DataType, spark: ty.DataType) -> bool:
-    """Whether a column of the file is what Spark makes of it."""
-    if pa.types.is_dictionary(arrow):
-        arrow = arrow.value_type
-    if type(spark) is ty.StringType:
-        return bool(pa.types.is_string(arrow) or pa.types.is_large_string(arrow))
-    if isinstance(spark, ty.DecimalType):
-        return bool(pa.types.is_decimal128(arrow)) and (arrow.precision, arrow.scale) == (spark.precision, spark.scale)
-    if isinstance(spark, (ty.TimestampType, ty.TimestampNTZType)):
-        zoned = isinstance(spark, ty.TimestampType)
-        return bool(pa.types.is_timestamp(arrow)) and arrow.unit == "us" and (arrow.tz is not None) == zoned
-    return bool(_ARROW.get(type(spark)) == arrow)

@@ -27,9 +27,11 @@ from cerite.pattern.window import Size
 from cerite.results import shown_attributes
 from cerite.run import RunnableQuery
 from cerite.spark.conditions import Conditions
+from cerite.spark.footers import Footers, footers
 from cerite.spark.frame import Frame, ticks, ticks_per_second
 from cerite.spark.job import FILE, ROW, Shown, attributes_across, windows
 from cerite.spark.relevance import Relevance, relevance
+from cerite.spark.scan import not_a_scan, same_type
 
 
 @dataclass(frozen=True)
@@ -89,6 +91,19 @@ class Request:
         if window is not None and window.attribute is not None:
             return window.attribute
         return self.time if self.time is not None or self.order_by else self.position
+
+    @cached_property
+    def footers(self) -> Footers | str:
+        """What the footers of the Parquet files say about the clock, or why nobody can ask them."""
+        if self.clock is None:
+            return "no column says when events happen"
+        why = not_a_scan(self.frame.original)
+        found = why or footers(self.frame.original.inputFiles(), self.clock)
+        if isinstance(found, Footers) and not same_type(
+            found.schema.field(self.clock).type, self.frame.types[self.clock]
+        ):
+            return f"Spark reads column `{self.clock}` in another type than the file has"
+        return found
 
     @property
     def tick(self) -> Column:

@@ -17,7 +17,7 @@ from cerite.spark.cuts import Cut, Number, chunk_count, count_cuts, step, time_c
 from cerite.spark.job import BITS, CHUNK, GROUP, OWNED, RANK, WORD, Job, task_plan, unary_tests
 from cerite.spark.places import packed, seats
 from cerite.spark.request import Request
-from cerite.spark.survey import BUCKETS, Hot, bins, bucket, hot_buckets, survey
+from cerite.spark.survey import BUCKETS, POINTS, Hot, Survey, bins, bucket, hot_buckets, survey
 from cerite.spark.task import COUNTS, counting_task, mapped, task
 
 _TICK, _OWN, _LAST, _BUCKET, _PLACE = ("cerite_tick", "cerite_own", "cerite_last", "cerite_bucket", "cerite_place")
@@ -55,7 +55,7 @@ def laid_out(asked: Request, choice: Choice, tasks: int, *, forced: bool) -> tup
         hot = hot_buckets(rows, keys, None if by_rank else asked.tick, width, tasks, least=least)
         return choice, Layout(tasks, hot=hot if hot.cuts and not hot.missing else None)
     assert window is not None
-    seen = survey(rows, asked.tick)
+    seen = (_known(asked) if window.unit != "events" else None) or survey(rows, asked.tick)
     if seen.missing:
         why = f"{choice.why}, but {seen.missing:,} events have no `{asked.clock}` to cut by"
         return replace(choice, operator="sequence", why=why), Layout(1, sequence=True)
@@ -66,6 +66,13 @@ def laid_out(asked: Request, choice: Choice, tasks: int, *, forced: bool) -> tup
     else:
         cuts = time_cuts(seen.quantiles, count, asked.width(window), spaced=not forced)
     return choice, Layout(len(cuts) + 1, cuts)
+
+
+def _known(asked: Request) -> Survey | None:
+    """What footers tell of the data, if they tell all: of floats they do not say whether some are NaN."""
+    if isinstance(asked.footers, str) or not all(isinstance(group.least, int) for group in asked.footers.groups):
+        return None
+    return Survey(asked.footers.rows, 0, asked.footers.quantiles(POINTS))
 
 
 def shuffled(asked: Request, layout: Layout) -> DataFrame:

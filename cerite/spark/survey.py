@@ -1,7 +1,7 @@
 """A look at the data before it is cut: one Spark job that counts rows and takes quantiles, nothing more.
 
-It runs only where its answer changes the plan: for chunks (how many rows, cut where) and for partitions under a
-window (is some key hot?). Keys are looked at in hashed buckets, so that the answer stays small for any number of keys.
+It runs only where its answer changes the plan: for chunks (how many rows, cut where; not where footers know) and for
+partitions under a window (is some key hot?). Keys are looked at in hashed buckets, so the answer stays small.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Survey:
 def survey(df: DataFrame, tick: Column) -> Survey:
     """The survey of a whole stream."""
     (found,) = df.select(tick.alias(_TICK)).agg(*_figures()).collect()
-    return _survey(found[0], found[1], found[2])
+    return Survey(found[0], found[0] - found[1], tuple(found[2] or ()))
 
 
 def bins(df: DataFrame, tick: Column, edges: Sequence[Number]) -> tuple[int, ...]:
@@ -61,29 +61,30 @@ def bucket(keys: Sequence[Column]) -> Column:
 def hot_buckets(
     df: DataFrame, keys: Sequence[Column], tick: Column | None, width: float, tasks: int, *, least: int = _HOT_ROWS
 ) -> Hot:
-    """Which buckets of keys hold more than a task's share, and where to cut them: by tick, or without one by rank."""
-    if tick is None:
-        counts = df.select(bucket(keys).alias("bucket")).groupBy("bucket").count().collect()
-        surveys = {row[0]: _survey(row[1], row[1], [row[1] * k // POINTS for k in range(POINTS)]) for row in counts}
-    else:
-        grouped = df.select(bucket(keys).alias("bucket"), tick.alias(_TICK)).groupBy("bucket").agg(*_figures())
-        surveys = {row[0]: _survey(row[1], row[2], row[3]) for row in grouped.collect()}
-    sizes = tuple(surveys[index].rows if index in surveys else 0 for index in range(BUCKETS))
+    """Which buckets of keys hold more than a task's share, and where to cut them: by tick, or without one by rank.
+
+    Quantiles are taken only of buckets that turn out to be hot, by a second job.
+    """
+    rows = df.select(bucket(keys).alias("bucket"), (fn.lit(0) if tick is None else tick).alias(_TICK))
+    counted = rows.groupBy("bucket").agg(fn.count(fn.lit(1)), fn.count(_TICK)).collect()
+    counts = {row[0]: row[1] for row in counted}
+    sizes = tuple(counts.get(index, 0) for index in range(BUCKETS))
     share = sum(sizes) / tasks
+    hot = [index for index, count in counts.items() if count >= least and count > HOT * share]
+    if tick is None:
+        quantiles = {index: [counts[index] * k // POINTS for k in range(POINTS)] for index in hot}
+    else:
+        figures = rows.filter(fn.col("bucket").isin(hot)).groupBy("bucket").agg(*_figures()).collect() if hot else []
+        quantiles = {row[0]: row[3] or [] for row in figures}
     cuts: dict[int, tuple[Cut, ...]] = {}
-    for index, each in surveys.items():
-        if each.rows >= least and each.rows > HOT * share:
-            found = time_cuts(each.quantiles, round(2 * each.rows / share), width, spaced=least == _HOT_ROWS)
-            if found:
-                cuts[index] = found
-    return Hot(sizes, cuts, sum(each.missing for each in surveys.values()))
+    for index in hot:
+        found = time_cuts(quantiles[index], round(2 * counts[index] / share), width, spaced=least == _HOT_ROWS)
+        if found:
+            cuts[index] = found
+    return Hot(sizes, cuts, sum(row[1] - row[2] for row in counted))
 
 
 def _figures() -> list[Column]:
     points = fn.array(*(fn.lit(point / POINTS) for point in range(POINTS)))
     tick = fn.col(_TICK)
     return [fn.count(fn.lit(1)), fn.count(tick), fn.percentile_approx(tick, points, fn.lit(10_000))]
-
-
-def _survey(rows: int, known: int, quantiles: list[Number] | None) -> Survey:
-    return Survey(rows, rows - known, tuple(quantiles or ()))

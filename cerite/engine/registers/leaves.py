@@ -17,8 +17,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from cerite.engine.groups import Numbering
 from cerite.engine.keys import MOST, Ranks, count_keys, value_keys, width_of
+from cerite.engine.numbering import Numbering
 from cerite.errors import StreamError
 from cerite.pattern.window import Size
 from cerite.predicate.columns_formula import Formulas
@@ -133,11 +133,8 @@ class LeafColumns:
         return (floats + 0.0).view(np.int64), null if null.any() else None
 
     def _codes(self, column: pa.Array) -> tuple[Longs, npt.NDArray[np.bool_] | None]:
-        encoded = column.cast(pa.large_string()).dictionary_encode()
-        numbers = np.append(self.strings.of(encoded.dictionary), 0)
-        codes = pc.fill_null(encoded.indices, len(numbers) - 1).to_numpy(zero_copy_only=False)
         null = column.is_null().to_numpy(zero_copy_only=False) if column.null_count else None
-        return numbers[codes], null
+        return self.strings.of(column), null
 
 
 def _floats(found: Any) -> npt.NDArray[np.float64]:
