@@ -94,4 +94,4 @@ def test_silent_partitions_lose_their_slots() -> None:
     recogniser = Recogniser(kleene(), shared_clock=True)
     assert not list(recogniser.feed(np.ones((key.size, 1), np.uint64), key, key - 10, key, key))
     assert recogniser.slots.n_slots <= 4096  # about a sixteenth of the partitions
-    assert recogniser.cell_next.size <= 1 << 10
+    assert recogniser.cell_next.size <= 1 << 13
