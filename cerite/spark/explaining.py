@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import redirect_stdout
 from io import StringIO
 from re import search
@@ -23,7 +23,7 @@ NAMES = {"partitions": "S&P, then R-CER per key", "chunks": "S&P, then T-CER", "
 
 
 def explain(
-    df: DataFrame,
+    df: DataFrame | Mapping[str, DataFrame],
     query: Any,
     *,
     time: str | None = None,

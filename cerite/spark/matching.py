@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -66,7 +66,7 @@ class OneTaskWarning(UserWarning):
 
 
 def match(
-    df: DataFrame,
+    df: DataFrame | Mapping[str, DataFrame],
     query: Any,
     *,
     time: str | None = None,
@@ -80,7 +80,8 @@ def match(
     """The matches of a query in the rows of a DataFrame, one row each.
 
     `query` is CEQL text, a query or a built pattern. `time`, `type`, `order_by` and `position` name columns as in
-    `query.run`; rows need not be in any order. Ties in time are broken by `order_by` and `position`, else by file and
+    `query.run`; rows need not be in any order. A mapping from stream names to DataFrames gives the streams that FROM
+    names. Ties in time are broken by `order_by` and `position`, else by file and
     row index where the source has them (Parquet); ties that remain are an error when the result is read.
 
     The result has `match` (an id), `start_time` and `end_time` if there is a time, `start` and `end` if there is a
@@ -95,7 +96,7 @@ def match(
 
 
 def count(
-    df: DataFrame,
+    df: DataFrame | Mapping[str, DataFrame],
     query: Any,
     *,
     time: str | None = None,

@@ -6,7 +6,7 @@ may still refuse is only what the data's values decide: ties, missing times, pos
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -32,6 +32,7 @@ from cerite.spark.frame import Frame, ticks, ticks_per_second
 from cerite.spark.job import FILE, ROW, Shown, attributes_across, windows
 from cerite.spark.relevance import Relevance, relevance
 from cerite.spark.scan import not_a_scan, same_type
+from cerite.spark.streams import together
 
 
 @dataclass(frozen=True)
@@ -186,7 +187,7 @@ class Request:
 
 
 def request(
-    df: DataFrame,
+    data: DataFrame | Mapping[str, DataFrame],
     query: Any,
     *,
     time: str | None,
@@ -198,7 +199,7 @@ def request(
 ) -> Request:
     """A checked request."""
     asked = query.query if isinstance(query, RunnableQuery) else make_query(query)
-    frame = Frame(df)
+    frame = Frame(together(asked, data))
     kind = type if type is not None or "type" not in frame.names else "type"
     made = plan(asked, semantics)
     found = Request(frame, asked, made, kind, time, tuple(order_by), position, counting)
