@@ -6,10 +6,13 @@ does, on a source that gives the task's prepared rows.
 
 from __future__ import annotations
 
+import gc
 import warnings
 from collections.abc import Callable, Iterator
+from functools import lru_cache
 
 import pyarrow as pa
+from pyspark import TaskContext
 from pyspark.sql import DataFrame
 from pyspark.sql.types import StringType, StructField, StructType
 
@@ -44,9 +47,24 @@ def counting_task(job: Job) -> Callable[[Batches], Batches]:
 
 def mapped(rows: DataFrame, function: Callable[[Batches], Batches], schema: StructType) -> DataFrame:
     """`mapInArrow`, without what PySpark says about versions of pandas, which is not used here."""
+
+    def settled(batches: Batches) -> Batches:
+        yield from function(batches)
+        settle()
+
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FutureWarning)
-        return rows.mapInArrow(function, schema)
+        return rows.mapInArrow(settled, schema)
+
+
+@lru_cache(maxsize=1)
+def settle() -> None:
+    """Once in a worker, after its first task: what is loaded now, Numba above all, is not looked at for garbage again.
+
+    PySpark collects garbage after every task, which otherwise takes longer than a small task.
+    """
+    if TaskContext.get() is not None:
+        gc.freeze()
 
 
 def recognised(job: Job, batches: Batches) -> Batches:
