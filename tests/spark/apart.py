@@ -1,90 +1,129 @@
 """Checks that need a Spark of their own, run as `python -m tests.spark.apart connect|cluster|kill FOLDER`.
 
-Each recognises two queries in a generated stream, one that is shuffled and one that is read in order, and compares
-with the local engine. `kill` ends one executor process in the middle of the job.
+Each recognises some queries in a generated stream, all in one job, and compares with the local engine. `kill` ends an
+executor in the middle of that job: behind Cerite, in the same tasks, `held` leaves a note with the executor's process
+at the first matches and waits; the executor of the first note is killed, then all go on. So it dies while it runs a
+task of Cerite, holding both unfinished results and files of the shuffle.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import sys
 import threading
 import time
 from collections import Counter
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from pyspark import TaskContext
+from pyspark.sql import DataFrame
 
 import cerite
 from cerite.spark import match, session
+from tests.spark.support import POSITION, together
 
-PARTITIONED = "SELECT * FROM S WHERE A AS x ; B AS y FILTER y[v > 0.5] PARTITION BY [k] WITHIN 300 milliseconds"
-CHUNKED = "SELECT * FROM S WHERE A AS x ; B AS y FILTER x[v > 0.9] AND y[v < 0.1] WITHIN 50 milliseconds"
+QUERIES = {
+    "a hot key": "A AS x ; B AS y FILTER x[v > 0.5] AND y[v > 0.5] PARTITION BY [k] WITHIN 50 milliseconds",
+    "chunks": "A AS x ; B AS y FILTER x[v > 0.9] AND y[v < 0.1] WITHIN 50 milliseconds",
+    "a register": "A AS x ; B AS y FILTER y[v > x.v AND k = x.k] WITHIN 20 milliseconds",
+    "a register in partitions": "A AS x ; B AS y FILTER y[v > x.v] PARTITION BY [k] WITHIN 20 milliseconds",
+    "a negation": "A AS x ; NOT C ; B AS y FILTER x[v > 0.5] WITHIN 10 milliseconds",
+    "neighbours": "A AS x : B AS y FILTER y[v > 0.5] WITHIN 3 milliseconds",
+    "counted events": "A AS x ; B AS y FILTER x[v > 0.9] WITHIN 7 EVENTS",
+}
+IN_ORDER = 2  # queries that are asked a second time, of files read in order, without a shuffle
+WAIT = 120  # seconds
 
 
 def stream(rows: int) -> pa.Table:
+    """Seven events in ten have the same key."""
     rng = np.random.default_rng(5)
+    keys = np.where(rng.random(rows) < 0.7, 0, rng.integers(1, 40, rows))
     kinds, values = rng.choice(["A", "B", "C"], rows), np.round(rng.random(rows), 3)
-    return pa.table({"type": kinds, "k": rng.integers(0, 40, rows), "v": values, "at": np.arange(rows)})
+    return pa.table({"type": kinds, "k": keys, "v": values, "at": np.arange(rows), POSITION: np.arange(rows)})
 
 
-def ends(found: Any) -> Counter[tuple[int, int]]:
-    return Counter((row["start_time"], row["end_time"]) for row in found.collect())
+def held(folder: Path) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    """Lets batches pass, but not before an executor is dead; a note says which partition is run by which executor."""
+
+    def passed(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            task = TaskContext.get()
+            assert task is not None
+            daemon = Path(f"/proc/{os.getppid()}/stat").read_text("utf-8")
+            note = {"partition": task.partitionId(), "executor": int(daemon.rpartition(")")[2].split()[1])}
+            draft = folder / f"draft {task.taskAttemptId()}"
+            draft.write_text(json.dumps(note), "utf-8")
+            draft.rename(folder / f"note {task.taskAttemptId()}")
+            until = time.monotonic() + WAIT
+            while not (folder / "killed").exists() and time.monotonic() < until:
+                time.sleep(0.05)
+            yield batch
+
+    return passed
 
 
-def slowly(batches: Any) -> Any:
-    for batch in batches:
-        time.sleep(0.7)
-        yield batch
+def notes(folder: Path) -> list[dict[str, int]]:
+    return [json.loads(path.read_text("utf-8")) for path in sorted(folder.glob("note *"))]
 
 
-def executors() -> list[int]:
-    """The processes of this Spark's executors: children of the JVM that this process started."""
-    found = []
-    for folder in Path("/proc").glob("[0-9]*"):
-        try:
-            command = (folder / "cmdline").read_bytes()
-            mine = f"spark.driver.port={_port()}".encode() in command
-        except OSError:
-            continue
-        if b"CoarseGrainedExecutorBackend" in command and mine:
-            found.append(int(folder.name))
-    return sorted(found)
+def kill(folder: Path) -> None:
+    """Kill the executor of the first note."""
+    until = time.monotonic() + WAIT
+    while not notes(folder) and time.monotonic() < until:
+        time.sleep(0.05)
+    victim = notes(folder)[0]
+    os.kill(victim["executor"], signal.SIGKILL)
+    (folder / "killed").write_text(json.dumps(victim), "utf-8")
 
 
-def _port() -> str:
-    from pyspark import SparkContext
+def lost_executors(spark: Any) -> int:
+    """How many executors this application has lost, as Spark tells."""
+    known = spark.sparkContext._jsc.sc().statusStore().executorList(False)
+    return sum(not known.apply(place).isActive() for place in range(known.size()))
 
-    running = SparkContext._active_spark_context
-    return "" if running is None else str(running.getConf().get("spark.driver.port"))
+
+def killed_in_mid_job(spark: Any, results: list[DataFrame], folder: Path) -> list[Any]:
+    """The matches of results whose job loses an executor."""
+    waiting = [result.mapInArrow(held(folder), result.schema) for result in results]
+    assert lost_executors(spark) == 0
+    killer = threading.Thread(target=kill, args=(folder,))
+    killer.start()
+    found = together(waiting)
+    killer.join()
+    victim = json.loads((folder / "killed").read_text("utf-8"))
+    assert lost_executors(spark) == 1, "the executor was to be killed"
+    again = [note["executor"] for note in notes(folder) if note["partition"] == victim["partition"]]
+    assert len(again) > 1, "its task was to run again"
+    assert again.count(victim["executor"]) < len(again), "and elsewhere"
+    return found
 
 
-def main(kind: str, folder: str) -> None:
-    table = stream(6_000)
-    path = str(Path(folder) / "events.parquet")
-    pq.write_table(table, path, row_group_size=1000)
+def main(kind: str, where: str) -> None:
+    folder, table = Path(where), stream(6_000)
+    pq.write_table(table, folder / "events.parquet", row_group_size=1000)
     small = {"spark.sql.shuffle.partitions": "4", "spark.sql.execution.arrow.maxRecordsPerBatch": "500"}
     if kind == "connect":
         spark = session(remote="local[2]", conf=small)
     else:
         spark = session("local-cluster[2,1,1024]", conf=small)
-    df = spark.read.parquet(path)
-    for text, read in ((PARTITIONED, "spark"), (CHUNKED, "auto"), (CHUNKED, "spark")):
-        expected = Counter((each.start, each.end) for each in cerite.query(text).run(table, time="at"))
-        slow = df.mapInArrow(slowly, df.schema) if kind == "kill" and text == PARTITIONED else df
-        order = {"order_by": ["v"]} if slow is not df else {}
-        result = match(slow, text, time="at", partitions=4, read=read, **order)  # type: ignore[arg-type]
-        if slow is not df:
-            victims = executors()
-            threading.Timer(1.5, os.kill, (victims[0], signal.SIGKILL)).start()
-        found = ends(result)
-        if slow is not df:
-            assert victims[0] not in executors(), "the executor was to be killed"
-        assert found == expected, f"{kind}: {text} gives {sum(found.values())}, not {sum(expected.values())}"
+    df = spark.read.parquet(str(folder / "events.parquet"))
+    asked = [(name, f"SELECT * FROM S WHERE {text}") for name, text in QUERIES.items()]
+    results = [match(df, text, time="at", partitions=4, read="spark") for _, text in asked]
+    results += [match(df, text, time="at", partitions=4) for _, text in asked[:IN_ORDER]]
+    found = killed_in_mid_job(spark, results, folder) if kind == "kill" else together(results)
+    for (name, text), mine in zip(asked, found, strict=False):
+        expected = Counter(cerite.query(text).run(table, time="at"))
+        assert expected, f"{name} has no matches"
+        assert Counter(mine.values()) == expected, f"{kind}, {name}: {len(mine)}, not {sum(expected.values())}"
+    assert found[:IN_ORDER] == found[len(asked) :], "the same ids, whatever the plan"
     print("the same matches", flush=True)
     spark.stop()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -23,7 +24,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def quick(spark: Any) -> Iterator[Any]:
     """The session for many tiny jobs: compiling a query would take longer than running it."""
     names = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN",
-             "spark.sql.adaptive.enabled": "false", "spark.sql.caseSensitive": "true"}  # fmt: skip
+             "spark.sql.adaptive.enabled": "false", "spark.sql.caseSensitive": "true",
+             "spark.sql.leafNodeDefaultParallelism": "1"}  # fmt: skip
     before = {name: spark.conf.get(name, None) for name in names}
     for name, value in names.items():
         spark.conf.set(name, value)
@@ -41,9 +43,14 @@ def spark() -> Iterator[Any]:
         ensure_java()
     except CeriteError as error:
         pytest.skip(f"no Java: {error.hint}")
+    os.environ.setdefault("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")  # starts faster
     made = session(
         "local[2]",
-        conf={"spark.sql.shuffle.partitions": "2", "spark.sql.session.timeZone": "America/St_Johns"},
+        conf={
+            "spark.sql.shuffle.partitions": "2",
+            "spark.sql.session.timeZone": "America/St_Johns",
+            "spark.python.sql.dataFrameDebugging.enabled": "false",  # tells Java the line of every call
+        },
     )
     yield made
     made.stop()

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from functools import reduce
 from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import ArrayType, StructType
 
 from cerite.data import open_events
 from cerite.match import Match
 
 POSITION = "position in the stream"
-FIXED = {"match", "start_time", "end_time", "start", "end"}
+_LIMITS = {"start": "array_min", "end": "array_max"}  # where no position is named, the marked events tell
 
 
 def frame(spark: SparkSession, table: pa.Table, *, seed: int = 1, parts: int = 2) -> DataFrame:
@@ -42,18 +44,45 @@ def _plain(kind: pa.DataType) -> pa.DataType:
     return pa.int64() if pa.types.is_null(kind) else kind
 
 
-def matches(result: DataFrame, *, keys: Iterable[str] = ()) -> list[Match]:
-    """The rows of a result; events are told by their positions. Ids must differ."""
-    variables = [name for name in result.columns if name not in FIXED | set(keys)]
-    rows = result.collect()
-    assert len({row["match"] for row in rows}) == len(rows), "every match has an id of its own"
-    return [_match(row, variables) for row in rows]
+def together(results: Sequence[DataFrame]) -> list[dict[str, Match]]:
+    """The matches of every result by their ids, found by one Spark job; events are told by their positions."""
+    schemas = [result.schema for result in results]
+    plain = [_positions(number, *each) for number, each in enumerate(zip(results, schemas, strict=True))]
+    variables = [[each.name for each in schema if isinstance(each.dataType, ArrayType)] for schema in schemas]
+    found: list[dict[str, Match]] = [{} for _ in results]
+    for number, name, start, end, bound in reduce(DataFrame.unionAll, plain).collect():
+        assert name not in found[number], "every match has an id of its own"
+        found[number][name] = _match(start, end, dict(zip(variables[number], map(tuple, bound), strict=True)))
+    return found
 
 
-def _match(row: Any, variables: list[str]) -> Match:
-    bound = {name: tuple(event[POSITION] for event in row[name]) for name in variables}
+def matches(result: DataFrame) -> list[Match]:
+    """The matches of one result."""
+    return list(together([result])[0].values())
+
+
+def shifted(match: Match, by: int) -> Match:
+    """The match that many positions later."""
+
+    def moved(positions: tuple[int, ...]) -> tuple[int, ...]:
+        return tuple(position + by for position in positions)
+
+    bindings = tuple((name, moved(positions)) for name, positions in match.bindings)
+    return Match(match.start + by, match.end + by, moved(match.positions), bindings)
+
+
+def _positions(number: int, result: DataFrame, schema: StructType) -> DataFrame:
+    """Rows of one shape whatever the query, said in SQL: a DataFrame's methods talk to Java a hundred times."""
+    names = {each.name: f"c{place}" for place, each in enumerate(schema)}
+    events = [names[each.name] for each in schema if isinstance(each.dataType, ArrayType)]
+    bound = ", ".join(f"transform({each}, event -> event.`{POSITION}`)" for each in events)
+    bound = f"CAST(array({bound}) AS array<array<bigint>>)"
+    first, last = (names.get(name, f"{least}(flatten({bound}))") for name, least in _LIMITS.items())
+    return result.toDF(*names.values()).selectExpr(str(number), names["match"], first, last, bound)
+
+
+def _match(start: int, end: int, bound: dict[str, tuple[int, ...]]) -> Match:
     positions = tuple(sorted({position for each in bound.values() for position in each}))
-    if variables == ["events"]:
-        return Match(row["start"], row["end"], positions, ())
-    bindings = tuple((name, bound[name]) for name in sorted(bound) if bound[name])
-    return Match(row["start"], row["end"], positions, bindings)
+    if list(bound) == ["events"]:
+        return Match(start, end, positions, ())
+    return Match(start, end, positions, tuple((name, bound[name]) for name in sorted(bound) if bound[name]))

@@ -1,53 +1,155 @@
-"""The corpus on Spark: every case that the local engine runs gives what the corpus says."""
+"""The corpus on Spark: every case that the local engine runs gives what the corpus says, on any number of partitions.
+
+Most cases have neither a window nor a partition, so that one ordered task runs them whatever the number. They run once
+as they are, and once more with their stream there three times, each time as a partition of its own. Many cases go into
+one Spark job, and some jobs run at the same time: a tiny job is mostly waiting.
+"""
 
 from __future__ import annotations
 
-import warnings
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from itertools import cycle
 
-from pyspark.sql import SparkSession
+import pyarrow as pa
+import pytest
+from pyspark.sql import DataFrame, SparkSession
 
-from cerite.engine.plan import plan
+from cerite.engine.plan import Plan, plan
 from cerite.errors import PatternError
+from cerite.match import Match
 from cerite.pattern import Query
+from cerite.pattern.base import walk
 from cerite.results import shown_attributes
-from cerite.spark import OneTaskWarning, match
+from cerite.spark import match
+from cerite.spark.choose import choose
 from tests.corpus.loader import Case, load
-from tests.spark.support import POSITION, frame, matches, rows_table
+from tests.spark.support import POSITION, frame, rows_table, shifted, together
 
-AT_ONCE = 4  # jobs that wait for each other's tasks: a tiny job is mostly waiting
+TASKS = (1, 2, 7)
+COPY = "copy of the stream"
+IN_A_JOB = 20
+AT_ONCE = 3
 
 
-def test_the_corpus(quick: SparkSession) -> None:
-    cases = [case for case in load() if _runs(case)]
-    assert len(cases) > 290
-    with ThreadPoolExecutor(AT_ONCE) as pool, warnings.catch_warnings():
-        warnings.simplefilter("ignore", OneTaskWarning)
-        wrong = list(pool.map(lambda case: _disagreement(quick, case), cases))
-    told = [f"{case.name}: {what}" for case, what in zip(cases, wrong, strict=True) if what]
+@dataclass(frozen=True)
+class Known:
+    """A case, its query and its plan."""
+
+    case: Case
+    query: Query
+    plan: Plan
+
+    @property
+    def operator(self) -> str:
+        return choose(self.plan, POSITION).operator
+
+    @property
+    def may_be_copied(self) -> bool:
+        return self.query.schema is None and self.plan.consume != "any"
+
+    @property
+    def features(self) -> set[str]:
+        found = {type(node).__name__ for node in walk(self.query.where)} | {f"consume {self.plan.consume}"}
+        if self.query.strategy is not None:
+            found.add(f"select {self.query.strategy.value}")
+        if self.plan.window is not None:
+            found.add("within events" if self.plan.window.unit == "events" else "within time")
+        if self.plan.has_registers:
+            found.add("registers")
+        return {f"{self.operator}: {each}" for each in found}
+
+
+@dataclass(frozen=True)
+class Run:
+    """A case on Spark, over so many partitions; its stream may be there several times, as partitions."""
+
+    known: Known
+    tasks: int
+    copies: int = 1
+
+    def __str__(self) -> str:
+        return f"{self.known.case.name}, {self.tasks} partitions, {self.copies} streams"
+
+    def result(self, spark: SparkSession) -> DataFrame:
+        case, query = self.known.case, self.known.query
+        table = rows_table(map(dict, case.rows), case.columns)
+        if self.copies > 1:
+            query = replace(query, partition=(COPY, *query.partition), source=None)
+            numbers = [pa.array([copy] * table.num_rows, pa.int64()) for copy in range(self.copies)]
+            table = pa.concat_tables([table.append_column(COPY, each) for each in numbers])
+        return match(
+            frame(spark, table, parts=1), query, time=case.time, position=POSITION, semantics=case.semantics,
+            partitions=self.tasks,
+        )  # fmt: skip
+
+    def wrong(self, found: Iterable[Match]) -> str:
+        """What is wrong with the matches in some copy of the stream."""
+        size = max(1, len(self.known.case.rows))
+        copies: list[list[Match]] = [[] for _ in range(self.copies)]
+        for each in found:
+            copies[each.start // size].append(shifted(each, -(each.start // size) * size))
+        return "\n".join(filter(None, map(self.known.case.disagreement, copies)))
+
+
+@pytest.fixture(scope="module")
+def corpus() -> list[Known]:
+    found = [known for case in load() if (known := _known(case)) is not None]
+    assert len(found) > 290
+    return found
+
+
+@pytest.mark.filterwarnings("ignore::cerite.spark.OneTaskWarning")
+def test_the_corpus(quick: SparkSession, corpus: list[Known]) -> None:
+    alone = [known for known in corpus if known.operator == "sequence"]
+    copied = [known for known in alone if known.may_be_copied]
+    runs = [Run(known, tasks) for known in corpus if known.operator != "sequence" for tasks in TASKS]
+    runs += [Run(known, TASKS[-1]) for known in alone]
+    runs += [Run(known, tasks, 3) for known, tasks in zip(copied, cycle(TASKS), strict=False)]
+    _check(quick, runs)
+
+
+def test_two_hundred_partitions(quick: SparkSession, corpus: list[Known]) -> None:
+    """Cases that have every kind of pattern, window and strategy between them, in chunks and in partitions."""
+    seen, runs = set[str](), list[Run]()
+    for known in corpus:
+        if known.operator != "sequence" and known.features - seen:
+            runs.append(Run(known, 200))
+            seen |= known.features
+    assert {"chunks: registers", "chunks: within events", "chunks: Concat", "partitions: within events"} <= seen
+    runs.append(Run(next(known for known in corpus if "sequence: registers" in known.features), 200, 3))
+    _check(quick, runs)
+
+
+def _known(case: Case) -> Known | None:
+    """Nothing where no engine runs the case, and for `SELECT x[a]`, which hides the positions that tell events."""
+    parsed = case.parsed()
+    query = parsed if isinstance(parsed, Query) else Query(parsed)
+    try:
+        made = plan(query, case.semantics)
+    except PatternError:
+        return None
+    return Known(case, query, made) if shown_attributes(query) is None else None
+
+
+def _check(spark: SparkSession, runs: list[Run]) -> None:
+    jobs = [runs[begin : begin + IN_A_JOB] for begin in range(0, len(runs), IN_A_JOB)]
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        told = [each for some in pool.map(lambda job: list(_disagreements(spark, job)), jobs) for each in some]
     assert not told, "\n".join(told)
 
 
-def _query(case: Case) -> Query:
-    parsed = case.parsed()
-    return parsed if isinstance(parsed, Query) else Query(parsed)
-
-
-def _runs(case: Case) -> bool:
-    """`SELECT x[a]` hides the positions that this test tells events by; `test_faults` has such a query."""
-    query = _query(case)
+def _disagreements(spark: SparkSession, runs: list[Run]) -> Iterator[str]:
+    """What is wrong, by name; the runs of a job that fails are run again, each alone."""
     try:
-        plan(query)
-    except PatternError:
-        return False
-    return shown_attributes(query) is None
-
-
-def _disagreement(spark: SparkSession, case: Case) -> str:
-    query = _query(case)
-    df = frame(spark, rows_table(map(dict, case.rows), case.columns), parts=1)
-    try:
-        result = match(df, query, time=case.time, position=POSITION, semantics=case.semantics, partitions=2)
-        return case.disagreement(matches(result, keys=query.partition))
+        found = together([run.result(spark) for run in runs])
     except Exception as error:
-        return f"{type(error).__name__}: {str(error)[:600]}"
+        if len(runs) == 1:
+            yield f"{runs[0]}: {type(error).__name__}: {str(error)[:600]}"
+        else:
+            for run in runs:
+                yield from _disagreements(spark, [run])
+        return
+    wrong = [run.wrong(mine.values()) for run, mine in zip(runs, found, strict=True)]
+    yield from (f"{run}: {what}" for run, what in zip(runs, wrong, strict=True) if what)

@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 
 from cerite.errors import CeriteError
 from cerite.spark import OneTaskWarning, explain, match, told
-from tests.spark.support import POSITION, frame, matches
+from tests.spark.support import POSITION, frame
 
 WINDOWED = "SELECT * FROM S WHERE A AS x ; B AS y FILTER y[v > 1] WITHIN 5 milliseconds"
 
@@ -72,14 +72,6 @@ def test_ties_are_broken_by_the_columns_named(spark: SparkSession) -> None:
     table = pa.table({"type": ["B", "A", "B"], "v": [9, 2, 3], "at": [5, 5, 5], "n": [3, 1, 2]})
     found = match(frame(spark, table), WINDOWED, time="at", order_by=["n"], partitions=7).collect()
     assert sorted(row["y"][0]["v"] for row in found) == [3, 9]
-
-
-@pytest.mark.parametrize("rows", [0, 1])
-@pytest.mark.parametrize("clause", ["WITHIN 5 milliseconds", "PARTITION BY [v]", "WITHIN 3 EVENTS"])
-def test_nearly_nothing(quick: SparkSession, rows: int, clause: str) -> None:
-    df = frame(quick, events().slice(0, rows))
-    result = match(df, f"SELECT * FROM S WHERE A AS x {clause}", time="at", position=POSITION)
-    assert [str(each) for each in matches(result, keys=["v"])] == ["[0,0] A=0, x=0"] * rows
 
 
 def test_only_what_select_names_is_shown(spark: SparkSession) -> None:

@@ -1,8 +1,9 @@
-"""Many keys, skewed keys, equal times: few Python calls, even tasks, the same matches."""
+"""Many keys, a key too large for one task, times of every type: the same matches."""
 
 from __future__ import annotations
 
 from collections import Counter
+from functools import reduce
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as fn
 
 from cerite.run import query
@@ -35,13 +36,16 @@ def test_a_hundred_thousand_keys(spark: SparkSession) -> None:
     table = stream(300_000, np.random.default_rng(2).integers(0, 100_000, 300_000))
     text = TEXT.replace("200 milliseconds", "200000 milliseconds")
     local = Counter((each.start, each.end) for each in query(text).run(table, time="at"))
-    df = spark.createDataFrame(table)
-    result = match(df, text, time="at").agg(fn.count("match"), fn.sum("start_time"), fn.sum("end_time")).collect()
     sums = [sum(pair[side] * times for pair, times in local.items()) for side in (0, 1)]
-    assert list(result[0]) == [sum(local.values()), *sums]
+    df = spark.createDataFrame(table)
+    every = [match(df, text, time="at", partitions=tasks) for tasks in (1, 2, 7, 200)]
+    figures = [fn.count("match"), fn.sum("start_time"), fn.sum("end_time"), fn.bit_xor(fn.xxhash64("match"))]
+    found = {tuple(row) for row in reduce(DataFrame.unionAll, [each.agg(*figures) for each in every]).collect()}
+    assert len(found) == 1, "the same matches with the same ids"
+    assert list(found.pop()[:3]) == [sum(local.values()), *sums]
 
 
-@pytest.mark.parametrize("tasks", [2, 7])
+@pytest.mark.parametrize("tasks", [2, 7, 200])
 def test_a_hot_key_is_cut(spark: SparkSession, tasks: int) -> None:
     rng = np.random.default_rng(4)
     keys = np.where(rng.random(6000) < 0.8, 0, rng.integers(1, 200, 6000))
@@ -56,15 +60,6 @@ def test_a_hot_key_is_cut(spark: SparkSession, tasks: int) -> None:
     result = route.matches()
     assert ends(result.collect()) == expected
     assert result.select(fn.countDistinct("match")).collect()[0][0] == sum(expected.values())
-
-
-def test_all_times_equal(spark: SparkSession) -> None:
-    table = stream(400, np.zeros(400, np.int64)).set_column(3, "at", pa.array(np.full(400, 7)))
-    table = table.append_column("n", pa.array(np.arange(400)))
-    text = "SELECT * FROM S WHERE A AS x ; B AS y FILTER x[v > 0.98] WITHIN 1 milliseconds"
-    for tasks in (1, 7):
-        found = match(spark.createDataFrame(table), text, time="at", order_by=["n"], partitions=tasks)
-        assert found.count() == query(text).run(table, time="at").count()
 
 
 TIMES = {
