@@ -12,6 +12,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from os.path import commonprefix
 
 from pyspark.errors import AnalysisException
 from pyspark.sql import Column, DataFrame
@@ -93,10 +94,20 @@ class Frame:
             )
 
     @cached_property
+    def paths(self) -> tuple[str, ...]:
+        """The files behind the rows, by name, as `_metadata` spells them."""
+        return tuple(sorted(re.sub("^file:/+", "file:/", name) for name in self.original.inputFiles()))
+
+    @property
     def files(self) -> tuple[str, ...]:
-        """The files behind the rows, by name, as `_metadata` spells them; none where there are too many to number."""
-        found = tuple(sorted(re.sub("^file:/+", "file:/", name) for name in self.original.inputFiles()))
-        return found if len(found) <= MOST_NUMBERED else ()
+        """The files whose places among all stand for them in the order of events; none if there are too many."""
+        return self.paths if len(self.paths) <= MOST_NUMBERED else ()
+
+    @property
+    def root(self) -> str:
+        """The folder that all files are in: what matches are called should not depend on where it lies."""
+        shared = commonprefix(self.paths)  # noqa: RUF071  (of characters, and then of folders)
+        return shared[: shared.rfind("/") + 1]
 
     @cached_property
     def row_index(self) -> tuple[Column, Column] | None:

@@ -7,8 +7,6 @@ Invariant: an id is the same whatever the plan, the number of tasks and the layo
 
 from __future__ import annotations
 
-import re
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
 
@@ -52,9 +50,18 @@ class Ids:
         lanes = [np.full(used.size, seed) for seed in _SEEDS]
         for name in dict.fromkeys((*self.job.keys, *self.job.order)):
             column = rows.column(name).take(pa.array(used))
-            hashes = _file_hashes(column, self.job.files) if name == FILE else _hashes(column)
+            hashes = self._file_hashes(column) if name == FILE else _hashes(column)
             lanes = [mixed(lane ^ mixed(hashes + seed)) for lane, seed in zip(lanes, _SEEDS[::-1], strict=True)]
         return np.stack(lanes, axis=1)
+
+    def _file_hashes(self, column: pa.Array) -> Words:
+        """The hashes of files' names; the column has their numbers, or the names if there are no numbers."""
+        files = self.job.files
+        column = column if files else column.dictionary_encode()
+        names = files or column.dictionary.to_pylist()
+        hashes = np.array([_text_hash(name.removeprefix(self.job.root)) for name in names], np.uint64)
+        found: Words = hashes[(column if files else column.indices).to_numpy()]
+        return found
 
 
 def _numbered(places: Longs) -> tuple[Longs, Longs]:
@@ -68,15 +75,6 @@ def _numbered(places: Longs) -> tuple[Longs, Longs]:
     used = np.flatnonzero(number)
     number[used] = np.arange(used.size)
     return used + least, number[places - least]
-
-
-def _file_hashes(column: pa.Array, files: Sequence[str]) -> Words:
-    """The hashes of files' names; the column has their numbers, or the names if there are no numbers."""
-    column = column if files else column.dictionary_encode()
-    names = files or column.dictionary.to_pylist()
-    hashes = np.array([_text_hash(re.sub("^file:/+", "file:/", name)) for name in names], np.uint64)
-    found: Words = hashes[(column if files else column.indices).to_numpy()]
-    return found
 
 
 def _hashes(column: pa.Array) -> Words:

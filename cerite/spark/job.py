@@ -37,7 +37,7 @@ class Job:
 
     `columns` are the names of what arrives. `unit` are those whose change begins a new group, `order` those that order
     a group's rows. `window` is the column and width that bound a match, where it has one. `files` are those whose
-    numbers the column FILE holds; where there are too many, it holds their names.
+    numbers the column FILE holds; where there are too many, it holds their names. `root` is the folder of all files.
     """
 
     plan: Plan
@@ -52,6 +52,7 @@ class Job:
     window: tuple[str, float] | None
     owned: bool
     files: tuple[str, ...]
+    root: str
 
     @property
     def words(self) -> tuple[str, ...]:

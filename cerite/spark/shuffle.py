@@ -14,7 +14,7 @@ from pyspark.sql import functions as fn
 
 from cerite.spark.choose import Choice
 from cerite.spark.cuts import Cut, Number, chunk_count, count_cuts, step, time_cuts
-from cerite.spark.job import BITS, CHUNK, GROUP, OWNED, RANK, WORD, Job, task_plan, unary_tests
+from cerite.spark.job import BITS, CHUNK, FILE, GROUP, OWNED, RANK, WORD, Job, task_plan, unary_tests
 from cerite.spark.places import packed, seats
 from cerite.spark.request import Request
 from cerite.spark.survey import BUCKETS, POINTS, Hot, Survey, bins, bucket, hot_buckets, survey
@@ -103,7 +103,8 @@ def job_of(asked: Request, layout: Layout) -> Job:
         plan=made, columns=(*asked.shipped, *tied, *words, *own), tests=len(tests), unit=unit,
         order=tuple(asked.order), keys=keys, time=asked.time, position=asked.position, shown=asked.shown,
         window=None if window is None or window.attribute is None else (window.attribute, float(window.amount)),
-        owned=layout.chunked, files=asked.frame.files,
+        owned=layout.chunked, files=asked.frame.files if FILE in asked.order else (),
+        root=asked.frame.root if FILE in asked.order else "",
     )  # fmt: skip
 
 

@@ -115,3 +115,18 @@ def test_rows_out_of_order_inside_a_row_group_are_sorted(quick: SparkSession, tm
     assert isinstance(ordered(df, QUERIES["chunks"]), ParquetPlan)
     found = matches(match(df, QUERIES["chunks"], time="at", position=POSITION, partitions=3))
     assert sorted(found, key=str) == sorted(query(QUERIES["chunks"]).run(table, time="at"), key=str)
+
+
+def test_ids_tell_files_apart_but_not_where_they_lie(quick: SparkSession, tmp_path: Path) -> None:
+    """Two folders with files of the same name and rows; then the same files somewhere else."""
+    ids = []
+    for place in ("here", "there"):
+        for part in ("a", "b"):
+            (tmp_path / place / part).mkdir(parents=True)
+            pq.write_table(stream(60), tmp_path / place / part / "events.parquet")
+        df = quick.read.parquet(*(str(tmp_path / place / part) for part in ("a", "b")))
+        for read in ("auto", "spark"):
+            found = match(df, QUERIES["chunks"], time="at", read=read).select("match").collect()
+            ids.append([row[0] for row in found])
+    assert len(set(ids[0])) == len(ids[0]) > 0
+    assert all(sorted(each) == sorted(ids[0]) for each in ids)
