@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Hashable, Iterable, Sequence
 from functools import reduce
 from typing import Any
 
@@ -59,6 +60,13 @@ def together(results: Sequence[DataFrame]) -> list[dict[str, Match]]:
 def matches(result: DataFrame) -> list[Match]:
     """The matches of one result."""
     return list(together([result])[0].values())
+
+
+def difference(found: Iterable[Hashable], expected: Iterable[Hashable]) -> str:
+    """What is missing or too much, the first of it; pytest's own account of long lists takes minutes."""
+    one, other = Counter(found), Counter(expected)
+    missing, more = list((other - one).elements()), list((one - other).elements())
+    return f"{len(missing)} missing: {missing[:3]}; {len(more)} too many: {more[:3]}" if missing or more else ""
 
 
 def shifted(match: Match, by: int) -> Match:

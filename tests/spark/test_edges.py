@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 from cerite.match import Match
 from cerite.run import query
 from cerite.spark import match, told
-from tests.spark.support import POSITION, frame, together
+from tests.spark.support import POSITION, difference, frame, together
 
 TASKS = (1, 2, 7, 200)
 ROUTES = {
@@ -38,9 +38,10 @@ def agreed(spark: SparkSession, table: pa.Table, text: str, **options: Any) -> l
     df = frame(spark, table)
     options = options or {"position": POSITION}
     found = together([match(df, text, time="at", partitions=tasks, **options) for tasks in TASKS])
-    expected = sorted(query(text).run(table, time="at"), key=str)
-    assert sorted(found[0].values(), key=str) == expected
-    assert all(each == found[0] for each in found[1:])
+    expected = list(query(text).run(table, time="at"))
+    assert not difference(found[0].values(), expected)
+    for each in found[1:]:
+        assert not difference(each.items(), found[0].items())
     return expected
 
 
