@@ -1,21 +1,35 @@
-"""The ways kernels are compiled: `nogil`, and cached on disk wherever a writable place for the cache exists.
-
-Numba refuses `cache=True` at decoration time when neither the package's directory nor the user's cache directory can
-be written (read-only containers, zipped Spark dependencies); the kernel is then compiled once per process.
+"""The ways kernels are compiled: `nogil`, and kept on disk (`kernel_cache`) wherever a place for that exists.
 
 Numba counts references to every array and every view of one, atomically, which takes longer than what most kernels do
 with them (a count over registers took three times as long). A kernel that only reads and writes arrays of its caller
-needs none of that; only a `maker`, which makes arrays of its own, does.
+needs none of that; only a `maker`, which makes arrays of its own, does. The option that leaves it out is not one of
+Numba's public ones: a Numba that refuses it compiles the same kernels, and slower ones, without.
 """
 
 from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
 from numba import njit
+from numba.core.compiler import Flags
+from numba.core.registry import cpu_target
+
+from cerite.kernel_cache import KernelCache
 
 F = TypeVar("F", bound=Callable[..., object])
-_BORROWS = {"_nrt": False}  # no references are counted
 _CALLED_BY_KERNELS = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+
+
+def borrowing() -> dict[str, Any]:
+    """The option that counts no references, if Numba takes it."""
+    option = {"_nrt": False}
+    try:
+        cpu_target.options.parse_as_flags(Flags(), option)
+    except Exception:  # KeyError as of today, and whatever a later Numba finds fit
+        return {}
+    return option
+
+
+_BORROWS = borrowing()
 
 
 def kernel(function: F) -> F:
@@ -39,7 +53,7 @@ def inlined(function: F) -> F:
 
 
 def _compiled(function: F, options: dict[str, Any]) -> F:
-    try:
-        return cast(F, njit(nogil=True, cache=True, **options)(function))
-    except RuntimeError:
-        return cast(F, njit(nogil=True, **options)(function))
+    dispatcher: Any = njit(nogil=True, **options)(function)
+    if hasattr(dispatcher, "py_func"):  # and not the function itself, as NUMBA_DISABLE_JIT leaves it
+        dispatcher._cache = KernelCache(dispatcher.py_func, options)
+    return cast(F, dispatcher)

@@ -1,0 +1,235 @@
+"""Machine code of kernels, kept on disk, never stale.
+
+Numba's own cache names an entry by the source of the file that a function is written in: it does not notice that a
+function or a constant of *another* file changed, and kernels call each other across many files, so after an update old
+machine code could run over new layouts. Two processes that compile different signatures at once may even read each
+other's code. Here an entry is named by everything that its machine code follows from:
+
+- the versions of Python, NumPy, Numba and llvmlite and the processor with its features (one folder for each);
+- the bytecode, options and constants of the kernel, and of all that it calls, whatever file they are in;
+- the types of its arguments, with the fields of records in their order.
+
+So an entry is right or absent. It is written beside its place, renamed, and begins with a checksum of the rest: what is
+half written or damaged is compiled anew. A disk that is full or read-only costs the compilation, never the result.
+
+Entries lie below `NUMBA_CACHE_DIR` if that is set, else beside Cerite's sources, else in the user's cache folder.
+Entries of code that has changed go as new ones are written; of the folders, the last used ones stay.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import pickle
+import platform
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from types import CodeType, FunctionType, ModuleType
+from typing import Any
+
+import llvmlite
+import numba
+import numpy as np
+from numba.core import config
+from numba.core.caching import _Cache
+from numba.core.compiler import CompileResult
+from numba.core.dispatcher import Dispatcher
+from numba.core.serialize import dumps
+from numba.core.sigutils import normalize_signature
+from numba.misc.appdirs import AppDirs
+
+_FORMAT = "1"  # of entries
+_SUFFIX = ".kernel"
+_DIGEST = 16  # bytes
+_KEPT_FOLDERS = 4  # of versions and processors, by last use
+_PACKAGE = Path(__file__).resolve().parent
+
+
+class KernelCache(_Cache):  # type: ignore[misc]
+    """The entries of one kernel: what Numba asks before it compiles and tells afterwards."""
+
+    def __init__(self, function: FunctionType, options: dict[str, Any]) -> None:
+        self._function = function
+        self._options = options
+        self._enabled = True
+
+    @property
+    def cache_path(self) -> str | None:
+        """The folder that entries are written to first."""
+        return str(next(places(), "")) or None
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        """The compiled kernel, or None if there is none that is whole."""
+        if not self._enabled:
+            return None
+        target_context.refresh()
+        machine = target_context.codegen().magic_tuple()
+        for place in places():
+            entry = place / environment(machine) / self._name(sig)
+            payload = read_entry(entry)
+            if payload is not None:
+                with suppress(Exception):  # whatever Numba cannot rebuild is compiled
+                    return CompileResult._rebuild(target_context, *pickle.loads(payload))
+        return None
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        """Keep a compiled kernel, in the first place that takes it."""
+        if not self._enabled or data.library.has_dynamic_globals or any(not x.can_cache for x in data.lifted):
+            return
+        payload = dumps(data._reduce())
+        machine = data.codegen.magic_tuple()
+        for place in places():
+            folder = place / environment(machine)
+            with suppress(OSError):  # the next place, or none
+                if not folder.is_dir():
+                    folder.mkdir(parents=True, exist_ok=True)
+                    drop_folders(place)
+                write_entry(folder / self._name(sig), payload)
+                self._drop_older(folder)
+                return
+
+    def enable(self) -> None:
+        """Look entries up and keep new ones."""
+        self._enabled = True
+
+    def disable(self) -> None:
+        """Compile everything, keep nothing."""
+        self._enabled = False
+
+    def flush(self) -> None:
+        """Nothing: Numba calls this to recompile, and an entry is never stale."""
+
+    def _name(self, sig: Any) -> str:
+        arguments, _ = normalize_signature(sig)
+        types = hashlib.blake2b("; ".join(spelled(t) for t in arguments).encode(), digest_size=_DIGEST).hexdigest()
+        return f"{self._stem()}{code_digest(self._function, self._options)}-{types}{_SUFFIX}"
+
+    def _stem(self) -> str:
+        return f"{self._function.__module__}.{self._function.__qualname__}-".replace("<", "").replace(">", "")
+
+    def _drop_older(self, folder: Path) -> None:
+        """Remove this kernel's entries of other code than it has now."""
+        current = code_digest(self._function, self._options)
+        for path in folder.glob(f"{self._stem()}*{_SUFFIX}"):
+            if not path.name.startswith(f"{self._stem()}{current}"):
+                path.unlink(missing_ok=True)
+
+
+def places() -> Iterator[Path]:
+    """Where entries may lie, first choice first. The user's own setting is the only place if there is one."""
+    installation = hashlib.blake2b(str(_PACKAGE).encode(), digest_size=8).hexdigest()
+    if config.CACHE_DIR:
+        yield Path(config.CACHE_DIR) / f"cerite-{installation}"
+        return
+    if _PACKAGE.is_dir():  # and not inside an archive
+        yield _PACKAGE / "__pycache__" / "kernels"
+    with suppress(RuntimeError, OSError):  # a user without a home
+        yield Path(AppDirs(appname="cerite", appauthor=False).user_cache_dir) / f"kernels-{installation}"
+
+
+def environment(machine: tuple[Any, ...]) -> str:
+    """The name of the folder for these versions and this processor (`machine`: as LLVM tells it)."""
+    versions = (_FORMAT, sys.version, numba.__version__, np.__version__, llvmlite.__version__)
+    told = repr((versions, platform.python_implementation(), machine))
+    return hashlib.blake2b(told.encode(), digest_size=_DIGEST).hexdigest()
+
+
+def read_entry(path: Path) -> bytes | None:
+    """What an entry holds, or None if it is absent, cannot be read or is not whole."""
+    try:
+        held = path.read_bytes()
+    except OSError:
+        return None
+    checksum, payload = held[:_DIGEST], held[_DIGEST:]
+    return payload if hashlib.blake2b(payload, digest_size=_DIGEST).digest() == checksum else None
+
+
+def write_entry(path: Path, payload: bytes) -> None:
+    """Write an entry so that a reader sees all of it or none; raises OSError and leaves nothing if it cannot."""
+    handle, beside = tempfile.mkstemp(dir=path.parent, suffix=".part")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(hashlib.blake2b(payload, digest_size=_DIGEST).digest())
+            file.write(payload)
+        os.replace(beside, path)
+    except BaseException:
+        with suppress(OSError):
+            os.unlink(beside)
+        raise
+
+
+def drop_folders(place: Path) -> None:
+    """Remove all but the last used folders of other versions and processors."""
+    folders = sorted((x for x in place.iterdir() if x.is_dir()), key=lambda x: x.stat().st_mtime, reverse=True)
+    for folder in folders[_KEPT_FOLDERS:]:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def code_digest(function: Any, options: dict[str, Any]) -> str:
+    """A digest of all code that a kernel is compiled from: its own and that of whatever it calls."""
+    digest = hashlib.blake2b(digest_size=_DIGEST)
+    for line in code_lines(function, options, set()):
+        digest.update(line.encode())
+        digest.update(b"\n")
+    return digest.hexdigest()
+
+
+def code_lines(function: Any, options: dict[str, Any], seen: set[Any]) -> Iterator[str]:
+    """What machine code follows from, as text: bytecode, options and the values of the names that it reads."""
+    if function in seen:
+        return
+    seen.add(function)
+    yield f"{function.__name__} {sorted(options.items())!r} {function.__defaults__!r}"
+    yield from bytecode_lines(function.__code__)
+    held = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
+    for name in names_read(function.__code__):
+        if name in held:
+            yield from value_lines(name, held[name].cell_contents, seen)
+        elif name in function.__globals__:
+            yield from value_lines(name, function.__globals__[name], seen)
+
+
+def bytecode_lines(code: CodeType) -> Iterator[str]:
+    """The instructions of a function and of those written inside it; not where they stand."""
+    plain = [c for c in code.co_consts if not isinstance(c, CodeType)]
+    yield f"{code.co_code.hex()} {plain!r} {code.co_names} {code.co_varnames} {code.co_freevars}"
+    for inside in code.co_consts:
+        if isinstance(inside, CodeType):
+            yield from bytecode_lines(inside)
+
+
+def names_read(code: CodeType) -> list[str]:
+    """The names that a function may look up outside itself, attributes among them."""
+    inside = [c for c in code.co_consts if isinstance(c, CodeType)]
+    return sorted({*code.co_names, *code.co_freevars, *(n for c in inside for n in names_read(c))})
+
+
+def value_lines(name: str, value: Any, seen: set[Any]) -> Iterator[str]:
+    """What a name stands for in machine code: another kernel's code, a constant, a module's constants."""
+    if isinstance(value, Dispatcher):
+        yield from code_lines(value.py_func, value.targetoptions, seen)
+    elif isinstance(value, FunctionType) and value.__module__.partition(".")[0] == __package__:
+        yield from code_lines(value, {}, seen)
+    elif isinstance(value, ModuleType):
+        if value.__name__.partition(".")[0] == __package__:
+            constants = {k: v for k, v in vars(value).items() if isinstance(v, (int, float, str, tuple, np.generic))}
+            yield f"{name} = {value.__name__} {sorted((k, repr(v)) for k, v in constants.items() if k[0] != '_')}"
+    elif isinstance(value, np.ndarray):
+        yield f"{name} = {value.dtype} {value.shape} {value.tobytes().hex()}"
+    elif isinstance(value, type):
+        yield f"{name} = {value.__qualname__} {getattr(value, '_fields', ())}"
+    else:
+        yield f"{name} = {type(value).__name__} {value!r}"
+
+
+def spelled(numba_type: Any) -> str:
+    """A type as text. Numba's own leaves out the names of a record's fields, which decide where each lies."""
+    inside = getattr(numba_type, "types", None)
+    if inside is None:
+        return str(numba_type)
+    fields = getattr(numba_type, "fields", ())
+    return f"{numba_type} {fields} ({', '.join(spelled(t) for t in inside)})"

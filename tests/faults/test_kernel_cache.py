@@ -1,0 +1,214 @@
+"""Machine code on disk: never stale, never half, and nothing goes wrong where it cannot be kept."""
+
+from __future__ import annotations
+
+import errno
+import importlib
+import os
+import pkgutil
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numba.core.dispatcher import Dispatcher
+from numba.core.registry import cpu_target
+
+import cerite
+from cerite import jit, kernel_cache
+
+HELPER = """
+from cerite.jit import inlined, inner
+STEP = 10
+@inner
+def helper(x):
+    return x + STEP
+@inlined
+def twice(x):
+    return 2 * x
+"""
+PROBE = """
+import sys
+from typing import NamedTuple
+import numpy as np
+from cerite import jit
+from cerite.helper import helper, twice
+class Pair(NamedTuple):
+    first: np.ndarray
+    second: np.ndarray
+@jit.kernel
+def probe(pair):
+    return helper(twice(pair.first[0])) - pair.second[0]
+value = probe(Pair(first=np.array([1]), second=np.array([2])))
+print(value, sum(probe.stats.cache_hits.values()))
+"""
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    """A package of two kernel files with Cerite's way of compiling."""
+    package = tmp_path / "tree" / "cerite"
+    package.mkdir(parents=True)
+    (package / "__init__.py").write_text("")
+    (package / "helper.py").write_text(HELPER)
+    (package / "probe.py").write_text(PROBE)
+    for module in (jit, kernel_cache):
+        shutil.copy(str(module.__file__), package)
+    return package
+
+
+def start(tree: Path, **settings: str) -> subprocess.Popen[str]:
+    """Run the probe in a process of its own."""
+    environ = {**os.environ, "PYTHONPATH": str(tree.parent), "PYTHONDONTWRITEBYTECODE": "1", **settings}
+    command = [sys.executable, "-c", "import cerite.probe"]
+    pipe = subprocess.PIPE
+    return subprocess.Popen(command, env=environ, cwd=tree.parent, text=True, stdout=pipe, stderr=pipe)
+
+
+def outcome(process: subprocess.Popen[str]) -> tuple[int, int]:
+    """The probe's value, and how often it came from the cache."""
+    out, err = process.communicate(timeout=120)
+    assert process.returncode == 0, err
+    value, hits = out.split()
+    return int(value), int(hits)
+
+
+def entries(tree: Path) -> list[Path]:
+    return sorted(tree.rglob("*.kernel"))
+
+
+def test_a_change_in_another_file_is_seen(tree: Path) -> None:
+    assert outcome(start(tree)) == (10, 0)
+    assert outcome(start(tree)) == (10, 1)
+    changes = [
+        ("helper.py", "2 * x", "3 * x", 11),  # a helper that is compiled into its caller
+        ("helper.py", "x + STEP", "x - STEP", -9),  # a helper that is called
+        ("helper.py", "STEP = 10", "STEP = 100", -99),  # a constant of another file
+        ("probe.py", "second: np", "zeroth: np", None),  # the fields of a record, in another order
+    ]
+    for name, old, new, value in changes:
+        path = tree / name
+        text = path.read_text().replace(old, new)
+        if value is None:
+            text = text.replace("pair.second", "pair.zeroth").replace("second=", "zeroth=")
+            text = text.replace("    first: np.ndarray\n", "").replace(
+                "zeroth: np.ndarray", "zeroth: np.ndarray\n    first: np.ndarray"
+            )
+            value = -99
+        path.write_text(text)
+        assert outcome(start(tree)) == (value, 0)
+    assert outcome(start(tree)) == (-99, 1)
+    assert len(entries(tree)) == 2  # the probe's and the helper's: entries of earlier code are gone
+
+
+def test_moving_a_kernel_down_its_file_compiles_nothing(tree: Path) -> None:
+    outcome(start(tree))
+    (tree / "probe.py").write_text("# a comment\n\n" + PROBE)
+    assert outcome(start(tree)) == (10, 1)
+
+
+def test_a_damaged_entry_is_compiled_anew(tree: Path) -> None:
+    outcome(start(tree))
+    for damage in (lambda b: b[: len(b) // 2], lambda b: b"", lambda b: b[:-1] + bytes([b[-1] ^ 1])):
+        for entry in entries(tree):
+            entry.write_bytes(damage(entry.read_bytes()))
+        assert outcome(start(tree)) == (10, 0)
+
+
+def test_processes_that_compile_at_once(tree: Path) -> None:
+    processes = [start(tree) for _ in range(3)]
+    assert {outcome(p)[0] for p in processes} == {10}
+    assert outcome(start(tree)) == (10, 1)
+    assert not list(tree.rglob("*.part"))
+
+
+def test_the_users_own_setting_is_the_place(tree: Path, tmp_path: Path) -> None:
+    place = tmp_path / "mine"
+    assert outcome(start(tree, NUMBA_CACHE_DIR=str(place))) == (10, 0)
+    assert outcome(start(tree, NUMBA_CACHE_DIR=str(place))) == (10, 1)
+    assert list(place.rglob("*.kernel"))
+    assert not entries(tree)
+
+
+def test_nowhere_to_write(tree: Path, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    for _ in range(2):
+        assert outcome(start(tree, NUMBA_CACHE_DIR=str(tmp_path / "file" / "below"))) == (10, 0)
+
+
+def test_sources_that_cannot_be_written_beside_use_the_users_cache(tree: Path, tmp_path: Path) -> None:
+    (tree / "__pycache__").write_text("")  # a file: no folder can be made here, not even by root
+    home = {"HOME": str(tmp_path / "home"), "XDG_CACHE_HOME": str(tmp_path / "home" / "cache")}
+    assert outcome(start(tree, **home)) == (10, 0)
+    assert outcome(start(tree, **home)) == (10, 1)
+    assert list((tmp_path / "home").rglob("*.kernel"))
+
+
+def test_a_full_disk_leaves_no_part_of_an_entry(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: Any) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "replace", refuse)
+    with pytest.raises(OSError, match="No space"):
+        kernel_cache.write_entry(tmp_path / "x.kernel", b"code")
+    assert not list(tmp_path.iterdir())
+
+    monkeypatch.setattr(kernel_cache, "places", lambda: iter([tmp_path]))
+    function: Callable[[int], int] = jit.kernel(lambda x: x + 1)
+    assert function(1) == 2
+    assert not [p for p in tmp_path.rglob("*") if p.is_file()]
+
+
+def test_old_folders_go(tmp_path: Path) -> None:
+    for age in range(7):
+        folder = tmp_path / f"folder{age}"
+        folder.mkdir()
+        os.utime(folder, (1e9 - age, 1e9 - age))
+    kernel_cache.drop_folders(tmp_path)
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["folder0", "folder1", "folder2", "folder3"]
+
+
+def kernels() -> list[Dispatcher]:
+    """Every kernel of Cerite."""
+    for module in pkgutil.walk_packages(cerite.__path__, "cerite."):
+        if "__main__" not in module.name:
+            importlib.import_module(module.name)
+    modules = [m for name, m in sys.modules.items() if name.startswith("cerite.")]
+    held = {id(v): v for m in modules for v in vars(m).values() if isinstance(v, Dispatcher)}
+    return list(held.values())
+
+
+def test_every_name_that_a_kernel_reads_is_told_by_its_value() -> None:
+    known = (Dispatcher, int, float, np.generic, type(os), type)
+    for kernel in kernels():
+        code, names = kernel.py_func.__code__, kernel.py_func.__globals__
+        odd = [n for n in kernel_cache.names_read(code) if n in names and not isinstance(names[n], known)]
+        assert not odd, (kernel, odd)
+        assert not any(" 0x" in x for x in kernel_cache.code_lines(kernel.py_func, kernel.targetoptions, set()))
+
+
+def test_the_digest_of_a_kernel_covers_what_it_calls(monkeypatch: pytest.MonkeyPatch) -> None:
+    by_name = {f"{k.py_func.__module__}.{k.py_func.__name__}": k for k in kernels()}
+    update = by_name["cerite.engine.registers.update_kernel.update"]
+    before = kernel_cache.code_digest(update.py_func, update.targetoptions)
+    union = by_name["cerite.engine.tecs.union"].py_func
+    monkeypatch.setattr(union, "__code__", (lambda nodes, a, b, regs: 0).__code__)
+    assert kernel_cache.code_digest(update.py_func, update.targetoptions) != before
+
+
+def test_a_numba_that_refuses_the_private_option(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert jit.borrowing() == {"_nrt": False}  # as of the Numba that is installed
+
+    def refuse(*_: Any) -> None:
+        raise KeyError("Unrecognized options: {'_nrt'}")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(cpu_target.options, "parse_as_flags", refuse)
+        assert jit.borrowing() == {}
+    monkeypatch.setattr(jit, "_BORROWS", {})
+    ends: Callable[[Any], int] = jit.kernel(lambda x: x[0] + x[3])
+    assert ends(np.arange(4)) == 3
