@@ -39,13 +39,14 @@ def run_on_spark(
 ) -> None:
     """Recognise on Spark and show or write the matches; `options` are those of `cerite.spark.match`."""
     from cerite import spark
+    from cerite.spark.failures import refusals
 
     session = spark.session(master, conf=_settings(conf, progress))
     df = opened(session, events)
     if explain:
         out.print(Text(spark.explain(df, query, **options)))
         return
-    try:
+    with refusals():
         with warnings.catch_warnings(record=True) as noted:
             warnings.simplefilter("always", spark.OneTaskWarning)
             found = spark.count(df, query, **options) if count else spark.match(df, query, **options)
@@ -56,11 +57,6 @@ def run_on_spark(
             print(found)
         else:
             _report(found, output=output, time=options.get("time"), out=out, err=err)
-    except Exception as failure:
-        error = spark.told(failure)
-        if error is None or error is failure:
-            raise
-        raise error from None
 
 
 def opened(session: SparkSession, events: str) -> DataFrame:

@@ -1,7 +1,7 @@
 """Cerite on Spark: `match` finds a query's matches in a DataFrame, `count` counts them, `explain` says how.
 
-`session` gives a Spark to those who have none, `told` the error of Cerite behind a failed Spark job. Nothing of PySpark
-is imported before one of them is asked for.
+`session` gives a Spark to those who have none, `task_error` the error of Cerite behind a failed Spark job. Nothing of
+PySpark is imported before one of them is asked for.
 """
 
 from __future__ import annotations
@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from cerite.spark.explaining import explain
-    from cerite.spark.failures import told
+    from cerite.spark.failures import task_error
     from cerite.spark.matching import OneTaskWarning, count, match
     from cerite.spark.sessions import session
 
-__all__ = ["OneTaskWarning", "count", "explain", "match", "session", "told"]
+__all__ = ["OneTaskWarning", "count", "explain", "match", "session", "task_error"]
 
 _HOMES = {
     "OneTaskWarning": "matching", "count": "matching", "explain": "explaining", "match": "matching",
-    "session": "sessions", "told": "failures",
+    "session": "sessions", "task_error": "failures",
 }  # fmt: skip
 
 

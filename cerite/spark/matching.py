@@ -12,6 +12,7 @@ from pyspark.sql import functions as fn
 
 from cerite.engine.plan import Semantics
 from cerite.spark.choose import Choice, choose
+from cerite.spark.failures import refusals
 from cerite.spark.parquet import ParquetPlan, parquet_plan, scanned, scanned_count
 from cerite.spark.request import Request, request
 from cerite.spark.shuffle import Layout, laid_out, shuffled, shuffled_count
@@ -113,7 +114,8 @@ def count(
     )
     route = routed(asked, partitions, read)
     route.warn(2)
-    return sum(int(row[0]) for row in route.counts().collect())
+    with refusals():
+        return sum(int(row[0]) for row in route.counts().collect())
 
 
 def parallelism(session: SparkSession) -> int:

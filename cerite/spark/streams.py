@@ -21,6 +21,12 @@ def together(query: Query, data: Any) -> DataFrame:
                 f"`cerite.spark` reads a DataFrame of Spark, not {type(data).__name__}",
                 hint="read it with session.read…, or run it here: cerite.query(…).run(data)",
             )
+        if data.isStreaming:
+            raise StreamError(
+                "this DataFrame is a live stream (`isStreaming`), and `cerite.spark` reads data at rest",
+                hint="match inside foreachBatch where no match spans two batches, or push the batches into "
+                "cerite.query(…).stream(schema), which carries partial matches on",
+            )
         return data  # type: ignore[no-any-return]
     missing = [name for name in query.streams if name not in data]
     if missing:

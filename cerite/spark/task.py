@@ -19,6 +19,7 @@ from pyspark.sql.types import StringType, StructField, StructType
 from cerite.data import open_events
 from cerite.engine.intake import Columns
 from cerite.run import Found
+from cerite.spark.failures import refusal_first
 from cerite.spark.feed import Packs, Run
 from cerite.spark.job import Job
 from cerite.spark.output import Output
@@ -49,7 +50,7 @@ def mapped(rows: DataFrame, function: Callable[[Batches], Batches], schema: Stru
     """`mapInArrow`, without what PySpark says about versions of pandas, which is not used here."""
 
     def settled(batches: Batches) -> Batches:
-        yield from function(batches)
+        yield from refusal_first(function)(batches)
         settle()
 
     with warnings.catch_warnings():

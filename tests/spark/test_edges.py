@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 
 from cerite.match import Match
 from cerite.run import query
-from cerite.spark import match, told
+from cerite.spark import match, task_error
 from tests.spark.support import POSITION, difference, frame, together
 
 TASKS = (1, 2, 7, 200)
@@ -65,7 +65,7 @@ def test_all_times_equal_and_nothing_to_tell_them_apart(quick: SparkSession, rou
     for tasks in TASKS:
         with pytest.raises(Exception, match="StreamError") as caught:
             match(df, asked(route), time="at", partitions=tasks).collect()
-        assert "two events cannot be ordered: both have at = 5" in str(told(caught.value))
+        assert "two events cannot be ordered: both have at = 5" in str(task_error(caught.value))
 
 
 @pytest.mark.parametrize("route", ROUTES)

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import traceback
+from collections.abc import Iterator
+from contextlib import redirect_stderr
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
+from pyspark.errors import PythonException
 from pyspark.sql import SparkSession
+from pyspark.sql.types import StringType, StructField, StructType
 
-from cerite.errors import CeriteError
-from cerite.spark import OneTaskWarning, explain, match, told
+from cerite.errors import CeriteError, StreamError
+from cerite.spark import OneTaskWarning, count, explain, match, task_error
+from cerite.spark.task import mapped
 from tests.spark.support import POSITION, frame
 
 WINDOWED = "SELECT * FROM S WHERE A AS x ; B AS y FILTER y[v > 1] WITHIN 5 milliseconds"
@@ -55,10 +62,49 @@ def test_refused_before_anything_runs(spark: SparkSession, name: str) -> None:
 def test_refused_by_a_task(spark: SparkSession, table: pa.Table, options: dict[str, Any], expected: str) -> None:
     with pytest.raises(Exception, match="StreamError") as caught:
         match(frame(spark, table), WINDOWED, partitions=2, **options).collect()
-    error = told(caught.value)
+    error = task_error(caught.value)
     assert error is not None
     assert expected in str(error)
     assert "Traceback" not in str(error)
+
+
+def test_a_refusal_of_a_task_comes_first(spark: SparkSession) -> None:
+    df = frame(spark, events(at=[0, 1, 1]))
+    with pytest.raises(StreamError, match="two events cannot be ordered") as caught:
+        count(df, WINDOWED, time="at")
+    assert caught.value.hint is not None
+    with pytest.raises(PythonException) as wrapped:
+        match(df, WINDOWED, time="at").collect()
+    first, second, *_ = str(wrapped.value).splitlines()
+    assert "two events cannot be ordered" in first + second
+    assert "Traceback" not in str(wrapped.value)
+
+
+def test_a_worker_that_nobody_listens_to_leaves_quietly(spark: SparkSession) -> None:
+    def complain(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        texts = []
+        for kind in (BrokenPipeError, ConnectionResetError, ValueError):
+            with redirect_stderr(StringIO()) as text:
+                try:
+                    raise kind("as PySpark's daemon meets it")
+                except OSError:
+                    traceback.print_exc()
+                except ValueError:
+                    traceback.print_exc()
+            texts.append(text.getvalue())
+        for _ in batches:
+            yield pa.record_batch({"text": texts})
+
+    schema = StructType([StructField("text", StringType())])
+    rows = mapped(spark.range(1, numPartitions=1), complain, schema).collect()
+    assert [row["text"] == "" for row in rows] == [True, True, False]
+
+
+def test_a_live_stream_is_refused_in_words(spark: SparkSession) -> None:
+    live = spark.readStream.format("rate").load()
+    with pytest.raises(StreamError, match="live stream") as caught:
+        match(live, "SELECT * FROM S WHERE _ AS x ; _ AS y WITHIN 5 seconds", time="timestamp")
+    assert "foreachBatch" in str(caught.value)
 
 
 def test_one_task_is_warned_of(spark: SparkSession) -> None:
