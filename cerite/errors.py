@@ -2,13 +2,16 @@
 
 Every error of Cerite derives from `CeriteError` and carries data, not only text: the message, the query's source,
 the span of characters it is about, and a hint. The text with the caret is made from that data, so a notebook, a
-terminal and a test all see the same thing.
+terminal and a test all see the same thing. A hint that advises an option names it as data too (`Setting`), so that
+Python reads `time=…` and the command line `--time …`.
 """
 
 from __future__ import annotations
 
+import re
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from difflib import get_close_matches
 
@@ -25,6 +28,74 @@ class Span:
     def to(self, other: Span | None) -> Span:
         """The smallest span that covers both."""
         return self if other is None else Span(min(self.start, other.start), max(self.end, other.end))
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """An option that a hint advises to set: a keyword in Python, `--option` on the command line.
+
+    >>> str(Setting("time")), str(Setting("order_by", "at")), Setting("order_by", "at").on_command_line
+    ('time=…', "order_by=['at']", '--order-by at')
+    """
+
+    name: str
+    value: str | None = None
+
+    def __str__(self) -> str:
+        value = "…" if self.value is None else repr(self.value)
+        return f"{self.name}=[{value}]" if self.name in _LISTS else f"{self.name}={value}"
+
+    @property
+    def on_command_line(self) -> str:
+        """The same as the command line spells it."""
+        return f"--{self.name.replace('_', '-')} {self.value or '…'}"
+
+
+_LISTS = ("order_by",)  # the options that take several names
+_WRITTEN = re.compile(r"\b(?P<name>[a-z_]+)=(?:(?P<value>…|'[^']*')|\[(?P<listed>…|'[^']*')\])")
+
+
+class Hint(str):
+    """A hint's text as Python spells its options, and the parts it was made of.
+
+    >>> advice = Hint("name it: ", Setting("time"))
+    >>> print(advice), print(advice.on_command_line)
+    name it: time=…
+    name it: --time …
+    (None, None)
+    """
+
+    __slots__ = ("parts",)
+    parts: tuple[str | Setting, ...]
+
+    def __new__(cls, *parts: str | Setting) -> Hint:
+        """A hint of these parts."""
+        self = super().__new__(cls, "".join(map(str, parts)))
+        self.parts = parts
+        return self
+
+    @classmethod
+    def read(cls, text: str) -> Hint:
+        """The hint whose text this is, e.g. one that comes back from another process as text.
+
+        >>> print(Hint.read("name columns: order_by=['at'], or position=…").on_command_line)
+        name columns: --order-by at, or --position …
+        """
+        parts: list[str | Setting] = []
+        end = 0
+        for found in _WRITTEN.finditer(text):
+            value = found["value"] or found["listed"]
+            parts += [text[end : found.start()], Setting(found["name"], None if value == "…" else value[1:-1])]
+            end = found.end()
+        return cls(*parts, text[end:])
+
+    @property
+    def on_command_line(self) -> str:
+        """The text with options as the command line spells them."""
+        return "".join(part.on_command_line if isinstance(part, Setting) else part for part in self.parts)
+
+    def __reduce__(self) -> tuple[type[Hint], tuple[str | Setting, ...]]:
+        return Hint, self.parts
 
 
 class CeriteError(Exception):
@@ -67,13 +138,21 @@ class CeriteError(Exception):
         return self
 
     def __str__(self) -> str:
+        return self._text(self.hint)
+
+    @property
+    def on_command_line(self) -> str:
+        """The text, with the options of its hint as the command line spells them."""
+        return self._text(self.hint.on_command_line if isinstance(self.hint, Hint) else self.hint)
+
+    def _text(self, hint: str | None) -> str:
         parts = [self.message]
         if self.source is not None and self.span is not None:
             number = f" (line {self.line}, column {self.column})" if "\n" in self.source.strip() else ""
             parts[0] += number
             parts.extend(_underlined(self.source, self.span))
-        if self.hint:
-            parts.append(f"hint: {self.hint}")
+        if hint:
+            parts.append(f"hint: {hint}")
         return "\n".join(parts)
 
 
@@ -95,6 +174,29 @@ class StreamError(CeriteError):
 
 class SnapshotError(CeriteError):
     """The bytes are no snapshot of this query's state: damaged, of another version, or of another query."""
+
+
+@contextmanager
+def in_plain_words(task: str) -> Iterator[None]:
+    """Memory that runs out is an error of Cerite, and Ctrl-C during a kernel's call is an interrupt again."""
+    try:
+        yield
+    except MemoryError as error:
+        raise StreamError(
+            f"there is not enough memory to {task}",
+            hint="give the query a window, a partition, LIMIT or a selection strategy; count() needs the least",
+        ) from error
+    except SystemError as error:
+        if was_interrupted(error):
+            raise KeyboardInterrupt from None
+        raise
+
+
+def was_interrupted(error: BaseException | None) -> bool:
+    """Whether Ctrl-C is behind an error: Numba's dispatcher turns what reaches it inside C code into a SystemError."""
+    while error is not None and not isinstance(error, KeyboardInterrupt):
+        error = error.__cause__ or error.__context__
+    return error is not None
 
 
 def suggestion(name: str, known: Iterable[str]) -> str | None:

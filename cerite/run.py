@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property
+from itertools import chain, islice
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from cerite.automaton import Automaton
@@ -14,18 +17,20 @@ from cerite.engine.engines import Engine, counter_of, recogniser_of
 from cerite.engine.intake import Columns, Intake
 from cerite.engine.matches import Matches as Chunk
 from cerite.engine.plan import Plan, Semantics, plan
-from cerite.errors import StreamError
+from cerite.errors import StreamError, in_plain_words
 from cerite.language.builder import Builder
 from cerite.language.queries import make_query
+from cerite.match import Match
 from cerite.pattern.base import Pattern
 from cerite.pattern.query import Query
 from cerite.prepare import READ_ONCE, fitted, prepare
-from cerite.results import Matches, Shown, schema_of, shown_attributes
+from cerite.results import FIRST, Matches, Shown, how_many, schema_of, shown_attributes
 from cerite.schema import Schema
 from cerite.streaming import EventStream
 
 MANY = 5_000_000  # matches after which it is worth counting whether all will fit
 MOST_IN_MEMORY = 500_000_000
+PREVIEWED = 1 << 20  # events that are read to show the first matches
 Progress = Callable[[int, int, int], None]  # rows read, matches found so far, active states
 
 
@@ -79,8 +84,11 @@ class RunnableQuery:
         stream names to data gives the streams that FROM names, merged by time.
         """
         made = self.plan(semantics)
-        source, columns = prepare(self.query, made, data, Columns(type, time, position), order_by)
-        return Found(made, source, columns, progress, shown_attributes(self.query))
+        prepared = prepare(self.query, made, data, Columns(type, time, position), order_by)
+        shown = shown_attributes(self.query)
+        found = Found(made, prepared.source, prepared.columns, progress, shown, prepared.order)
+        found.files = prepared.files
+        return found
 
     def stream(
         self,
@@ -109,20 +117,35 @@ def query(source: str | Query | Builder | Pattern, *, schema: Schema | None = No
     return RunnableQuery(make_query(source, schema=schema, **clauses))
 
 
+class UnknownLengthError(StreamError, TypeError):
+    """`len()` of matches whose events can be read only once; a TypeError, so that `list()` does without it."""
+
+
 class Found(Matches):
     """The matches of one run over a source; every question reads the source anew."""
 
     def __init__(
-        self, made: Plan, source: Source, columns: Columns, progress: Progress | None, shown: Shown | None
+        self,
+        made: Plan,
+        source: Source,
+        columns: Columns,
+        progress: Progress | None,
+        shown: Shown | None,
+        order: npt.NDArray[np.int64] | None = None,
     ) -> None:
         self._plan = made
         self._source = source
         self._columns = columns
+        self._order = order  # the row of the input for every row of the source, where it was sorted
         self._progress = progress
         self.shown = shown
         self.variables = made.variables if made.semantics == "valuations" else ()
         self.labels = made.automaton.labels
+        self.partition = made.partition
         self._count: int | None = None
+        self._exists: bool | None = None
+        self._first: list[Match] | None = None
+        self._begun: Iterator[Chunk] | None = None  # what is left of a source that can be read only once
 
     @property
     def rows(self) -> int | None:
@@ -131,15 +154,34 @@ class Found(Matches):
 
     def chunks(self) -> Iterator[Chunk]:
         """The matches in flat arrays, some at a time."""
+        begun, self._begun = self._begun, None
+        return self._chunks() if begun is None else begun
+
+    def _chunks(self, most: int | None = None) -> Iterator[Chunk]:
+        """The matches that end in the first batches, up to about so many events, or all of them."""
         intake = self._intake()
-        engine = recogniser_of(intake)
-        found = 0
-        for batch in self._source.batches():
-            rows = intake.take(batch)
-            for chunk in engine.read(rows):
-                found += len(chunk)
-                yield chunk
-            self._tell(intake.rows, found, engine)
+        with in_plain_words("find the matches"):
+            engine = recogniser_of(intake)
+            found = 0
+            for batch in self._source.batches():
+                rows = intake.take(batch)
+                for chunk in engine.read(rows):
+                    found += len(chunk)
+                    yield chunk if self._order is None else chunk.renumbered(self._order)
+                self._tell(intake.rows, found, engine)
+                if most is not None and intake.rows >= most:
+                    return
+        self._count = found
+
+    def exists(self) -> bool:
+        """Whether there is any match; stops at the first, which a source that is read once still gives later."""
+        if self._exists is None and self._count is None:
+            chunks = self.chunks()
+            first = next(chunks, None)
+            self._exists = first is not None
+            if self._read_once:
+                self._begun = iter(()) if first is None else chain([first], chunks)
+        return bool(self._exists) if self._count is None else self._count > 0
 
     def count(self) -> int:
         """How many matches there are, exactly; without enumerating them unless a strategy or limit asks for it."""
@@ -147,25 +189,61 @@ class Found(Matches):
             self._count = self._counted()
         return self._count
 
+    def __len__(self) -> int:
+        if self._count is None and self._read_once:  # list() asks for the length first, and must not lose the events
+            raise UnknownLengthError(
+                f"the number of matches is not known before {self._source.name} is read",
+                hint="use count(), or read the matches: list(…)",
+            )
+        return super().__len__()
+
     def _counted(self) -> int:
-        if not self._plan.counts_without_enumerating:
+        if self._begun is not None or not self._plan.counts_without_enumerating:
             return sum(len(chunk) for chunk in self.chunks())
         intake = self._intake()
-        engine = counter_of(intake)
-        matches = 0
-        for batch in self._source.batches():
-            rows = intake.take(batch)
-            matches += engine.read(rows).matches
-            self._tell(intake.rows, matches, engine)
+        with in_plain_words("count the matches"):
+            engine = counter_of(intake)
+            matches = 0
+            for batch in self._source.batches():
+                rows = intake.take(batch)
+                matches += engine.read(rows).matches
+                self._tell(intake.rows, matches, engine)
         return matches
+
+    @property
+    def _read_once(self) -> bool:
+        return isinstance(self._source, READ_ONCE)
+
+    def _preview(self) -> tuple[str, list[Match]]:
+        if self._read_once:
+            return f"matches in {self._source.name}, which can be read once" + (
+                "" if self._count is None else f": {how_many(0, self._count)}"
+            ), []
+        if self._first is None:
+            some = (each for chunk in self._chunks(PREVIEWED) for each in self.objects(chunk))
+            self._first = list(islice(some, FIRST + 1))
+        first = self._first
+        if self._count is None and len(first) <= FIRST and (self.rows or 0) > PREVIEWED:
+            return f"{how_many(len(first), None)} in the first {PREVIEWED:,} events (count() reads on)", first
+        return how_many(len(first), self._count), first[:FIRST]
 
     def fetch(self, positions: tuple[int, ...]) -> list[dict[str, Any]]:
         """The events at these positions."""
         wanted = np.array(positions, np.int64)
         if self._columns.position is not None:
             wanted = np.searchsorted(self._all_positions(), wanted)
+        elif self._order is not None:
+            wanted = self._place_of_row[wanted]
         rows: list[dict[str, Any]] = self._source.take(wanted.tolist(), columns=self._source.available).to_pylist()
         return rows
+
+    @cached_property
+    def _place_of_row(self) -> npt.NDArray[np.int64]:
+        """Where each row of the input went when it was sorted."""
+        assert self._order is not None
+        places = np.empty_like(self._order)
+        places[self._order] = np.arange(self._order.size)
+        return places
 
     def _all_positions(self) -> Any:
         if not hasattr(self, "_known_positions"):
@@ -177,12 +255,13 @@ class Found(Matches):
         """All matches in one Arrow table; refused when there are too many for any memory."""
         tables: list[pa.Table] = []
         found = 0
-        for table in self.tables():
-            tables.append(table)
-            if found < MANY <= found + table.num_rows:
-                self._refuse_too_many()
-            found += table.num_rows
-        return pa.concat_tables(tables) if tables else schema_of(self.variables).empty_table()
+        with in_plain_words("hold the matches in a table"):
+            for table in self.tables():
+                tables.append(table)
+                if found < MANY <= found + table.num_rows:
+                    self._refuse_too_many()
+                found += table.num_rows
+            return pa.concat_tables(tables) if tables else schema_of(self.columns).empty_table()
 
     def _refuse_too_many(self) -> None:
         countable = self._plan.counts_without_enumerating and not isinstance(self._source, READ_ONCE)

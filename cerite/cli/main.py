@@ -10,18 +10,39 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 from rich.text import Text
+from typer.core import TyperGroup
 
 from cerite.cli.engine_choice import picked
 from cerite.cli.explain import explanation
 from cerite.cli.inputs import EngineChoice, Language, SemanticsChoice, read_query, read_schema
-from cerite.cli.recognise import Meter, report
+from cerite.cli.recognise import Meter, check_output, report
 from cerite.cli.spark_run import run_on_spark
-from cerite.errors import CeriteError
+from cerite.errors import CeriteError, in_plain_words, was_interrupted
 from cerite.pattern.check import Note, check
 from cerite.run import RunnableQuery
 
+INTERRUPTED = 130  # 128 + the number of SIGINT
+out = Console(soft_wrap=True, highlight=False)
+err = Console(stderr=True, soft_wrap=True, highlight=False)
+
+
+class Commands(TyperGroup):
+    """The commands; Ctrl-C ends one with a line and exit code 130, as a shell expects, wherever it strikes."""
+
+    def invoke(self, ctx: typer.Context) -> Any:  # type: ignore[override]
+        """Run a command."""
+        try:
+            return super().invoke(ctx)
+        except BaseException as error:
+            if not was_interrupted(error):
+                raise
+            err.print("interrupted")
+            raise typer.Exit(INTERRUPTED) from None
+
+
 app = typer.Typer(
     name="cerite",
+    cls=Commands,
     help="""Complex event recognition: find every match of a pattern in a stream of events.
 
     Examples:
@@ -36,8 +57,6 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode="markdown",
 )
-out = Console(soft_wrap=True, highlight=False)
-err = Console(stderr=True, soft_wrap=True, highlight=False)
 
 QueryArgument = Annotated[
     str, typer.Argument(metavar="QUERY", help="A file, `-` for standard input, or the text of the query itself.")
@@ -133,6 +152,8 @@ def run_command(
         str | None,
         typer.Option("--output", "-o", metavar="PATH|-", help="Write .parquet, .jsonl or .csv; `-` prints JSON lines."),
     ] = None,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an output that exists already.")] = False,
+    show: Annotated[int, typer.Option("--show", metavar="N", min=0, help="How many matches the table shows.")] = 20,
     with_events: Annotated[bool, typer.Option("--events", help="Add the matched rows to JSON output.")] = False,
     progress: Annotated[
         bool | None,
@@ -147,6 +168,8 @@ def run_command(
         cerite run "SELECT * FROM S WHERE SELL AS x ; BUY AS y WITHIN 10 seconds" trades.parquet --time at
 
         cerite run fraud.ceql "payments/*.csv" --time at --count
+
+        cerite run fraud.ceql "payments/*.csv" --time at --show 5
 
         cerite run fraud.ceql payments.jsonl --output - --events
 
@@ -167,17 +190,20 @@ def run_command(
     if engine is EngineChoice.auto:
         err.print(Text(f"engine: {where.value} ({why})", style="dim"))
     meter = Meter(err, wanted=progress)
+    if not (count or explain):
+        on_spark = where is EngineChoice.spark
+        check_output(output, events, overwrite=overwrite, with_events=with_events, folder=on_spark)
     if where is EngineChoice.spark:
         run_on_spark(
-            parsed, events, options, master=master, conf=conf or (), output=output, count=count, explain=explain,
-            progress=meter.shown, out=out, err=err,
+            parsed, events, options, master=master, conf=conf or (), output=output, overwrite=overwrite, count=count,
+            show=show, explain=explain, progress=meter.shown, out=out, err=err,
         )  # fmt: skip
         return
     if explain:
         raise CeriteError("--explain is about Spark's plan", hint="use `cerite explain`, or add --engine spark")
     found = RunnableQuery(parsed).run(events, **options, progress=meter.tell)
     with meter.of(found.rows):
-        report(found, output=output, count=count, events=with_events, out=out, err=err)
+        report(found, output=output, count=count, events=with_events, show=show, out=out, err=err)
 
 
 def _print_note(note: Note, source: str | None) -> None:
@@ -191,7 +217,9 @@ def main() -> None:
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="replace")  # a terminal that cannot show ⟲ shows ? instead
     try:
-        app()
+        with in_plain_words("run this"):
+            app()
     except (CeriteError, OSError) as error:
-        err.print(Text("error: ", style="bold red").append(str(error), style="default"))
+        text = error.on_command_line if isinstance(error, CeriteError) else str(error)
+        err.print(Text("error: ", style="bold red").append(text, style="default"))
         sys.exit(1)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import time as clock
 from collections.abc import Iterator
 from contextlib import contextmanager
+from fnmatch import fnmatch
+from glob import glob, has_magic
 from pathlib import Path
 
 from rich.console import Console
@@ -13,6 +16,7 @@ from rich.progress import BarColumn, Progress, SpinnerColumn, TaskProgressColumn
 
 from cerite.errors import CeriteError
 from cerite.results import Matches
+from cerite.writing import refuse_unwritable
 
 _WRITERS = (".parquet", ".jsonl", ".ndjson", ".json", ".csv")
 
@@ -46,28 +50,86 @@ class Meter:
             self._progress.update(self._progress.task_ids[0], completed=rows, description=text)
 
 
-def report(found: Matches, *, output: str | None, count: bool, events: bool, out: Console, err: Console) -> None:
+def report(
+    found: Matches, *, output: str | None, count: bool, events: bool, show: int, out: Console, err: Console
+) -> None:
     """Show or write the matches as the options say."""
     if count:
         print(found.count())
     elif output == "-":
         found.to_jsonl(sys.stdout, events=events)
     elif output is not None:
-        written = write(found, Path(output), events=events)
-        err.print(f"{written:,} matches written to {output}")
+        written = _write(found, Path(output), events=events)
+        err.print(f"{written:,} match{'' if written == 1 else 'es'} written to {output}")
     else:
         total = found.count()
-        out.print(found.table(20))
-        out.print(f"{total:,} match{'' if total == 1 else 'es'}" + (", the first 20 shown" if total > 20 else ""))
+        if show:
+            out.print(found.table(show))
+        out.print(told_count(total, show))
 
 
-def write(found: Matches, path: Path, *, events: bool) -> int:
-    """Write the matches in the format of the file's ending."""
+def told_count(total: int, show: int) -> str:
+    """The last line under a table that shows so many matches."""
+    return f"{total:,} match{'' if total == 1 else 'es'}" + (f", the first {show} shown" if total > show > 0 else "")
+
+
+def check_output(output: str | None, events: str, *, overwrite: bool, with_events: bool, folder: bool) -> None:
+    """Refuse, before anything is read, an output that cannot or must not be written.
+
+    A file that is there is replaced only if that is asked for, and what is read is never written: not the files
+    themselves, nor another file where a folder or a pattern of the input would find it next time.
+    """
+    if output is None or output == "-" or "://" in output:
+        return
+    path = Path(output).expanduser()
+    if not folder:
+        _check_format(path, with_events=with_events)
+    real = Path(os.path.realpath(path))
+    if _is_input(real, events):
+        raise CeriteError(
+            f"--output `{output}` is among the events that are read", hint="write to another file or folder"
+        )
+    if path.exists() and not overwrite and (path.is_dir() or path.is_file()):
+        raise CeriteError(f"`{output}` exists already", hint="add --overwrite to replace it, or name another")
+    if not folder:
+        refuse_unwritable(path)
+
+
+def _is_input(real: Path, events: str) -> bool:
+    """Whether a path is one of the events' files, in one of their folders, or fits their pattern."""
+    given = Path(events).expanduser()
+    if given.exists():
+        source = Path(os.path.realpath(given))
+        inside = source in real.parents or real == source or real in source.parents
+        return inside or (real.exists() and os.path.samefile(real, source))
+    named = glob(str(given), recursive=True) if has_magic(events) else []
+    if any(real.exists() and os.path.samefile(real, each) for each in named):
+        return True
+    return bool(named) and _fits(real, given)
+
+
+def _fits(real: Path, pattern: Path) -> bool:
+    """Whether a pattern will find this path; `**` stands for any folders."""
+    plain = [part for part in pattern.parts if not has_magic(part)]
+    fixed = next((at for at, part in enumerate(pattern.parts) if has_magic(part)), len(plain))
+    root = Path(os.path.realpath(Path(*pattern.parts[:fixed])))
+    rest = "/".join(pattern.parts[fixed:])
+    if root not in real.parents:
+        return False
+    return any(fnmatch(str(real.relative_to(root)), each) for each in (rest, rest.replace("**/", "")))
+
+
+def _check_format(path: Path, *, with_events: bool) -> None:
     ending = path.suffix.lower()
     if ending not in _WRITERS:
         raise CeriteError(f"unknown output format `{path.name}`", hint=f"the endings are {', '.join(_WRITERS)}, or `-`")
-    if events and ending not in (".jsonl", ".ndjson", ".json"):
+    if with_events and ending not in (".jsonl", ".ndjson", ".json"):
         raise CeriteError("--events goes with JSON lines", hint="write to a .jsonl file or to `-`")
+
+
+def _write(found: Matches, path: Path, *, events: bool) -> int:
+    """Write the matches in the format of the file's ending."""
+    ending = path.suffix.lower()
     if ending == ".parquet":
         return found.to_parquet(path)
     return found.to_csv(path) if ending == ".csv" else found.to_jsonl(path, events=events)

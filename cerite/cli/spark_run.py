@@ -13,14 +13,15 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from cerite.cli.recognise import told_count
 from cerite.errors import CeriteError
 from cerite.pattern.query import Query
+from cerite.writing import replacing_folder
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 FORMATS = {".parquet": "parquet", ".jsonl": "json", ".ndjson": "json", ".json": "json", ".csv": "csv", ".orc": "orc"}
-SHOWN = 20
 
 
 def run_on_spark(
@@ -31,7 +32,9 @@ def run_on_spark(
     master: str | None,
     conf: Sequence[str],
     output: str | None,
+    overwrite: bool,
     count: bool,
+    show: int,
     explain: bool,
     progress: bool,
     out: Console,
@@ -56,7 +59,7 @@ def run_on_spark(
         if isinstance(found, int):
             print(found)
         else:
-            _report(found, output=output, time=options.get("time"), out=out, err=err)
+            _report(found, output, overwrite=overwrite, show=show, time=options.get("time"), out=out, err=err)
 
 
 def opened(session: SparkSession, events: str) -> DataFrame:
@@ -90,23 +93,26 @@ def _settings(conf: Sequence[str], progress: bool) -> dict[str, str]:
     return made
 
 
-def _report(found: DataFrame, *, output: str | None, time: str | None, out: Console, err: Console) -> None:
+def _report(
+    found: DataFrame, output: str | None, *, overwrite: bool, show: int, time: str | None, out: Console, err: Console
+) -> None:
     if output == "-":
         for row in found.toLocalIterator():
             print(json.dumps(row.asDict(recursive=True), ensure_ascii=False, default=str, separators=(",", ":")))
         sys.stdout.flush()
     elif output is not None:
-        _write(found, output)
+        _write(found, output, overwrite=overwrite)
         err.print(f"matches written to the folder {output}")
     else:
         held = found.persist()
         total = held.count()
-        out.print(shown(held, time))
-        out.print(f"{total:,} match{'' if total == 1 else 'es'}" + (f", {SHOWN} shown" if total > SHOWN else ""))
+        if show:
+            out.print(shown(held, time, show))
+        out.print(told_count(total, show))
         held.unpersist()
 
 
-def _write(found: DataFrame, output: str) -> None:
+def _write(found: DataFrame, output: str, *, overwrite: bool) -> None:
     from pyspark.errors import AnalysisException
     from pyspark.sql import functions as fn
     from pyspark.sql.types import ArrayType
@@ -121,13 +127,18 @@ def _write(found: DataFrame, output: str) -> None:
             *(fn.to_json(column).alias(name) if name in nested else column for name, column in quoted.items())
         )
     writer = found.write.option("header", "true") if ending == ".csv" else found.write
+    writer = writer.format(FORMATS[ending])
     try:
-        writer.format(FORMATS[ending]).save(output)
+        if "://" in output or not (found.sparkSession.conf.get("spark.master", None) or "").startswith("local"):
+            writer.mode("overwrite" if overwrite else "errorifexists").save(output)  # whole once it has _SUCCESS
+            return
+        with replacing_folder(output) as draft:
+            writer.save(str(draft))
     except AnalysisException as error:
         raise CeriteError(f"`{output}` cannot be written: {str(error).splitlines()[0]}") from None
 
 
-def shown(found: DataFrame, time: str | None, rows: int = SHOWN) -> Table:
+def shown(found: DataFrame, time: str | None, rows: int) -> Table:
     """The first matches; an event is told by its time where there is one."""
     hidden = {"match"}
     names = [name for name in found.columns if name not in hidden]

@@ -38,6 +38,7 @@ class FileSource(Source):
     ) -> None:
         self._batch_rows = checked_rows(batch_rows)
         files = files_of(data)
+        self.files = tuple(files)
         self.name = str(files[0]) if len(files) == 1 else f"{files[0]} and {len(files) - 1} more"
         keep = sum(map(_text_size, files)) <= _KEPT
         self._parts = [_part(file, keep) for file in files]

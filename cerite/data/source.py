@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
 
 import pyarrow as pa
 
@@ -36,6 +37,8 @@ class Source(ABC):
     """Every column of the data, also those that were not asked for."""
     rows: int | None
     """How many rows there are, where it is known before reading them."""
+    files: tuple[Path, ...] = ()
+    """The files that the rows are read from."""
 
     @abstractmethod
     def batches(self) -> Iterator[pa.RecordBatch]:

@@ -12,7 +12,7 @@ from cerite.dataflow.recognition import Recognised, Recognition, Saved
 from cerite.dataflow.streams import StreamTuple
 from cerite.engine.intake import Columns
 from cerite.engine.plan import Semantics
-from cerite.errors import PatternError, StreamError
+from cerite.errors import Hint, PatternError, Setting, StreamError
 from cerite.language.builder import Builder
 from cerite.pattern.base import Pattern
 from cerite.pattern.query import Query
@@ -100,6 +100,6 @@ def _completed(schema: pa.Schema, time: str, position: str | None) -> pa.Schema:
     if kind != pa.int64():
         raise StreamError(
             f"the column `{time}` holds {kind}, but event time is filled in as whole milliseconds",
-            hint="declare it int64, or name another column: time=…",
+            hint=Hint("declare it int64, or name another column: ", Setting("time")),
         )
     return schema

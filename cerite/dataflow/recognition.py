@@ -87,8 +87,13 @@ class Recognition:
         return Saved(self._stream.snapshot(), tuple(self._kept.items()))
 
     def _recognised(self, match: Match, window: int | None) -> Recognised:
-        events = [self._kept[position].payload for position in match.positions]
-        known = replace(match, fetch=lambda _: events)
+        payloads = {position: self._kept[position].payload for position in match.positions}
+
+        def fetch(found: Match, variable: str | None) -> list[dict[str, Any]]:
+            positions = found.positions if variable is None else found.variables[variable]
+            return [payloads[position] for position in positions]
+
+        known = replace(match, fetch=fetch)
         return Recognised(self._kept[match.start].time, self._kept[match.end].time, known, window)
 
     def _forget(self, now: int) -> None:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Union
 
 from cerite.dataflow.errors import check_multiple
-from cerite.errors import StreamError, listed
+from cerite.errors import Hint, Setting, StreamError, listed
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,9 @@ def tuples_of(rows: Iterable[Mapping[str, Any]], *, time: str) -> Iterator[Strea
     """
     for number, row in enumerate(rows):
         if time not in row:
-            raise StreamError(f"row {number} has no `{time}`; it has {listed(row)}", hint="name its time: time=…")
+            raise StreamError(
+                f"row {number} has no `{time}`; it has {listed(row)}", hint=Hint("name its time: ", Setting("time"))
+            )
         if isinstance(row[time], bool) or not isinstance(row[time], int):
             raise StreamError(
                 f"row {number} has the time {row[time]!r}, not a whole number", hint="use milliseconds since some epoch"

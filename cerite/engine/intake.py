@@ -20,7 +20,7 @@ from cerite.engine.groups import Groups
 from cerite.engine.keys import LEAST, Ranks, carry, count_keys, numbers, value_keys, width_of
 from cerite.engine.plan import Plan
 from cerite.engine.registers.tables import Machine
-from cerite.errors import StreamError, listed, suggestion
+from cerite.errors import Hint, Setting, StreamError, listed, suggestion
 from cerite.predicate.columns import ConditionBits
 
 Longs = npt.NDArray[np.int64]
@@ -119,7 +119,9 @@ class Intake:
     def _needed(self) -> tuple[str, ...]:
         window = self.plan.window
         if window is not None and window.is_time and self.columns.time is None:
-            raise StreamError("the query has a time window, but no time column is named", hint="name it: time=…")
+            raise StreamError(
+                "the query has a time window, but no time column is named", hint=Hint("name it: ", Setting("time"))
+            )
         named = (self.columns.type, self.columns.time, self.columns.position, window.attribute if window else None)
         return tuple(name for name in (*named, *self.plan.partition) if name is not None)
 
@@ -180,7 +182,7 @@ class Intake:
             what = "does not rise" if strictly else "goes back"
             raise StreamError(
                 f"`{name}` {what} at row {row}: {whole[place + 1]} after {whole[place]}",
-                hint=None if strictly else f"sort by it first, or let Cerite sort: order_by=['{name}']",
+                hint=None if strictly else Hint("sort by it first, or let Cerite sort: ", Setting("order_by", name)),
             )
         self._last[role] = values[-1].item()
 
@@ -209,7 +211,9 @@ class Intake:
         if place >= 0:
             raise StreamError(
                 f"the window's attribute `{name}` goes back at position {position[place]}",
-                hint="a window over an attribute needs the events in its order; sort by it: order_by=[…]",
+                hint=Hint(
+                    "a window over an attribute needs the events in its order; sort by it: ", Setting("order_by")
+                ),
             )
         return key
 

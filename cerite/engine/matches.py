@@ -48,6 +48,12 @@ class Matches:
             self.positions[first:last], self.labels[first:last], self.sequence,
         )  # fmt: skip
 
+    def renumbered(self, number: npt.NDArray[np.int64]) -> "Matches":
+        """The same matches with `number[p]` for position p; positions stay in the order of the events."""
+        return Matches(
+            number[self.starts], number[self.ends], self.offsets, number[self.positions], self.labels, self.sequence
+        )
+
     def select(self, which: npt.NDArray[np.int64]) -> "Matches":
         """The matches at the given indices, in that order."""
         lengths = np.diff(self.offsets)[which]

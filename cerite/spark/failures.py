@@ -18,7 +18,7 @@ import pyarrow as pa
 from pyspark import TaskContext
 
 from cerite import errors
-from cerite.errors import CeriteError
+from cerite.errors import CeriteError, Hint
 
 Batches = Iterator[pa.RecordBatch]
 _RAISED = re.compile(
@@ -39,7 +39,8 @@ def task_error(failure: BaseException) -> CeriteError | None:
     if text is None:
         return None
     kind = getattr(errors, text[1], CeriteError)
-    error: CeriteError = kind(text[2].strip(), hint=(text[3] or "").strip() or None)
+    hint = Hint.read(text[3].strip()) if text[3] else None
+    error: CeriteError = kind(text[2].strip(), hint=hint)
     return error
 
 

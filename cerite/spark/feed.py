@@ -21,7 +21,7 @@ import pyarrow.compute as pc
 
 from cerite.data import Source
 from cerite.engine.keys import numbers
-from cerite.errors import StreamError, listed
+from cerite.errors import Hint, Setting, StreamError, listed
 from cerite.spark.job import BIT, GROUP, OWNED, WORD, Job
 from cerite.spark.kept import Kept
 
@@ -159,7 +159,12 @@ def check_order(job: Job, columns: Mapping[str, pa.Array], begins: Flags) -> Non
         shown = ", ".join(f"{name} = {columns[name][place].as_py()!r}" for name in job.order)
         raise StreamError(
             f"two events cannot be ordered: both have {shown}",
-            hint="name columns that break the tie: order_by=[…], or a column of positions: position=…",
+            hint=Hint(
+                "name columns that break the tie: ",
+                Setting("order_by"),
+                ", or a column of positions: ",
+                Setting("position"),
+            ),
         )
     if job.position is not None:
         values, missing = numbers(columns[job.position], job.position)

@@ -25,8 +25,9 @@ CHUNK, OWNED, RANK, FILE, ROW = "cerite.chunk", "cerite.owned", "cerite.rank", "
 
 @dataclass(frozen=True)
 class Shown:
-    """A column of the result: a variable (None: the whole match) and the attributes of its events."""
+    """A column of the result: its name, a variable (None: the whole match) and the attributes of its events."""
 
+    column: str
     variable: str | None
     attributes: tuple[str, ...]
 

@@ -54,7 +54,7 @@ class Output:
             key = (id(mine), shown.attributes)
             if key not in structs:
                 structs[key] = _structs(mine, rows, shown.attributes)
-            made["events" if shown.variable is None else shown.variable] = structs[key]
+            made[shown.column] = structs[key]
         return pa.RecordBatch.from_arrays(list(made.values()), names=list(made))
 
 

@@ -17,14 +17,14 @@ from pyspark.sql import types as ty
 
 from cerite.automaton.guards import Guard, Test
 from cerite.engine.plan import Plan, Semantics, plan
-from cerite.errors import CeriteError, StreamError, listed
+from cerite.errors import CeriteError, Hint, Setting, StreamError, listed
 from cerite.language.queries import make_query
 from cerite.pattern.atoms import Event
 from cerite.pattern.base import walk
 from cerite.pattern.check import check
 from cerite.pattern.query import Query
 from cerite.pattern.window import Size
-from cerite.results import shown_attributes
+from cerite.results import shown_attributes, variable_columns
 from cerite.run import RunnableQuery
 from cerite.spark.conditions import Conditions
 from cerite.spark.footers import Footers, footers
@@ -81,7 +81,8 @@ class Request:
             return found | {FILE: file, ROW: row}
         if not found:
             raise StreamError(
-                "nothing says in which order the events are", hint="name the columns: time=…, order_by=[…], position=…"
+                "nothing says in which order the events are",
+                hint=Hint("name the columns: ", Setting("time"), ", ", Setting("order_by"), ", ", Setting("position")),
             )
         return found
 
@@ -142,8 +143,13 @@ class Request:
         if self.plan.semantics != "valuations":
             names = [each for each in asked.values() if each is not None]
             everything = not asked or len(names) < len(asked)
-            return (Shown(None, self._attributes(None if everything else tuple(dict.fromkeys(sum(names, ()))))),)
-        return tuple(Shown(name, self._attributes(asked.get(name))) for name in self.plan.variables)
+            wanted = None if everything else tuple(dict.fromkeys(sum(names, ())))
+            return (Shown("events", None, self._attributes(wanted)),)
+        columns = variable_columns(self.plan.variables, self.plan.partition)
+        return tuple(
+            Shown(column, name, self._attributes(asked.get(name)))
+            for column, name in zip(columns, self.plan.variables, strict=True)
+        )
 
     def _attributes(self, asked: tuple[str, ...] | None) -> tuple[str, ...]:
         names = self.frame.names if asked is None else asked
@@ -181,8 +187,7 @@ class Request:
         fields += [ty.StructField(name, types[name], False) for name in self.plan.partition]
         for each in self.shown:
             event = ty.StructType([ty.StructField(name, types[name]) for name in each.attributes])
-            name = "events" if each.variable is None else each.variable
-            fields.append(ty.StructField(name, ty.ArrayType(event, False), False))
+            fields.append(ty.StructField(each.column, ty.ArrayType(event, False), False))
         return ty.StructType(fields)
 
 
@@ -215,11 +220,14 @@ def _check(asked: Request) -> None:
     types = {node.type for node in walk(asked.query.where) if isinstance(node, Event) and node.type is not None}
     if asked.type is None and len(types) > 1:
         raise StreamError(
-            f"the query tells {listed(types)} apart, but no column holds the event type", hint="name it: type=…"
+            f"the query tells {listed(types)} apart, but no column holds the event type",
+            hint=Hint("name it: ", Setting("type")),
         )
     sizes = windows(asked.plan)
     if any(size.is_time for size in sizes) and asked.time is None:
-        raise StreamError("the query has a time window, but no time column is named", hint="name it: time=…")
+        raise StreamError(
+            "the query has a time window, but no time column is named", hint=Hint("name it: ", Setting("time"))
+        )
     attributes = (size.attribute for size in sizes)
     named = (asked.type, asked.time, asked.position, *asked.order_by, *attributes, *asked.plan.partition)
     for name in filter(None, named):
@@ -243,6 +251,7 @@ def _check_names(asked: Request) -> None:
         if key in seen:
             raise StreamError(
                 f"the result would have two columns that Spark calls the same: `{seen[key]}` and `{name}`",
-                hint="give the variable another name with AS, or list the variables you want: SELECT x, y …",
+                hint="rename the column that PARTITION BY names, or the variable with AS; or list those you want: "
+                "SELECT x, y …",
             )
         seen[key] = name

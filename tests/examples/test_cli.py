@@ -192,7 +192,7 @@ def test_run_shows_a_table(events: str) -> None:
 def test_run_writes_files(ending: str, events: str, tmp_path: Path) -> None:
     path = tmp_path / f"matches.{ending}"
     done = cerite("run", UNARY, events, "--time", "at", "-o", str(path))
-    assert "1 matches written" in done.stderr
+    assert "1 match written" in done.stderr
     assert path.stat().st_size > 0
 
 

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pytest
 from rich.console import Console
 
 import cerite
+from cerite.errors import StreamError
 
 EVENTS = pa.table({"type": ["A", "B", "B"], "v": [1, 2, 3]})
 FOUND = cerite.query("SELECT * FROM S WHERE A AS x ; B+ AS y").run(EVENTS)
@@ -43,3 +47,160 @@ def test_tables_for_people() -> None:
     )
     svg = cerite.query("SELECT * FROM S WHERE A ; B").automaton._repr_svg_()
     assert svg.startswith("<svg")
+
+
+def test_matches_are_true_if_there_is_one() -> None:
+    assert FOUND
+    assert not cerite.query("SELECT * FROM S WHERE B ; A").run(EVENTS)
+
+
+def test_whether_there_is_a_match_is_known_at_the_first() -> None:
+    powers = cerite.query("SELECT * FROM S WHERE A+").run(pa.table({"type": ["A"] * 300}))
+    assert powers
+    assert powers[7].positions
+
+
+def test_a_source_that_is_read_once_is_not_used_up_by_asking_whether_there_is_a_match() -> None:
+    query = cerite.query("SELECT * FROM S WHERE A AS x ; B+ AS y")
+    found = query.run(EVENTS.to_reader())
+    assert found
+    assert found
+    assert "can be read once" in repr(found)
+    assert list(found) == list(FOUND)
+    assert (found.count(), len(found)) == (3, 3)
+    assert not query.run(EVENTS.slice(0, 1).to_reader())
+    assert query.run(EVENTS.to_reader()).count() == 3
+
+
+def test_matches_have_a_length_and_are_found_by_index_and_slice() -> None:
+    every = list(FOUND)
+    assert len(FOUND) == len(every) == 3
+    assert [FOUND[k] for k in range(-3, 3)] == every + every
+    for start in (None, 0, 1, 2, 5, -1, -2, -5):
+        for stop in (None, 0, 1, 3, 9, -1, -3):
+            for step in (None, 1, 2, -1, -2):
+                assert FOUND[start:stop:step] == every[start:stop:step]
+    for index in (3, -4):
+        with pytest.raises(IndexError, match=f"there is no match {index}: there are 3"):
+            FOUND[index]
+
+
+def test_more_matches_than_len_can_say_are_counted() -> None:
+    powers = cerite.query("SELECT * FROM S WHERE A+").run(pa.table({"type": ["A"] * 300}))
+    with pytest.raises(StreamError, match=r"use count\(\)"):
+        len(powers)
+    assert powers.count() == 2**300 - 1
+
+
+NAMES = ("start", "End", "positions", "match", "id", "start_time", "end_time", "events", "start_")
+CLASHES = "SELECT * FROM S WHERE " + " ; ".join(f"A AS {name}" for name in NAMES)
+COLUMNS = ("A", "End_", "end_time_", "events_", "id", "match_", "positions_", "start__", "start_", "start_time_")
+
+
+def test_variables_called_like_a_column_of_results_get_an_underscore_in_every_form(tmp_path: Path) -> None:
+    import pandas as pd
+    import polars as pl
+
+    found = cerite.query(CLASHES).run(pa.table({"type": ["A"] * 9}))
+    columns = ["start", "end", "positions", *COLUMNS]
+    assert found.to_arrow().column_names == list(found.to_pandas().columns) == found.to_polars().columns == columns
+    found.to_parquet(tmp_path / "m.parquet")
+    found.to_csv(tmp_path / "m.csv")
+    assert list(pd.read_parquet(tmp_path / "m.parquet").columns) == pl.read_csv(tmp_path / "m.csv").columns == columns
+    assert found.to_arrow().select(["start", "start__", "start_"]).to_pylist() == [
+        {"start": 0, "start__": [0], "start_": [8]}
+    ]
+    assert found[0].variables["start"] == (0,)
+    assert found[0]["End"] == [{"type": "A"}]
+
+
+def test_variables_keep_clear_of_the_columns_of_the_partition() -> None:
+    events = pa.table({"type": ["A", "A"], "name": ["m", "m"]})
+    found = cerite.query("SELECT * FROM S WHERE A AS name ; A PARTITION BY [name]").run(events)
+    assert found.columns == ("start", "end", "positions", "A", "name_")
+
+
+def test_a_match_gives_the_events_of_a_variable() -> None:
+    match = FOUND[1]
+    assert match["x"] == match.x == [{"type": "A", "v": 1}]
+    assert match.y == [EVENTS.to_pylist()[position] for position in match.variables["y"]]
+    optional = cerite.query("SELECT * FROM S WHERE A ; B? AS y ; B AS z").run(EVENTS)
+    assert [] in [each.y for each in optional]
+    shown = cerite.query("SELECT x[v], y FROM S WHERE A AS x ; B AS y").run(EVENTS)[0]
+    assert (shown.x, shown["y"]) == ([{"v": 1}], [{"type": "B", "v": 2}])
+
+
+def test_a_variable_that_a_match_does_not_have_is_refused_with_the_nearest() -> None:
+    with pytest.raises(KeyError, match="the match has no variable `X`"):
+        FOUND[0]["X"]
+    with pytest.raises(AttributeError, match="did you mean `x`"):
+        FOUND[0].X  # noqa: B018
+    assert not hasattr(FOUND[0], "nothing")
+    with pytest.raises(StreamError, match="does not know the data"):
+        cerite.Match(0, 1, (0, 1))["x"]
+
+
+def test_matches_can_be_copied_and_pickled() -> None:
+    match = cerite.Match.of(0, 1, [("x", 0), ("y", 1)])
+    assert copy.deepcopy(match) == pickle.loads(pickle.dumps(match)) == match
+
+
+def test_printing_matches_shows_the_first_of_them() -> None:
+    assert str(FOUND) == repr(FOUND)
+    said, head, *rows = repr(FOUND).splitlines()
+    assert (said, head) == ("3 matches", "start  end  A    B  x    y")
+    assert sorted(rows) == ["    0    1  0    1  0    1", "    0    2  0    2  0    2", "    0    2  0  1 2  0  1 2"]
+    assert repr(cerite.query("SELECT * FROM S WHERE B ; A").run(EVENTS)) == "0 matches"
+    powers = cerite.query("SELECT * FROM S WHERE A+").run(pa.table({"type": ["A"] * 300}))
+    assert repr(powers).startswith("more than 10 matches (count() counts them), the first 10:")
+    assert powers.count()
+    assert repr(powers).startswith(f"{2**300 - 1:,} matches, the first 10:")
+    assert "<caption>3 matches</caption>" in FOUND._repr_html_()
+
+
+def test_printing_reads_no_more_than_a_first_part(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("cerite.run.PREVIEWED", 1)
+    found = cerite.query("SELECT * FROM S WHERE A").run(EVENTS)
+    assert repr(found).startswith("1 match in the first 1 events (count() reads on)")
+    assert found.count() == 1
+    assert repr(found).startswith("1 match\n")
+
+
+def test_matches_that_cannot_be_read_still_have_a_text() -> None:
+    wrong = cerite.query("SELECT * FROM S WHERE A").run(pa.table({"type": ["A", "A"], "at": [2, 1]}), time="at")
+    assert "cannot be read: `at` goes back" in repr(wrong)
+
+
+UNSORTED = pa.table({"type": ["B", "A", "B", "A"], "at": [4, 3, 2, 1]})
+
+
+def test_sorted_data_keeps_the_rows_of_the_input(tmp_path: Path) -> None:
+    import polars as pl
+
+    query = cerite.query("SELECT * FROM S WHERE A AS x ; B AS y")
+    pq.write_table(UNSORTED, tmp_path / "events.parquet")
+    for data in (UNSORTED, pl.from_arrow(UNSORTED), UNSORTED.to_pylist(), tmp_path / "events.parquet"):
+        found = query.run(data, time="at", order_by=["type"])
+        assert sorted(str(match) for match in found) == sorted(
+            ["[3,2] A=3, B=2, x=3, y=2", "[1,0] A=1, B=0, x=1, y=0", "[3,0] A=3, B=0, x=3, y=0"]
+        )
+        for match in found:
+            assert match.events == [UNSORTED.to_pylist()[row] for row in match.positions]
+            assert match.x == [UNSORTED.to_pylist()[match.start]]
+        assert {row["start"] for row in found.to_arrow().to_pylist()} == {1, 3}
+
+
+def test_of_sorted_data_a_column_of_positions_is_reported_if_named() -> None:
+    numbered = UNSORTED.append_column("row", pa.array([40, 30, 20, 10]))
+    found = cerite.query("SELECT * FROM S WHERE A AS x ; B AS y").run(
+        numbered, time="at", order_by=["type"], position="row"
+    )
+    assert {match.positions for match in found} == {(10, 20), (10, 40), (30, 40)}
+    assert [event["at"] for match in found for event in match.events if match.positions == (30, 40)] == [3, 4]
+
+
+def test_positions_of_merged_streams_number_the_merged_stream() -> None:
+    parts = {"S": UNSORTED.slice(0, 2), "T": UNSORTED.slice(2, 2)}
+    found = cerite.query("SELECT * FROM S, T WHERE A AS x ; B AS y").run(parts, time="at", order_by=["type"])
+    assert {match.positions for match in found} == {(0, 1), (0, 3), (2, 3)}
+    assert {tuple(event["at"] for event in match.events) for match in found} == {(1, 2), (1, 4), (3, 4)}

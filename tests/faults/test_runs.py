@@ -40,7 +40,7 @@ def test_the_row_is_right_across_batches() -> None:
 
 def test_asked_to_sort_it_sorts() -> None:
     found = cerite.query(PAIR).run(rows(3, 9, 1, 4), time="at", order_by=["type"])
-    assert [str(match) for match in found] == ["[1,2] A=1, B=2, x=1, y=2", "[0,2] A=0, B=2, x=0, y=2"]
+    assert [str(match) for match in found] == ["[0,3] A=0, B=3, x=0, y=3", "[2,3] A=2, B=3, x=2, y=3"]
 
 
 def test_ties_are_broken_by_the_order_columns() -> None:

@@ -31,6 +31,16 @@ def test_run(spark: SparkSession, events: str, tmp_path: Path) -> None:
         folder = tmp_path / f"matches.{ending}"
         assert "written" in cerite("run", UNARY, events, *options, "-o", str(folder)).stderr
         assert list(folder.glob("part-*"))
+    folder = tmp_path / "matches.parquet"
+    before = sorted(folder.iterdir())
+    assert "exists already" in cerite("run", UNARY, events, *options, "-o", str(folder), code=1).stderr
+    assert sorted(folder.iterdir()) == before
+    cerite("run", UNARY, events, *options, "-o", str(folder), "--overwrite")
+    assert sorted(folder.iterdir()) != before
+    done = cerite("run", UNARY, str(folder), *options, "-o", str(folder), "--overwrite", code=1)
+    assert "is among the events that are read" in done.stderr
+    assert not [each for each in tmp_path.iterdir() if each.name.startswith(".")]
+    assert cerite("run", UNARY, events, *options, "--show", "0").stdout == "1 match\n"
     assert "T-CER" in cerite("run", UNARY, events, *options, "--explain").stdout
 
 
@@ -39,7 +49,7 @@ def test_faults(spark: SparkSession, events: str, tmp_path: Path) -> None:
     tied.write_text("type,price,at\nSELL,3.5,10\nBUY,4.5,20\nBUY,9.5,20\n", "utf-8")
     done = cerite("run", UNARY, str(tied), "--time", "at", "--engine", "spark", "--count", code=1)
     assert "two events cannot be ordered: both have at = 20" in done.stderr
-    assert "order_by" in done.stderr
+    assert "--order-by …, or a column of positions: --position …" in done.stderr
     assert "Spark cannot read" in cerite("run", UNARY, "no_table", "--engine", "spark", code=1).stderr
     assert "name=value" in cerite("run", UNARY, events, "--engine", "spark", "--conf", "x", code=1).stderr
 

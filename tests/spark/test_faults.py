@@ -15,6 +15,7 @@ from pyspark.errors import PythonException
 from pyspark.sql import SparkSession
 from pyspark.sql.types import StringType, StructField, StructType
 
+from cerite import query
 from cerite.errors import CeriteError, StreamError
 from cerite.spark import OneTaskWarning, count, explain, match, task_error
 from cerite.spark.task import mapped
@@ -37,7 +38,7 @@ REFUSED = {
     "time is text": (WINDOWED, {"time": "type"}, "not numbers or timestamps"),
     "position is text": (WINDOWED, {"time": "at", "position": "type"}, "whole numbers"),
     "nothing orders": ("SELECT * FROM S WHERE A ; B", {}, "time=…, order_by=[…], position=…"),
-    "names clash": ("SELECT * FROM S WHERE A AS match WITHIN 5 milliseconds", {"time": "at"}, "SELECT x, y"),
+    "names clash": ("SELECT * FROM S WHERE A AS a WITHIN 5 milliseconds", {"time": "at"}, "SELECT x, y"),
     "an array": ("SELECT * FROM S WHERE A AS x FILTER x[tags > 1] WITHIN 5 EVENTS", {"time": "at"}, "tags"),
 }
 
@@ -118,6 +119,20 @@ def test_ties_are_broken_by_the_columns_named(spark: SparkSession) -> None:
     table = pa.table({"type": ["B", "A", "B"], "v": [9, 2, 3], "at": [5, 5, 5], "n": [3, 1, 2]})
     found = match(frame(spark, table), WINDOWED, time="at", order_by=["n"], partitions=7).collect()
     assert sorted(row["y"][0]["v"] for row in found) == [3, 9]
+
+
+def test_variables_called_like_a_column_of_results_get_an_underscore_as_they_do_locally(spark: SparkSession) -> None:
+    names = ("start", "end", "positions", "match", "id", "start_time", "events", "v")
+    text = "SELECT * FROM S WHERE " + " ; ".join(f"A AS {name}" for name in names) + " PARTITION BY [v]"
+    table = pa.table({"type": ["A"] * 8, "v": [1] * 8, "at": range(8)})
+    found = match(frame(spark, table), text, time="at", position="at")
+    local = query(text).run(table, time="at", position="at")
+    assert found.columns == ["match", "start_time", "end_time", "start", "end", "v", *local.columns[3:]]
+    assert local.columns[3:] == ("A", "end_", "events_", "id", "match_", "positions_", "start_", "start_time_", "v_")
+    (row,) = found.collect()
+    (one,) = local
+    assert (row["start"], row["end"], [event["at"] for event in row["end_"]]) == (one.start, one.end, [1])
+    assert one["end"] == [{name: event[name] for name in table.column_names} for event in row["end_"]]
 
 
 def test_only_what_select_names_is_shown(spark: SparkSession) -> None:

@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 
 from cerite.engine.keys import MOST, Ranks, count_keys, value_keys, width_of
 from cerite.engine.numbering import Numbering
-from cerite.errors import StreamError
+from cerite.errors import Hint, Setting, StreamError
 from cerite.pattern.window import Size
 from cerite.predicate.columns_formula import Formulas
 from cerite.predicate.columns_read import Column, Instants, Integers
@@ -106,7 +106,9 @@ class LeafColumns:
             return count_keys(leaf.size, ranks)[leaf.low], None
         name = self._time if leaf.size.is_time else leaf.size.attribute
         if name is None:
-            raise StreamError("the query has a time window, but no time column is named", hint="name it: time=…")
+            raise StreamError(
+                "the query has a time window, but no time column is named", hint=Hint("name it: ", Setting("time"))
+            )
         column = batch.column(name)
         key, low = value_keys(column, name, width_of(leaf.size, column.type))
         return (low if leaf.low else key), low == MOST

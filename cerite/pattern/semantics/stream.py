@@ -8,7 +8,7 @@ from datetime import datetime, timezone
 from itertools import pairwise
 from typing import Any
 
-from cerite.errors import StreamError, listed
+from cerite.errors import Hint, Setting, StreamError, listed
 from cerite.pattern.window import Size
 
 
@@ -38,7 +38,9 @@ class Stream:
         events = []
         for position, row in enumerate(rows):
             if type not in row:
-                raise StreamError(f"event {position} has no `{type}`; it has {listed(row)}", hint="name it: type=…")
+                raise StreamError(
+                    f"event {position} has no `{type}`; it has {listed(row)}", hint=Hint("name it: ", Setting("type"))
+                )
             attributes = {name: value for name, value in row.items() if name != type}
             events.append(StreamEvent(str(row[type]), attributes, position, _milliseconds(row, time, position)))
         times = [event.time for event in events]
@@ -75,7 +77,9 @@ class Stream:
                 raise StreamError(f"a window over `{size.attribute}` needs numbers, not {low!r}")
             return bool(high - low <= size.amount)
         if first.time is None or last.time is None:
-            raise StreamError("the query has a time window but the stream no time", hint="name its column: time=…")
+            raise StreamError(
+                "the query has a time window but the stream no time", hint=Hint("name its column: ", Setting("time"))
+            )
         return last.time - first.time <= size.milliseconds
 
 
