@@ -6,26 +6,73 @@
 1
 """
 
-from cerite.errors import CeriteError, PatternError, QuerySyntaxError, SchemaError, SnapshotError, StreamError
-from cerite.language.builder import Builder, absent, empty, event, nothing, permute, skip, skip_any, skip_next
-from cerite.language.ceql import parse_condition, parse_pattern, parse_schema
-from cerite.language.sremo import parse_sremo, sremo_text
-from cerite.language.terms import attr, var
-from cerite.language.wayeb import parse_wayeb
-from cerite.match import Match
-from cerite.pattern import Pattern, Query
-from cerite.pattern.check import check
-from cerite.pattern.semantics import matches
-from cerite.results import Matches
-from cerite.run import RunnableQuery, query
-from cerite.schema import Schema
-from cerite.streaming import EventStream
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from cerite.errors import (
+        CeriteError,
+        MissingExtraError,
+        PatternError,
+        QuerySyntaxError,
+        SchemaError,
+        SnapshotError,
+        StreamError,
+    )
+    from cerite.language.builder import Builder, absent, empty, event, nothing, permute, skip, skip_any, skip_next
+    from cerite.language.ceql import parse_condition, parse_pattern, parse_schema
+    from cerite.language.sremo import parse_sremo, sremo_text
+    from cerite.language.terms import attr, var
+    from cerite.language.wayeb import parse_wayeb
+    from cerite.match import Match
+    from cerite.pattern import Pattern, Query
+    from cerite.pattern.check import check
+    from cerite.pattern.semantics import matches
+    from cerite.results import Matches
+    from cerite.run import RunnableQuery, query
+    from cerite.schema import Schema
+    from cerite.streaming import EventStream
 
 __version__ = "0.1.0"
 
 __all__ = [
-    "Builder", "CeriteError", "EventStream", "Match", "Matches", "Pattern", "PatternError", "Query",
-    "QuerySyntaxError", "RunnableQuery", "Schema", "SchemaError", "SnapshotError", "StreamError", "absent", "attr",
-    "check", "empty", "event", "matches", "nothing", "parse_condition", "parse_pattern", "parse_schema",
+    "Builder", "CeriteError", "EventStream", "Match", "Matches", "MissingExtraError", "Pattern", "PatternError",
+    "Query", "QuerySyntaxError", "RunnableQuery", "Schema", "SchemaError", "SnapshotError", "StreamError", "absent",
+    "attr", "check", "empty", "event", "matches", "nothing", "parse_condition", "parse_pattern", "parse_schema",
     "parse_sremo", "parse_wayeb", "permute", "query", "skip", "skip_any", "skip_next", "sremo_text", "var",
 ]  # fmt: skip
+
+_HOMES = {  # the imports above, for `__getattr__`
+    "errors": (
+        "CeriteError", "MissingExtraError", "PatternError", "QuerySyntaxError", "SchemaError", "SnapshotError",
+        "StreamError",
+    ),
+    "language.builder": ("Builder", "absent", "empty", "event", "nothing", "permute", "skip", "skip_any", "skip_next"),
+    "language.ceql": ("parse_condition", "parse_pattern", "parse_schema"),
+    "language.sremo": ("parse_sremo", "sremo_text"),
+    "language.terms": ("attr", "var"),
+    "language.wayeb": ("parse_wayeb",),
+    "match": ("Match",),
+    "pattern": ("Pattern", "Query"),
+    "pattern.check": ("check",),
+    "pattern.semantics": ("matches",),
+    "results": ("Matches",),
+    "run": ("RunnableQuery", "query"),
+    "schema": ("Schema",),
+    "streaming": ("EventStream",),
+}  # fmt: skip
+_MODULES = {name: f"cerite.{module}" for module, names in _HOMES.items() for name in names}
+
+
+def __getattr__(name: str) -> Any:
+    """A public name, imported when it is first used: `import cerite` alone costs a program that starts nothing."""
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    globals()[name] = value = getattr(import_module(_MODULES[name]), name)
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -1,6 +1,6 @@
 """`python -m cerite` is the command `cerite`."""
 
-from cerite.cli.main import main
+from cerite.cli import main
 
 if __name__ == "__main__":
     main()

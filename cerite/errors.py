@@ -176,6 +176,10 @@ class SnapshotError(CeriteError):
     """The bytes are no snapshot of this query's state: damaged, of another version, or of another query."""
 
 
+class MissingExtraError(CeriteError, ImportError):
+    """A package that is not installed with Cerite alone; the hint is the line that installs it."""
+
+
 @contextmanager
 def in_plain_words(task: str) -> Iterator[None]:
     """Memory that runs out is an error of Cerite, and Ctrl-C during a kernel's call is an interrupt again."""

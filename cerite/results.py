@@ -20,6 +20,7 @@ import pyarrow as pa
 from cerite.engine.by_variable import Labels, lists_of
 from cerite.engine.matches import Matches as Chunk
 from cerite.errors import CeriteError, StreamError, listed, suggestion
+from cerite.extras import load
 from cerite.match import Match
 from cerite.pattern.query import Query
 from cerite.writing import write_csv, write_jsonl, write_parquet, write_text
@@ -203,13 +204,13 @@ class Matches(ABC):
 
     def to_pandas(self) -> pandas.DataFrame:
         """All matches as a pandas frame."""
+        load("pandas")
         return self.to_arrow().to_pandas()
 
     def to_polars(self) -> polars.DataFrame:
         """All matches as a Polars frame."""
-        import polars
-
-        return polars.from_arrow(self.to_arrow())  # type: ignore[return-value]
+        frame: polars.DataFrame = load("polars").from_arrow(self.to_arrow())
+        return frame
 
     def to_parquet(self, path: str | Path) -> int:
         """Write a Parquet file, replacing one that is there; returns the number of matches."""

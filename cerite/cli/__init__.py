@@ -1,1 +1,15 @@
-"""The command line: `cerite check`, `cerite explain`."""
+"""The command line: `cerite check`, `cerite explain`, `cerite run`. It needs the extra `cli`, and says so."""
+
+import sys
+
+from cerite.errors import MissingExtraError
+from cerite.extras import load
+
+
+def main() -> None:
+    """The command `cerite`."""
+    try:
+        command = load("cerite.cli.main").main
+    except MissingExtraError as error:
+        sys.exit(f"error: {error}")
+    command()

@@ -6,8 +6,9 @@ PySpark is imported before one of them is asked for.
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
+
+from cerite.extras import load
 
 if TYPE_CHECKING:
     from cerite.spark.explaining import explain
@@ -26,4 +27,4 @@ _HOMES = {
 def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+    return getattr(load(f"{__name__}.{_HOMES[name]}"), name)

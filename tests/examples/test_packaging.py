@@ -1,0 +1,100 @@
+"""What `pip install cerite` brings: a light import, and extras that are named where they are missing."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+import cerite
+from cerite import CeriteError, MissingExtraError
+
+HEAVY = ("numba", "pandas", "polars", "pyspark", "typer")
+ROOT = Path(__file__).parents[2]
+_ABSENT = """
+import sys
+class Absent:
+    def find_spec(self, name, path=None, target=None):
+        if name == {package!r}:
+            raise ModuleNotFoundError(f"No module named {{name!r}}", name=name)
+sys.meta_path.insert(0, Absent())
+"""
+
+
+def python(code: str) -> subprocess.CompletedProcess[str]:
+    """The code in a Python of its own, which has imported nothing yet."""
+    return subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=300)
+
+
+def loaded(code: str) -> set[str]:
+    """The heavy packages that are imported once the code has run."""
+    run = python(f"{code}\nimport sys\nprint(*(name for name in {HEAVY} if name in sys.modules))")
+    assert run.returncode == 0, run.stderr
+    return set(run.stdout.split())
+
+
+def without(package: str, code: str) -> subprocess.CompletedProcess[str]:
+    """The code where a package cannot be imported."""
+    return python(_ABSENT.format(package=package) + code)
+
+
+def test_importing_cerite_imports_nothing_heavy() -> None:
+    assert loaded("import cerite, cerite.spark, cerite.cli") == set()
+
+
+def test_patterns_are_written_and_judged_without_the_engine() -> None:
+    assert (
+        loaded("import cerite; cerite.matches(cerite.parse_pattern('A ; B'), [{'type': 'A'}, {'type': 'B'}])") == set()
+    )
+
+
+def test_a_query_runs_without_extras() -> None:
+    code = "import cerite; assert cerite.query('SELECT * FROM S WHERE A').run([{'type': 'A'}]).exists()"
+    assert {"pyspark", "polars", "typer"}.isdisjoint(loaded(code))
+
+
+def test_every_public_name_is_there_and_has_one_home() -> None:
+    homes = [name for names in cerite._HOMES.values() for name in names]
+    assert sorted(homes) == sorted(cerite.__all__)
+    for name, module in cerite._MODULES.items():
+        assert getattr(cerite, name) is getattr(import_module(module), name)
+    assert set(cerite.__all__) <= set(dir(cerite))
+    with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
+        cerite.nonsense  # noqa: B018
+
+
+@pytest.mark.parametrize(
+    ("package", "extra", "code"),
+    [
+        ("polars", "polars", "cerite.query('SELECT * FROM S WHERE A').run([{'type': 'A'}]).to_polars()"),
+        ("pandas", "pandas", "cerite.query('SELECT * FROM S WHERE A').run([{'type': 'A'}]).to_pandas()"),
+        ("pyspark", "spark", "from cerite import spark; spark.match"),
+        ("pyspark", "spark", "from cerite.spark import session"),
+    ],
+)
+def test_a_missing_extra_is_named_with_its_pip_line(package: str, extra: str, code: str) -> None:
+    caught = "\nexcept cerite.CeriteError as error: print(type(error).__name__, error, sep='\\n')"
+    run = without(package, f"import cerite\ntry: {code}{caught}")
+    assert run.returncode == 0, run.stderr
+    kind, message, hint = run.stdout.splitlines()
+    assert kind == "MissingExtraError"
+    assert f"needs the package `{package}`, which is not installed" in message
+    assert hint == f"hint: pip install 'cerite[{extra}]'"
+
+
+def test_the_command_names_its_extra() -> None:
+    run = without("typer", "import runpy; runpy.run_module('cerite', run_name='__main__')")
+    assert run.returncode == 1
+    assert run.stdout == ""
+    assert run.stderr.splitlines() == [
+        "error: the command `cerite` needs the package `typer`, which is not installed",
+        "hint: pip install 'cerite[cli]'",
+    ]
+
+
+def test_a_missing_extra_is_an_import_error_too() -> None:
+    assert issubclass(MissingExtraError, CeriteError)
+    assert issubclass(MissingExtraError, ImportError)
