@@ -15,6 +15,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from difflib import get_close_matches
 
+from rich.cells import cell_len
+
 _CONTEXT = 100  # a query line longer than this is cut around the caret
 
 
@@ -226,13 +228,6 @@ def listed(names: Iterable[str], limit: int = 8) -> str:
     return text + (f" and {len(ordered) - limit} more" if len(ordered) > limit else "")
 
 
-def _width(text: str) -> int:
-    """Columns the text takes in a terminal: wide characters (CJK, emoji) take two, marks and joiners none."""
-    invisible = ("Mn", "Me", "Cf")
-    shown = (c for c in text if unicodedata.category(c) not in invisible)
-    return sum(2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in shown)
-
-
 def _visible(line: str) -> str:
     """The line with each tab as one space and other control characters, which a terminal might obey, as �."""
     return "".join("�" if unicodedata.category(c) == "Cc" else c for c in line.replace("\t", " ").rstrip("\r"))
@@ -252,5 +247,5 @@ def _underlined(source: str, span: Span) -> list[str]:
     shown = line[left:right]
     prefix = "…" if left else ""
     suffix = "…" if right < len(line) else ""
-    marked = max(1, _width(line[column : min(column + length, right)]))
-    return [f"  {prefix}{shown}{suffix}", "  " + " " * (_width(line[left:column]) + len(prefix)) + "^" * marked]
+    marked = max(1, cell_len(line[column : min(column + length, right)]))
+    return [f"  {prefix}{shown}{suffix}", "  " + " " * (cell_len(line[left:column]) + len(prefix)) + "^" * marked]

@@ -12,6 +12,7 @@ from typing import Any
 from cerite.errors import MissingExtraError
 
 _EXTRAS = {  # package: its extra, and what needs it
+    "graphviz": ("graphviz", "a picture as SVG"),
     "pandas": ("pandas", "a pandas frame of matches"),
     "polars": ("polars", "a Polars frame of matches"),
     "pyspark": ("spark", "Cerite on Spark"),

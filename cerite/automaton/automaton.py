@@ -13,6 +13,7 @@ transition enters `initial` (so that a run's first event is its start).
 from dataclasses import dataclass, replace
 from typing import Any
 
+from cerite.automaton.draw import Arrow, Diagram, Drawable
 from cerite.automaton.watching import Op, Watcher
 
 TRUE = -1
@@ -32,7 +33,7 @@ class Transition:
 
 
 @dataclass(frozen=True)
-class Automaton:
+class Automaton(Drawable):
     """A = (Q, Δ, q0, F) with Q = range(n_states); conditions are opaque here, the caller evaluates them."""
 
     n_states: int
@@ -60,17 +61,12 @@ class Automaton:
             if not TRUE <= t.condition < len(self.conditions) or not 0 <= t.label < len(self.labels):
                 raise ValueError(f"{t} names a condition or label that does not exist")
 
-    def __str__(self) -> str:
-        """The transitions as a table."""
-        from cerite.viz import table
-
-        return table(self).rstrip()
-
-    def _repr_svg_(self) -> str:
-        """The picture that notebooks show."""
-        from cerite.viz import svg
-
-        return svg(self)
+    def diagram(self) -> Diagram:
+        """What pictures show."""
+        conditions = {TRUE: "TRUE"} | {k: str(condition) for k, condition in enumerate(self.conditions)}
+        marks = [",".join(sorted(label)) for label in self.labels]
+        arrows = (Arrow(t.source, conditions[t.condition], marks[t.label], t.target) for t in self.transitions)
+        return Diagram(self.n_states, self.initial, self.finals, tuple(arrows))
 
     def with_plain_marks(self) -> "Automaton":
         """The CEA of appendix A.1: every label collapsed to one mark (complex-event semantics)."""

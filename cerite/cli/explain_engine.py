@@ -5,7 +5,6 @@ from __future__ import annotations
 from rich.text import Text
 from rich.tree import Tree
 
-from cerite import viz
 from cerite.automaton import Automaton
 from cerite.automaton.automaton import TRUE
 from cerite.cli.explain_kinds import columns_of
@@ -28,7 +27,7 @@ def explain_engine(tree: Tree, query: Query, schema: Schema | None = None) -> No
         return
     automaton = made.automaton
     shown = tree.add(f"automaton: {automaton.n_states} states, {len(automaton.transitions)} transitions")
-    shown.add(Text(viz.table(automaton)))
+    shown.add(Text(str(automaton)))
     if machine is None:
         tests = tree.add("tests, each evaluated once per batch")
         for test in made.tests:

@@ -71,6 +71,7 @@ def test_every_public_name_is_there_and_has_one_home() -> None:
     [
         ("polars", "polars", "cerite.query('SELECT * FROM S WHERE A').run([{'type': 'A'}]).to_polars()"),
         ("pandas", "pandas", "cerite.query('SELECT * FROM S WHERE A').run([{'type': 'A'}]).to_pandas()"),
+        ("graphviz", "graphviz", "cerite.query('SELECT * FROM S WHERE A').automaton.svg()"),
         ("pyspark", "spark", "from cerite import spark; spark.match"),
         ("pyspark", "spark", "from cerite.spark import session"),
     ],

@@ -8,7 +8,6 @@ from cerite.automaton.srt.complement import complement
 from cerite.automaton.srt.concat import concat
 from cerite.automaton.srt.conditions import TOP, Condition
 from cerite.automaton.srt.determinise import determinise, is_deterministic
-from cerite.automaton.srt.drawing import drawn
 from cerite.automaton.srt.epsilon import eliminate_epsilon
 from cerite.automaton.srt.flow import from_empty
 from cerite.automaton.srt.product import product
@@ -23,7 +22,7 @@ from cerite.automaton.srt.window import windowed
 
 __all__ = [
     "TOP", "Condition", "Configuration", "Run", "Transducer", "Transition", "accepts", "build", "complement",
-    "concat", "detected", "determinise", "drawn", "eliminate_epsilon", "empty", "from_empty", "initial",
+    "concat", "detected", "determinise", "eliminate_epsilon", "empty", "from_empty", "initial",
     "is_deterministic", "is_unrolled", "longest_run", "nothing", "product", "runs", "star", "streaming",
     "string_matches", "successors", "terminal", "union", "unroll", "unrolled_window", "windowed",
 ]  # fmt: skip

@@ -12,7 +12,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from cerite.automaton.srt.conditions import Condition
+from cerite.automaton.draw import Arrow, Diagram, Drawable
+from cerite.automaton.srt.conditions import TOP, Condition
 
 Registers = frozenset[str]
 NO_REGISTERS: Registers = frozenset()
@@ -40,7 +41,7 @@ def epsilon(source: int, target: int) -> Transition:
 
 
 @dataclass(frozen=True)
-class Transducer:
+class Transducer(Drawable):
     """An SRT; without registers it is a CEA."""
 
     n_states: int  # |Q|
@@ -100,19 +101,28 @@ class Transducer:
         finals = frozenset(number[state] for state in self.finals if state in number)
         return Transducer(len(useful), number[self.start], finals, self.registers, kept)
 
-    def __str__(self) -> str:
-        """The transitions as a table."""
-        from cerite.automaton.srt.drawing import drawn
-        from cerite.viz import table
+    def diagram(self) -> Diagram:
+        """What pictures show: ϕ ↑ o ↓ W reads ϕ and marks `• ↓W`; `⊗ ↓W` stores without marking.
 
-        return table(drawn(self)).rstrip()
+        >>> from cerite.automaton.srt.build import build
+        >>> from cerite.language.sremo import parse_sremo
+        >>> build(parse_sremo("BUY^o>r")).diagram().arrows
+        (Arrow(source=0, reads='BUY', marks='• ↓r', target=1),)
+        """
+        arrows = (Arrow(each.source, _read(each), _marked(each), each.target) for each in self.transitions)
+        return Diagram(self.n_states, self.start, self.finals, tuple(arrows))
 
-    def _repr_svg_(self) -> str:
-        """The picture that notebooks show."""
-        from cerite.automaton.srt.drawing import drawn
-        from cerite.viz import svg
 
-        return svg(drawn(self))
+def _read(transition: Transition) -> str:
+    if transition.condition is None:
+        return "ε"
+    return "TRUE" if transition.condition == TOP else str(transition.condition)
+
+
+def _marked(transition: Transition) -> str:
+    if not transition.writes:
+        return "•" if transition.output else ""
+    return f"{'•' if transition.output else '⊗'} ↓{','.join(sorted(transition.writes))}"
 
 
 def side_by_side(parts: Iterable[Transducer], first: int = 0) -> list[Transducer]:
