@@ -194,7 +194,7 @@ def events(names: tuple[str, ...], readable: tuple[str, ...] = (), *, sremo: boo
 def patterns(
     readable: tuple[str, ...] = (), *, names: tuple[str, ...] = VARIABLES, size: int = 6, sremo: bool = True
 ) -> st.SearchStrategy[Pattern]:
-    """Any pattern of the algebra; without `sremo`, CEL with DESIGN's additions."""
+    """Any pattern of the algebra; without `sremo`, CEL with what docs/semantics.md adds."""
     leaves = events(names, readable, sremo=sremo)
     if sremo:
         leaves = leaves | st.sampled_from([Empty(), Nothing()])

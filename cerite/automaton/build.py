@@ -1,4 +1,4 @@
-"""From a pattern to its automaton (CORE, theorem 1 and appendix A.1; SRT report, theorem 26), with DESIGN's additions.
+"""From a pattern to its automaton (CORE, theorem 1 and appendix A.1; SRT report, theorem 26), with our additions.
 
 A pattern whose conditions each look at one event gives a valuation CEA, one that reads other variables an SRT. The
 automaton is ε-free, trimmed, has one initial state that nothing enters and one final state that nothing leaves; only an

@@ -6,7 +6,8 @@ configurations, step by step (the SRT report's determinisation, algorithms 7 and
 
 A `PLAIN` watcher follows a pattern that must not complete. One of a strategy follows the other ways through the same
 part, each with how it compares so far with the way of the run itself; it must not complete with a better one
-(DESIGN 5.7): for NEXT what differs first decides, for LAST what differs last, for MAX only supersets count.
+(docs/semantics.md, *Selection strategies*): for NEXT what differs first decides, for LAST what differs last, for MAX
+only supersets count.
 """
 
 from __future__ import annotations

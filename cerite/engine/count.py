@@ -1,4 +1,4 @@
-"""Exact counting of matches and occurrences over batches, without enumeration (DESIGN 5.7).
+"""Exact counting of matches and occurrences over batches, without enumeration (docs/architecture.md, *Counting*).
 
 `Counter` owns the run state that `count_kernel` works on, grows it when the kernel asks, and lets `count_wide` carry
 the partitions whose numbers no longer fit; totals are Python integers and exact at any size.

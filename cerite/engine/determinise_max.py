@@ -3,7 +3,8 @@
 Beside the states S of this marking, a dstate holds the states E of the markings of the same positions (under any
 labels) and the states B of the markings of strictly more positions. B gains from E whenever this marking skips an event
 that another marks. A match of this marking is maximal among those of its start iff some state of S and none of B is
-final (DESIGN 5.7, after ICDT 2019, theorem 5). Starts are compared with each other at the occurrence: see `maximal`.
+final (docs/architecture.md, *Selection strategies*, after ICDT 2019, theorem 5). Starts are compared with each other at
+the occurrence: see `maximal`.
 
 Invariant: a dstate is the set S ∪ (E + n) ∪ (B + 2n), n the number of CEA states.
 """

@@ -1,4 +1,4 @@
-"""A whole query: SELECT … FROM … WHERE … and the clauses after it (CORE, section 2.2, with DESIGN's additions)."""
+"""A whole query: SELECT … FROM … WHERE … and the clauses after it (CORE, section 2.2, with our additions)."""
 
 from __future__ import annotations
 

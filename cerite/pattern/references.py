@@ -1,4 +1,4 @@
-"""References between variables: which event `x.price` reads (DESIGN, *References*).
+"""References between variables: which event `x.price` reads (docs/semantics.md, *References*).
 
 A reference normally looks back: it reads the event most recently bound to the variable. Where the variable is bound
 only later, the condition waits for it, so that `x[id = z.id]` and `z[id = x.id]` mean the same (ICDT's FILTER

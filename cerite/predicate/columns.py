@@ -1,4 +1,4 @@
-"""Conditions on whole record batches: one bit per condition and event (DESIGN section 5.1).
+"""Conditions on whole record batches: one bit per condition and event (docs/architecture.md, *Conditions*).
 
 Conditions on one string or dictionary column are evaluated on its distinct values only and looked up by code: one
 gather and one AND per column and 64 conditions. Everything else is evaluated on the events, in blocks that stay in

@@ -1,7 +1,7 @@
 """What a condition means on one event: definition 13 of the SRT report, with NULLs.
 
 Three-valued logic as in SQL: a comparison with NULL is unknown, NOT unknown is unknown, and a condition holds only
-when it is true. A condition that reads a variable with no event is false as a whole (DESIGN, *References*).
+when it is true. A condition that reads a variable with no event is false as a whole (docs/semantics.md, *References*).
 Integers are 64-bit: a result that does not fit is NULL, like a division by zero and NaN.
 
 This is the reference for every vectorised form; it works on one event at a time.

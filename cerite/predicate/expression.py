@@ -2,7 +2,7 @@
 
 The SRT report's conditions (definition 10) are formulas over the automaton's head `~` and registers `r`; here the
 head's attributes are bare names (`Attribute`) and a register's are dotted (`Reference`). A variable of CEQL is a
-register: reading it gives the event most recently bound to it (DESIGN, *References*).
+register: reading it gives the event most recently bound to it (docs/semantics.md, *References*).
 
 Invariant: nodes are immutable and compare by structure; `span` says where in the text a node stood and is ignored
 by comparison.

@@ -4,8 +4,8 @@ A condition says of single tests which must hold and which must not; a test is w
 for: an event type, and a formula over the event and the registers. Intersection needs no more than conjunction of
 conditions, and minterms no more than negation of tests. (The engine's guards test windows as well.)
 
-A test that reads an empty register is false as a whole, whatever its formula says (DESIGN, *References*); a negated
-test holds exactly where the test does not. So negation is two-valued, as definition 13 has it, NULLs and empty
+A test that reads an empty register is false as a whole, whatever its formula says (docs/semantics.md, *References*); a
+negated test holds exactly where the test does not. So negation is two-valued, as definition 13 has it, NULLs and empty
 registers included, and ¬ may be taken of a test but not moved inside it.
 """
 

@@ -1,4 +1,4 @@
-"""The index of active states by what they wait for (DESIGN 5.4): an event looks only at sets that may move.
+"""The index of active states by what they wait for: an event looks only at sets that may move.
 
 Every state has *signatures*, worked out from its transitions: it may move on any event, when a bit is set, unless one
 is, when a leaf of the event equals a stored value (found by hash) or compares with it (found in a tree by order). A

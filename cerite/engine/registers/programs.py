@@ -1,4 +1,4 @@
-"""Conditions across events as small programs for the kernels: no compilation per query (DESIGN 5.6).
+"""Conditions across events as small programs for the kernels: no compilation per query.
 
 A program is a stretch of (operation, argument) pairs in postfix order over a stack of payloads with NULL flags. Most
 conditions are one comparison of a leaf of the event with one stored value; these are also noted as `Simple`, which

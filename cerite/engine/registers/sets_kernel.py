@@ -1,4 +1,4 @@
-"""Deterministic states as interned sets of configurations (DESIGN 5.2).
+"""Deterministic states as interned sets of configurations (docs/architecture.md, *Registers*).
 
 A configuration is a row: state, flags, stored values, watched sets. Runs that mark the same events under the same
 labels share one set, so that no match is produced twice.

@@ -2,7 +2,7 @@
 
 Registers hold only values that some later condition reads, and only while one may: `live[q]` is the set of stored
 values that a way on from q still reads before they are written again. What is not live is zero, so that configurations
-with equal futures are equal rows and merge (DESIGN 5.2 and 5.3).
+with equal futures are equal rows and merge (docs/registers.md, *How it runs*).
 
 Every guard is split. What looks at the event alone becomes a bit per event (`guards`), evaluated by columns; the rest
 is a list of programs that must hold and of negated groups, each a bit and programs that must not all hold.

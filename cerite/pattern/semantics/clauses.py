@@ -1,8 +1,8 @@
 """A query's clauses in the order in which they mean something.
 
 FROM and PARTITION BY make substreams; WHERE gives valuations on each; SELECT projects; WITHIN drops what is too long;
-the strategy selects among what is left with the same end (DESIGN, *Selection and windows*); CONSUME BY restarts after
-an event that completed a match; LIMIT bounds what one occurrence reports.
+the strategy selects among what is left with the same end (docs/semantics.md, *Selection and windows*); CONSUME BY
+restarts after an event that completed a match; LIMIT bounds what one occurrence reports.
 """
 
 from __future__ import annotations
