@@ -12,6 +12,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from cerite.data import open_events
     from cerite.errors import (
         CeriteError,
         MissingExtraError,
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
         SchemaError,
         SnapshotError,
         StreamError,
+        TextWarning,
     )
     from cerite.language.builder import Builder, absent, empty, event, nothing, permute, skip, skip_any, skip_next
     from cerite.language.ceql import parse_condition, parse_pattern, parse_schema
@@ -39,15 +41,17 @@ __version__ = "0.1.0"
 
 __all__ = [
     "Builder", "CeriteError", "EventStream", "Match", "Matches", "MissingExtraError", "Pattern", "PatternError",
-    "Query", "QuerySyntaxError", "RunnableQuery", "Schema", "SchemaError", "SnapshotError", "StreamError", "absent",
-    "attr", "check", "empty", "event", "matches", "nothing", "parse_condition", "parse_pattern", "parse_schema",
-    "parse_sremo", "parse_wayeb", "permute", "query", "skip", "skip_any", "skip_next", "sremo_text", "var",
+    "Query", "QuerySyntaxError", "RunnableQuery", "Schema", "SchemaError", "SnapshotError", "StreamError",
+    "TextWarning", "absent", "attr", "check", "empty", "event", "matches", "nothing", "open_events", "parse_condition",
+    "parse_pattern", "parse_schema", "parse_sremo", "parse_wayeb", "permute", "query", "skip", "skip_any", "skip_next",
+    "sremo_text", "var",
 ]  # fmt: skip
 
 _HOMES = {  # the imports above, for `__getattr__`
+    "data": ("open_events",),
     "errors": (
         "CeriteError", "MissingExtraError", "PatternError", "QuerySyntaxError", "SchemaError", "SnapshotError",
-        "StreamError",
+        "StreamError", "TextWarning",
     ),
     "language.builder": ("Builder", "absent", "empty", "event", "nothing", "permute", "skip", "skip_any", "skip_next"),
     "language.ceql": ("parse_condition", "parse_pattern", "parse_schema"),

@@ -44,16 +44,24 @@ class Setting:
     value: str | None = None
 
     def __str__(self) -> str:
+        if self.name == "schema" and self.value is not None:
+            column, _, kind = self.value.rpartition(":")
+            return f"schema={{{column!r}: {kind!r}}}"
         value = "…" if self.value is None else repr(self.value)
         return f"{self.name}=[{value}]" if self.name in _LISTS else f"{self.name}={value}"
 
     @property
     def on_command_line(self) -> str:
         """The same as the command line spells it."""
-        return f"--{self.name.replace('_', '-')} {self.value or '…'}"
+        if self.name == "schema" and self.value is not None:
+            column, _, kind = self.value.rpartition(":")
+            return f'--schema with a file that says {{"{column}": "{kind}"}}'
+        name = _OTHERWISE.get(self.name, self.name.replace("_", "-"))
+        return f"--{name} {self.value or '…'}"
 
 
-_LISTS = ("order_by",)  # the options that take several names
+_LISTS = ("order_by", "null_values")  # the options that take several names
+_OTHERWISE = {"null_values": "null"}  # what the command line calls them, where it is not the same
 _WRITTEN = re.compile(r"\b(?P<name>[a-z_]+)=(?:(?P<value>…|'[^']*')|\[(?P<listed>…|'[^']*')\])")
 
 
@@ -203,6 +211,10 @@ def was_interrupted(error: BaseException | None) -> bool:
     while error is not None and not isinstance(error, KeyboardInterrupt):
         error = error.__cause__ or error.__context__
     return error is not None
+
+
+class TextWarning(UserWarning):
+    """Text that looks like numbers is compared as text: '10' comes before '9'."""
 
 
 def suggestion(name: str, known: Iterable[str]) -> str | None:

@@ -5,8 +5,9 @@ Everything that is wrong with the data's columns is told here, before anything r
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,22 +16,28 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from cerite.data import Source, open_events
-from cerite.data.columns import conform, first_line
+from cerite.data.columns import STRINGS, conform, first_line
+from cerite.data.memory import TableSource
 from cerite.data.once import ReaderSource
+from cerite.data.opening import as_declared, opened
+from cerite.data.reading import Reading
 from cerite.data.rows import RowSource
+from cerite.data.source import Sight, Source
 from cerite.data.unify import unified
 from cerite.engine.intake import Columns, Intake
 from cerite.engine.plan import Plan
-from cerite.errors import CeriteError, Hint, Setting, StreamError, listed
+from cerite.errors import CeriteError, Hint, SchemaError, Setting, StreamError, TextWarning, listed
 from cerite.pattern.atoms import Event
 from cerite.pattern.base import walk
 from cerite.pattern.check import check
+from cerite.pattern.check_kinds import ordered_attributes, read_attributes
 from cerite.pattern.query import Query
 from cerite.schema import Schema
 
 Longs = npt.NDArray[np.int64]
 READ_ONCE = (ReaderSource, RowSource)
+HELD = "the list of events"
+_TIMES = "times are numbers or timestamps; write them as 2024-05-01T12:30:00, all with a zone or all without"
 
 
 @dataclass(frozen=True)
@@ -46,29 +53,39 @@ class Prepared:
     files: tuple[Path, ...]
 
 
-def prepare(query: Query, plan: Plan, data: Any, columns: Columns, order_by: Sequence[str]) -> Prepared:
+def prepare(
+    query: Query, plan: Plan, data: Any, columns: Columns, order_by: str | Sequence[str], reading: Reading
+) -> Prepared:
     """The data as the engine reads it: in stream order, names checked."""
-    checked, several = True, isinstance(data, Mapping)
-    files: tuple[Path, ...] = ()
-    if isinstance(data, Mapping):
-        data, files = merged(query, data, columns.time, order_by)
-    elif isinstance(data, (list, tuple)) and not any(isinstance(each, (str, Path)) for each in data):
-        data, checked = held(data, plan, columns), False  # dictionaries may simply lack an attribute
-    source = open_events(data)
-    files, order = files or source.files, None
-    if order_by:
-        keys = [name for name in (columns.time, *order_by, columns.position) if name is not None]
-        order, data = ordered(source, keys)
-        source = open_events(data)
-    columns = fitted(query, plan, columns, source.schema, checked=checked and not isinstance(source, RowSource))
-    read = Intake(plan, source.schema, columns).read
-    if read and not isinstance(source, READ_ONCE):
-        source = open_events(data, columns=read)
+    keys = (order_by,) if isinstance(order_by, str) else tuple(order_by)
+    several = isinstance(data, Mapping)
+    streams = _streams(query, data) if isinstance(data, Mapping) else {"": data}
+    sources = {name: _opened(plan, each, columns, reading) for name, each in streams.items()}
+    _refuse_guesses(query, list(sources.values()), reading)
+    source, order = next(iter(sources.values())), None
+    if len(sources) > 1:
+        source = opened(merged(sources, columns.time, keys), Reading())
+    if keys:
+        order, table = ordered(source, [name for name in (columns.time, *keys, columns.position) if name is not None])
+        source = opened(table, Reading())
+    # a dictionary may simply lack an attribute
+    checked = not any(isinstance(each, RowSource) or each.name == HELD for each in sources.values())
+    columns = fitted(query, plan, columns, source.everything, checked=checked, sources=list(sources.values()))
+    read = Intake(plan, source.everything, columns).read
     numbered = columns.position is not None or several  # rows of several streams are numbered in their common order
-    return Prepared(source, columns, None if numbered else order, files)
+    files = tuple(file for each in sources.values() for file in each.files)
+    return Prepared(source.narrowed(read) if read else source, columns, None if numbered else order, files)
 
 
-def fitted(query: Query, plan: Plan, columns: Columns, schema: pa.Schema, *, checked: bool = True) -> Columns:
+def fitted(
+    query: Query,
+    plan: Plan,
+    columns: Columns,
+    schema: pa.Schema,
+    *,
+    checked: bool = True,
+    sources: Sequence[Source] = (),
+) -> Columns:
     """The columns with the event type's found, after checking the query against the data's columns."""
     kind = columns.type if columns.type is not None or "type" not in schema.names else "type"
     types = {node.type for node in walk(query.where) if isinstance(node, Event) and node.type is not None}
@@ -77,48 +94,132 @@ def fitted(query: Query, plan: Plan, columns: Columns, schema: pa.Schema, *, che
             f"the query tells {listed(types)} apart, but no column holds the event type",
             hint=Hint("name it: ", Setting("type")),
         )
-    found = Columns(kind, columns.time, columns.position)
+    found = replace(columns, type=kind)
     try:
         if checked:
             check(query, Schema.of_arrow(schema))
         Intake(plan, schema, found)
     except CeriteError as error:
+        _explain_text(error, query, schema, sources)
         raise error.at(query.source) from None
     return found
 
 
-def merged(
-    query: Query, streams: Mapping[str, Any], time: str | None, order_by: Sequence[str]
-) -> tuple[pa.Table, tuple[Path, ...]]:
-    """The streams that FROM names, as one in time order, ties in the order of FROM; and the files they are in."""
+def _streams(query: Query, streams: Mapping[str, Any]) -> dict[str, Any]:
+    """The data of the streams that FROM names."""
     missing = [name for name in query.streams if name not in streams]
     if missing:
         raise StreamError(f"FROM names {listed(missing)}, but the data has only {listed(streams)}")
-    opened = {name: open_events(streams[name]) for name in query.streams}
-    files = tuple(file for source in opened.values() for file in source.files)
-    if len(opened) == 1:
-        return next(iter(opened.values())).table(), files
+    return {name: streams[name] for name in query.streams}
+
+
+def _opened(plan: Plan, data: Any, columns: Columns, reading: Reading) -> Source:
+    """The data as a source whose time is one."""
+    if isinstance(data, (list, tuple)) and not any(isinstance(each, (str, Path)) for each in data):
+        source: Source = held(data, plan, columns, reading)
+    else:
+        source = opened(data, reading)
+    time = columns.time
+    if time is None or time not in source.everything.names or source.everything.field(time).type != STRINGS:
+        return source
+    if isinstance(source, TableSource):
+        return source.timed(time)
+    odd = source.sights(time)
+    if "text" in odd:
+        raise StreamError(
+            f"{odd['text'].where}, column `{time}`: `{odd['text'].value}` is not a time",
+            hint=f"if it stands for a missing value, such rows must be left out: every event has a time; {_TIMES}",
+        )
+    seen = " and ".join(f"`{each.value}` ({each.where})" for each in odd.values())
+    raise StreamError(
+        f"the time column `{time}` of {source.name} holds text" + (f": {seen}" if seen else ""), hint=_TIMES
+    )
+
+
+def _refuse_guesses(query: Query, sources: Sequence[Source], reading: Reading) -> None:
+    """Refuse to order text that somebody guessed to be text: of which kind its values are meant to be is not known."""
+    for name, span in ordered_attributes(query).items():
+        for source in sources:
+            if name in reading.kinds or not _is_text(source.everything, name):
+                continue
+            odd = source.sights(name)
+            if isinstance(source, TableSource):
+                if "number" in odd:
+                    seen = odd["number"]
+                    text = f"column `{name}` is text and compared as text, but holds `{seen.value}` ({seen.where})"
+                    remedy = f"convert it to numbers, or say that it is text: schema={{{name!r}: 'string'}}"
+                    warnings.warn(f"{text}; {remedy}", TextWarning, stacklevel=4)
+            elif odd and odd.keys() != {"text"}:
+                raise StreamError(
+                    f"`{name}` is compared by order, but {_described(name, odd)}", span=span, hint=_remedy(name, odd)
+                ).at(query.source)
+
+
+def _explain_text(error: CeriteError, query: Query, schema: pa.Schema, sources: Sequence[Source]) -> None:
+    """Say why a column is text, if the query is refused because it is and a value in a file made it so."""
+    if not isinstance(error, SchemaError):
+        return
+    for name in sorted(read_attributes(query)):
+        for source in sources:
+            odd = source.sights(name) if _is_text(schema, name) and not isinstance(source, TableSource) else {}
+            if odd and odd.keys() != {"text"}:
+                error.message += f"; {_described(name, odd)}"
+                error.hint = _remedy(name, odd)
+                return
+
+
+def _is_text(schema: pa.Schema, name: str) -> bool:
+    return name in schema.names and schema.field(name).type == STRINGS
+
+
+def _described(name: str, odd: Mapping[str, Sight]) -> str:
+    """What a column that is text holds, and where."""
+    if odd.keys() == {"number"}:
+        only = odd["number"]
+        return (
+            f"column `{name}` is read as text, because as numbers some would lose digits (`{only.value}`, {only.where})"
+        )
+    shown = [f"a {shape} (`{each.value}`, {each.where})" for shape, each in odd.items() if shape != "text"]
+    text = [f"other text (`{odd['text'].value}`, {odd['text'].where})"] if "text" in odd else []
+    return f"column `{name}` holds " + " and ".join([*shown, *text])
+
+
+def _remedy(name: str, odd: Mapping[str, Sight]) -> Hint:
+    """How to say what is meant."""
+    declare = (
+        Setting("schema", f"{name}:string"), " if the column is text, ",
+        Setting("schema", f"{name}:float"), " if it holds numbers",
+    )  # fmt: skip
+    if "text" not in odd:
+        return Hint(*declare)
+    return Hint(Setting("null_values", odd["text"].value), " if that is a missing value; ", *declare)
+
+
+def merged(sources: Mapping[str, Source], time: str | None, order_by: Sequence[str]) -> pa.Table:
+    """Streams as one in time order, ties in the order of FROM."""
     if time is None and not order_by:
         raise StreamError(
             "several streams are merged by time, but no time column is named",
             hint=Hint("name it: ", Setting("time")),
         )
-    schema = unified((f"stream `{name}`", source.schema, "none") for name, source in opened.items())
+    schema = unified((f"stream `{name}`", source.schema, "none") for name, source in sources.items())
     batches = [
-        conform(batch, schema, f"stream `{name}`") for name, source in opened.items() for batch in source.batches()
+        conform(batch, schema, f"stream `{name}`") for name, source in sources.items() for batch in source.batches()
     ]
-    together = open_events(pa.Table.from_batches(batches, schema).unify_dictionaries()).table()
-    return together if time is None else ordered(open_events(together), [time])[1], files
+    together = opened(pa.Table.from_batches(batches, schema).unify_dictionaries(), Reading()).table()
+    return together if time is None else ordered(opened(together, Reading()), [time])[1]
 
 
-def held(rows: Sequence[Mapping[str, Any]], plan: Plan, columns: Columns) -> pa.Table:
+def held(rows: Sequence[Mapping[str, Any]], plan: Plan, columns: Columns, reading: Reading) -> Source:
     """A list of dictionaries, held so that it can be read again; none at all is an empty stream."""
     if rows:
-        return open_events(rows).table()
-    window = plan.window
-    named = (columns.time, columns.position, window.attribute if window else None, *plan.partition)
-    kinds = {name: pa.int64() for name in named if name is not None} | {columns.type or "type": pa.string()}
-    return pa.table({name: pa.array([], kind) for name, kind in kinds.items()})
+        table = opened(rows, Reading()).table()
+    else:
+        window = plan.window
+        named = (columns.time, columns.position, window.attribute if window else None, *plan.partition)
+        kinds = {name: pa.int64() for name in named if name is not None} | {columns.type or "type": pa.string()}
+        table = pa.table({name: pa.array([], kind) for name, kind in kinds.items()})
+    return as_declared(TableSource(table.select, table.column_names, HELD), reading)
 
 
 def ordered(source: Source, keys: list[str]) -> tuple[Longs, pa.Table]:

@@ -13,8 +13,10 @@ import pyarrow as pa
 
 from cerite.automaton import Automaton
 from cerite.data import Source
+from cerite.data.columns import canonical_schema
+from cerite.data.reading import Reading
 from cerite.engine.engines import Engine, counter_of, recogniser_of
-from cerite.engine.intake import Columns, Intake
+from cerite.engine.intake import Columns, Intake, TimeUnit, checked_unit
 from cerite.engine.matches import Matches as Chunk
 from cerite.engine.plan import Plan, Semantics, plan
 from cerite.errors import StreamError, in_plain_words
@@ -22,6 +24,7 @@ from cerite.language.builder import Builder
 from cerite.language.queries import make_query
 from cerite.match import Match
 from cerite.pattern.base import Pattern
+from cerite.pattern.check import declared_kinds
 from cerite.pattern.query import Query
 from cerite.prepare import READ_ONCE, fitted, prepare
 from cerite.results import FIRST, Matches, Shown, how_many, schema_of, shown_attributes
@@ -46,8 +49,9 @@ class RunnableQuery:
     ['[0,2] A=0, B=2, x=0, y=2']
     """
 
-    def __init__(self, query: Query) -> None:
+    def __init__(self, query: Query, schema: Schema | None = None) -> None:
         self.query = query
+        self.schema = schema
 
     def __str__(self) -> str:
         return str(self.query)
@@ -70,21 +74,33 @@ class RunnableQuery:
         *,
         time: str | None = None,
         type: str | None = None,
-        order_by: Sequence[str] = (),
+        order_by: str | Sequence[str] = (),
         position: str | None = None,
         semantics: Semantics = "valuations",
         progress: Progress | None = None,
+        time_unit: TimeUnit = "ms",
+        schema: Any = None,
+        null_values: str | Sequence[str] = (),
+        delimiter: str | None = None,
+        format: str | None = None,
     ) -> Found:
         """The matches in `data`: an Arrow table or reader, a pandas or Polars frame, a path or glob, or dicts.
 
-        `time` names the column of the event time (a timestamp, or numbers taken as milliseconds), `type` that of the
-        event type (by default `type`, if there is such a column; a query about one type does without). The data must
-        be in time order, unless `order_by` names columns to break ties by: then it is sorted by time and by these.
-        `position` names a column of rising positions that is reported instead of the row number. A mapping from
-        stream names to data gives the streams that FROM names, merged by time.
+        `time` names the column of the event time (a timestamp, or numbers: of milliseconds, or what `time_unit` says),
+        `type` that of the event type (by default `type`, if there is such a column; a query about one type does
+        without). The data must be in time order, unless `order_by` names columns to break ties by: then it is sorted by
+        time and by these. `position` names a column of rising positions that is reported instead of the row number. A
+        mapping from stream names to data gives the streams that FROM names, merged by time.
+
+        `schema` declares the kinds of columns beside those that the query declares, as `{"zip": "string"}`,
+        `{"BUY": {"price": "float"}}` or `CREATE STREAM` text: text files are read as declared, other data is checked
+        against it. `null_values` are spellings of missing values in text files besides the usual ones, `delimiter`
+        separates the values of CSV, and `format` is that of files whose ending does not say it.
         """
         made = self.plan(semantics)
-        prepared = prepare(self.query, made, data, Columns(type, time, position), order_by)
+        columns = Columns(type, time, position, checked_unit(time_unit))
+        reading = Reading.of(declared_kinds(self.query, self.schema, schema), null_values, delimiter, format)
+        prepared = prepare(self.query, made, data, columns, order_by, reading)
         shown = shown_attributes(self.query)
         found = Found(made, prepared.source, prepared.columns, progress, shown, prepared.order)
         found.files = prepared.files
@@ -98,15 +114,20 @@ class RunnableQuery:
         type: str | None = None,
         position: str | None = None,
         semantics: Semantics = "valuations",
+        time_unit: TimeUnit = "ms",
     ) -> EventStream:
         """An object that takes batches of this schema as they come, and can be snapshotted between them."""
         made = self.plan(semantics)
-        return EventStream(made, schema, fitted(self.query, made, Columns(type, time, position), schema))
+        columns = Columns(type, time, position, checked_unit(time_unit))
+        kinds = declared_kinds(self.query, self.schema)
+        Reading.of(kinds).refuse_other_kinds(canonical_schema(schema), "the stream")
+        return EventStream(made, schema, fitted(self.query, made, columns, schema))
 
 
-def query(source: str | Query | Builder | Pattern, *, schema: Schema | None = None, **clauses: Any) -> RunnableQuery:
+def query(source: str | Query | Builder | Pattern, *, schema: Any = None, **clauses: Any) -> RunnableQuery:
     """A query from CEQL text, a built pattern or a pattern, checked and ready to run.
 
+    `schema` declares event types or columns: the query is checked against it, and data is read as it says.
     The clauses of a pattern are keywords: select, strategy, partition_by, within, consume, limit.
 
     >>> from cerite import attr, event
@@ -114,7 +135,8 @@ def query(source: str | Query | Builder | Pattern, *, schema: Schema | None = No
     >>> rising.run([{"type": "A", "v": 1}, {"type": "A", "v": 5}]).head()
     [Match(start=0, end=1, positions=(1,), bindings=(('y', (1,)),))]
     """
-    return RunnableQuery(make_query(source, schema=schema, **clauses))
+    known = None if schema is None else Schema.of(schema)
+    return RunnableQuery(make_query(source, schema=known, **clauses), known)
 
 
 class UnknownLengthError(StreamError, TypeError):

@@ -56,6 +56,31 @@ class Schema:
     unusable: Mapping[str, str] = field(default_factory=dict)  # a table's columns of other types, and which
 
     @staticmethod
+    def of(given: object) -> Schema:
+        """A schema from what people have: one, `CREATE STREAM` text, an Arrow schema, or names with their types.
+
+        >>> Schema.of({"price": "double"}) == Schema.of_columns({"price": "float"})
+        True
+        >>> print(Schema.of({"BUY": {"id": "int"}}))
+        CREATE STREAM S { EVENT BUY { id:int } }
+        """
+        if isinstance(given, Schema):
+            return given
+        if isinstance(given, str):
+            from cerite.language.ceql import parse_schema
+
+            return parse_schema(given)
+        if not isinstance(given, Mapping):
+            return Schema.of_arrow(given)
+        if not given:
+            raise SchemaError("the schema declares nothing", hint="write {'price': 'float'}")
+        if all(isinstance(kind, str) for kind in given.values()):
+            return Schema.of_columns(given)
+        if not all(isinstance(kinds, Mapping) for kinds in given.values()):
+            raise SchemaError("the schema mixes event types and columns", hint="write {'BUY': {'price': 'float'}}")
+        return Schema({event: {key: kind_named(kind) for key, kind in each.items()} for event, each in given.items()})
+
+    @staticmethod
     def of_columns(columns: Mapping[str, str]) -> Schema:
         """The schema of a table: its columns, whatever the event types are called.
 
@@ -70,11 +95,36 @@ class Schema:
         import pyarrow as pa
 
         arrow = schema if isinstance(schema, pa.Schema) else cast(pa.Table, schema).schema
-        kinds = {column.name: _arrow_kind(column.type) for column in arrow}
+        kinds = {column.name: arrow_kind(column.type) for column in arrow}
         return Schema(
             columns={name: kind for name, kind in kinds.items() if kind is not None},
             unusable={column.name: str(column.type) for column in arrow if kinds[column.name] is None},
         )
+
+    @property
+    def column_kinds(self) -> dict[str, Kind]:
+        """The kind of every column of data that holds events of all types; refused if two types need two columns.
+
+        >>> Schema.of({"A": {"v": "int"}, "B": {"v": "float", "z": "string"}}).column_kinds
+        {'v': 'float', 'z': 'string'}
+        """
+        if self.columns is not None:
+            return dict(self.columns)
+        found: dict[str, Kind] = {}
+        holders: dict[str, str] = {}
+        for event, attributes in self.events.items():
+            for name, kind in attributes.items():
+                old = found.setdefault(name, kind)
+                if {old, kind} == {"int", "float"}:
+                    found[name] = "float"
+                elif old != kind:
+                    raise SchemaError(
+                        f"attribute `{name}` is {old} in `{holders[name]}`, but {kind} in `{event}`: "
+                        "one column cannot be both",
+                        hint="declare one type for it, or give one of them another name",
+                    )
+                holders.setdefault(name, event)
+        return found
 
     def attributes(self, event_type: str | None) -> Mapping[str, Kind]:
         """The attributes of one event type, or of any type together for None."""
@@ -133,7 +183,8 @@ def _attributes(kinds: Mapping[str, Kind]) -> str:
     return f"{{ {shown} }}" if shown else "{}"
 
 
-def _arrow_kind(arrow: object) -> Kind | None:
+def arrow_kind(arrow: object) -> Kind | None:
+    """The kind of an Arrow type's values, None if queries cannot use them."""
     import pyarrow.types as is_
 
     value_type = arrow.value_type if is_.is_dictionary(arrow) else arrow  # type: ignore[attr-defined]

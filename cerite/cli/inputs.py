@@ -4,20 +4,30 @@ from __future__ import annotations
 
 import json
 import os
+import re
+import shutil
 import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from enum import Enum
 from pathlib import Path
 
-from cerite.data import open_events
+from cerite.data.opening import opened
 from cerite.data.paths import FORMATS
+from cerite.data.reading import Reading
 from cerite.errors import CeriteError, QuerySyntaxError, SchemaError, listed
 from cerite.language.ceql import parse_query, parse_schema
 from cerite.language.sremo import parse_sremo
 from cerite.language.wayeb import parse_wayeb
+from cerite.pattern.check import declared_kinds
 from cerite.pattern.query import Query
-from cerite.schema import KINDS, Schema, kind_named
+from cerite.schema import KINDS, Schema
 
+ENDINGS = {
+    "csv": ".csv", "tsv": ".tsv", "json": ".jsonl", "core": ".stream", "parquet": ".parquet", "ipc": ".arrow",
+}  # fmt: skip
 _QUERY_FILES = (".ceql", ".sql", ".sremo", ".sre", ".txt")
 
 
@@ -35,6 +45,15 @@ class SemanticsChoice(str, Enum):
 
     valuations = "valuations"
     complex_events = "complex-events"
+
+
+class TimeUnitChoice(str, Enum):
+    """What numbers in the time column count."""
+
+    s = "s"
+    ms = "ms"
+    us = "us"
+    ns = "ns"
 
 
 class EngineChoice(str, Enum):
@@ -59,13 +78,24 @@ def read_query(argument: str, language: Language = Language.auto) -> Query:
     return parse_wayeb(text) if language is Language.wayeb else parse_query(text)
 
 
-def read_schema(argument: str | None) -> Schema | None:
-    """The schema in a file: `CREATE STREAM …`, JSON `{"BUY": {"id": "int"}}`, or the columns of any data."""
+def read_schema(argument: str | None, query: Query | None = None) -> Schema | None:
+    """The schema in a file: `CREATE STREAM …`, JSON `{"BUY": {"id": "int"}}`, or the columns of any data.
+
+    What it says must not clash with what the query declares; data is read as the query declares it.
+    """
     if argument is None:
         return None
     ending = Path(argument).suffix.lower()
     if os.path.isdir(argument) or (ending in FORMATS and ending not in (".json", ".txt")):
-        return Schema.of_arrow(open_events(argument).schema)
+        kinds = {} if query is None else declared_kinds(query)
+        return Schema.of_arrow(opened(argument, Reading.of(kinds)).everything)
+    schema = _written_schema(argument, ending)
+    if query is not None:
+        declared_kinds(query, schema)
+    return schema
+
+
+def _written_schema(argument: str, ending: str) -> Schema:
     path = _file(argument)
     if path is None:
         raise CeriteError(f"there is no schema file `{argument}`")
@@ -114,13 +144,56 @@ def _json_schema(path: Path) -> Schema:
         raise SchemaError(f"`{path}` is not JSON: {error}") from None
     if not isinstance(found, dict) or not found:
         raise SchemaError(f"`{path}` holds no JSON object", hint='write {"BUY": {"id": "int", "price": "float"}}')
-    if all(isinstance(value, str) for value in found.values()):
-        return Schema.of_columns(found)
-    if not all(isinstance(value, dict) for value in found.values()):
-        raise SchemaError(f"`{path}` mixes event types and columns", hint='write {"BUY": {"id": "int"}}')
-    wrong = [kind for kinds in found.values() for kind in kinds.values() if not isinstance(kind, str)]
+    kinds = [each for value in found.values() for each in (value.values() if isinstance(value, dict) else [])]
+    wrong = [kind for kind in kinds if not isinstance(kind, str)]
     if wrong:
         raise SchemaError(
             f"`{path}` has {json.dumps(wrong[0])} as an attribute's type", hint=f"the types are {listed(KINDS)}"
         )
-    return Schema({event: {key: kind_named(kind) for key, kind in kinds.items()} for event, kinds in found.items()})
+    try:
+        return Schema.of(found)
+    except SchemaError as error:
+        error.message = f"`{path}`: {error.message}"
+        raise
+
+
+@contextmanager
+def read_events(argument: str, form: str | None) -> Iterator[str]:
+    """The path of the events; `-` is standard input, held in a file because it is read more than once."""
+    if argument != "-":
+        yield argument
+        return
+    with tempfile.TemporaryDirectory(prefix="cerite-") as folder:
+        path = Path(folder) / "events"
+        with path.open("wb") as file:
+            shutil.copyfileobj(sys.stdin.buffer, file)
+        if not path.stat().st_size:
+            raise CeriteError(
+                "standard input holds no events", hint="pipe a file into it: cat trades.csv | cerite run …"
+            )
+        with path.open("rb") as file:
+            found = path.rename(path.with_suffix(ENDINGS[form or sniffed(file.read(1 << 16))]))
+        try:
+            yield str(found)
+        except CeriteError as error:
+            error.message = error.message.replace(str(found), "standard input")
+            raise
+
+
+def sniffed(head: bytes) -> str:
+    """The format of data that begins like this.
+
+    >>> [sniffed(each) for each in (b"PAR1", b'{"a": 1}', b"BUY(id=8)\\n", b"a\\tb\\n", b"type,v\\nA,1\\n")]
+    ['parquet', 'json', 'core', 'tsv', 'csv']
+    """
+    if head.startswith(b"PAR1"):
+        return "parquet"
+    if head.startswith((b"ARROW1", b"\xff\xff\xff\xff")):
+        return "ipc"
+    text = head.removeprefix(b"\xef\xbb\xbf").lstrip()
+    if text.startswith(b"{"):
+        return "json"
+    line = text.split(b"\n", 1)[0]
+    if re.match(rb"[\w`][^,;|\t]*\(.*\)\s*$", line):
+        return "core"
+    return "tsv" if b"\t" in line and b"," not in line else "csv"

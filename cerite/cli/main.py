@@ -14,9 +14,18 @@ from typer.core import TyperGroup
 
 from cerite.cli.engine_choice import picked
 from cerite.cli.explain import explanation
-from cerite.cli.inputs import EngineChoice, Language, SemanticsChoice, read_query, read_schema
+from cerite.cli.inputs import (
+    EngineChoice,
+    Language,
+    SemanticsChoice,
+    TimeUnitChoice,
+    read_events,
+    read_query,
+    read_schema,
+)
 from cerite.cli.recognise import Meter, check_output, report
 from cerite.cli.spark_run import run_on_spark
+from cerite.data.reading import Reading
 from cerite.errors import CeriteError, in_plain_words, was_interrupted
 from cerite.pattern.check import Note, check
 from cerite.run import RunnableQuery
@@ -96,7 +105,7 @@ def check_command(query: QueryArgument, schema: SchemaOption = None, language: L
         cerite check fraud.ceql --schema payments.parquet
     """
     parsed = read_query(query, language)
-    notes = check(parsed, read_schema(schema))
+    notes = check(parsed, read_schema(schema, parsed))
     for note in notes:
         _print_note(note, parsed.source)
     warned = f" ({len(notes)} warning{'s' if len(notes) > 1 else ''})" if notes else ""
@@ -123,9 +132,15 @@ def run_command(
     query: QueryArgument,
     events: Annotated[
         str,
-        typer.Argument(metavar="EVENTS", help="A file, glob or folder: Parquet, CSV, JSON lines, Arrow, CORE text."),
+        typer.Argument(
+            metavar="EVENTS",
+            help="A file, glob or folder: Parquet, CSV, JSON lines, Arrow, CORE text; `-` is standard input.",
+        ),
     ],
     time: Annotated[str | None, typer.Option(metavar="C", help="The column of the event time.")] = None,
+    time_unit: Annotated[
+        TimeUnitChoice, typer.Option(help="What numbers in the time column count.")
+    ] = TimeUnitChoice.ms,
     type: Annotated[
         str | None, typer.Option(metavar="C", help="The column of the event type.  [default: type]")
     ] = None,
@@ -155,6 +170,18 @@ def run_command(
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an output that exists already.")] = False,
     show: Annotated[int, typer.Option("--show", metavar="N", min=0, help="How many matches the table shows.")] = 20,
     with_events: Annotated[bool, typer.Option("--events", help="Add the matched rows to JSON output.")] = False,
+    schema: SchemaOption = None,
+    null: Annotated[
+        list[str] | None,
+        typer.Option(metavar="TEXT", help="A spelling of missing values in text files (repeat for more)."),
+    ] = None,
+    delimiter: Annotated[
+        str | None, typer.Option(metavar="C", help="What separates the values of CSV.  [default: ,]")
+    ] = None,
+    format: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="csv, tsv, jsonl, core, parquet or arrow, if the ending does not say it."),
+    ] = None,
     progress: Annotated[
         bool | None,
         typer.Option("--progress/--no-progress", help="Show progress on standard error.  [default: on a terminal]"),
@@ -173,6 +200,8 @@ def run_command(
 
         cerite run fraud.ceql payments.jsonl --output - --events
 
+        zcat trades.csv.gz | cerite run fraud.ceql - --delimiter ";" --time at --time-unit s
+
         cerite run wayeb_pattern.sre trades.parquet --time at
 
         cerite run fraud.ceql payments/ --time at --engine spark --master "local[4]" --output matches.parquet
@@ -185,7 +214,12 @@ def run_command(
         "order_by": names,
         "position": position,
         "semantics": semantics.value,
+        "time_unit": time_unit.value,
+        "schema": read_schema(schema),
     }
+    reading = Reading.of(null_values=null or (), delimiter=delimiter, format=format)
+    if query == "-" and events == "-":
+        raise CeriteError("the query and the events cannot both come from standard input", hint="put one into a file")
     where, why = picked(engine, events, master, conf or ())
     if engine is EngineChoice.auto:
         err.print(Text(f"engine: {where.value} ({why})", style="dim"))
@@ -201,9 +235,12 @@ def run_command(
         return
     if explain:
         raise CeriteError("--explain is about Spark's plan", hint="use `cerite explain`, or add --engine spark")
-    found = RunnableQuery(parsed).run(events, **options, progress=meter.tell)
-    with meter.of(found.rows):
-        report(found, output=output, count=count, events=with_events, show=show, out=out, err=err)
+    with read_events(events, reading.format) as path:
+        texts: dict[str, Any] = {"null_values": reading.null_values, "delimiter": delimiter}
+        texts |= {"format": reading.format if events != "-" else None}
+        found = RunnableQuery(parsed).run(path, **options, **texts, progress=meter.tell)
+        with meter.of(found.rows):
+            report(found, output=output, count=count, events=with_events, show=show, out=out, err=err)
 
 
 def _print_note(note: Note, source: str | None) -> None:

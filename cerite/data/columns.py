@@ -7,6 +7,7 @@ integer that a float cannot hold exactly is an error.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import cast
 
 import pyarrow as pa
@@ -41,6 +42,56 @@ def canonical_schema(schema: pa.Schema) -> pa.Schema:
     return pa.schema([(column.name, canonical(column.type)) for column in schema])
 
 
+def leaves(schema: pa.Schema) -> pa.Schema:
+    """What structs hold, by dotted names: `ctx.ip` of a column `ctx` with a member `ip`, to any depth.
+
+    >>> leaves(pa.schema({"a": pa.int64(), "ctx": pa.struct({"ip": pa.string(), "at": pa.struct({"x": pa.int8()})})}))
+    ctx.ip: dictionary<values=string, indices=int32, ordered=0>
+    ctx.at.x: int8
+    """
+    found: list[tuple[str, pa.DataType]] = []
+    for column in schema:
+        if is_.is_struct(column.type):
+            inner = pa.schema(list(column.type))
+            members = [each for each in inner if not is_.is_struct(each.type)]
+            found += [(f"{column.name}.{each.name}", canonical(each.type)) for each in members]
+            found += [(f"{column.name}.{each.name}", each.type) for each in leaves(inner)]
+    return pa.schema(found)
+
+
+def with_leaves(schema: pa.Schema, where: str) -> pa.Schema:
+    """The columns and what their structs hold; a dotted name that could mean two things is refused."""
+    inner = leaves(schema)
+    twice = [name for name in inner.names if name in schema.names or inner.names.count(name) > 1]
+    if twice:
+        raise StreamError(
+            f"{where}: `{twice[0]}` could be a column of that name or a member of a struct", hint="rename one of them"
+        )
+    return pa.schema([*schema, *inner])
+
+
+def root(name: str, names: Collection[str]) -> str | None:
+    """The column in which a name is found: itself, or the struct that a dotted name begins with.
+
+    >>> root("ctx.ip", ["type", "ctx"]), root("ctx.ip", ["ctx.ip"]), root("ip", ["ctx"])
+    ('ctx', 'ctx.ip', None)
+    """
+    if name in names:
+        return name
+    parts = name.split(".")
+    return next((head for k in range(1, len(parts)) if (head := ".".join(parts[:k])) in names), None)
+
+
+def rooted(schema: pa.Schema, whole: pa.Schema) -> pa.Schema:
+    """The columns of `whole` in which the wanted ones are found, each with the type wanted of it or its own."""
+    found: dict[str, pa.DataType] = {}
+    for column in schema:
+        home = root(column.name, whole.names)
+        if home is not None:
+            found[home] = column.type if home == column.name else whole.field(home).type
+    return pa.schema(found)
+
+
 def subschema(schema: pa.Schema, names: tuple[str, ...]) -> pa.Schema:
     """These columns in this order."""
     return pa.schema([schema.field(name) for name in names])
@@ -54,13 +105,26 @@ def conform(batch: pa.RecordBatch, schema: pa.Schema, where: str) -> pa.RecordBa
     [{'a': 1.0, 'c': None}]
     """
     places = {name: at for at, name in enumerate(batch.schema.names)}
-    arrays = [
-        converted(batch.column(places[column.name]), column.type, f"{where}, column `{column.name}`")
-        if column.name in places
-        else pa.nulls(batch.num_rows, column.type)
-        for column in schema
-    ]
+    arrays = []
+    for column in schema:
+        home = root(column.name, places)
+        array = None if home is None else _member(batch.column(places[home]), column.name[len(home) + 1 :])
+        arrays.append(
+            pa.nulls(batch.num_rows, column.type)
+            if array is None
+            else converted(array, column.type, f"{where}, column `{column.name}`")
+        )
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def _member(array: pa.Array, name: str) -> pa.Array | None:
+    """What a struct holds under a dotted name (itself under none), None if it holds nothing of that name."""
+    if not name:
+        return array
+    if not is_.is_struct(array.type):
+        return None
+    inner = root(name, [each.name for each in array.type])
+    return None if inner is None else _member(pc.struct_field(array, [inner]), name[len(inner) + 1 :])
 
 
 def converted(array: pa.Array, target: pa.DataType, where: str) -> pa.Array:

@@ -1,8 +1,9 @@
 """CORE's text form of a stream: one event a line, `BUY(id=8,name=INTC,price=12.5)`.
 
 Invariant: every line that is not blank is one row; its event type is in column `type`, and an attribute that an event
-does not have is NULL there. Unquoted words are integers, floats, booleans or strings, whichever holds for the whole
-column; nothing and NULL are NULL. Quoted values ('it''s', "so") are strings, whatever they look like.
+does not have is NULL there. Unquoted words are integers, floats, booleans, times or strings, whichever holds for the
+whole column; nothing and NULL are NULL, and among numbers, booleans and times the usual spellings of a missing value.
+Quoted values ('it''s', "so") are strings, whatever they look like. What is declared is as declared.
 """
 
 from __future__ import annotations
@@ -19,9 +20,9 @@ import pyarrow.compute as pc
 import pyarrow.types as is_
 
 from cerite.data.chunks import Chunk, lines_cut
-from cerite.data.columns import STRINGS
 from cerite.data.core_line import Attribute, parsed_line
-from cerite.data.guesses import guessed
+from cerite.data.guesses import ABSENT, MisfitError, declared, guessed, typed, without
+from cerite.data.reading import Reading, refusal
 from cerite.data.unify import Guess
 
 TYPE = "type"
@@ -34,6 +35,10 @@ class CoreText:
     """The events of one file."""
 
     guess: Guess = "all"
+
+    def __init__(self, reading: Reading | None = None) -> None:
+        self._reading = reading or Reading()
+        self.spelled: set[str] = set()
 
     def begin(self, path: Path, head: bytes) -> int:
         """There is no header."""
@@ -54,11 +59,34 @@ class CoreText:
             found[TYPE] = pa.concat_arrays([pa.repeat(pa.scalar(each.head, _TEXT), len(each.rows)) for each in groups])
         for name in dict.fromkeys(name for group in groups for name in group.names):
             if schema is None or name in types:
-                found[name] = _column(groups, name, types.get(name))
+                found[name] = self._column(chunk, groups, name, types.get(name))
         order = np.argsort(np.concatenate([group.rows for group in groups]))
         for name in types.keys() - found.keys():
             found[name] = pa.nulls(len(order), types[name])
         return pa.table(found).take(pa.array(order))
+
+    def line(self, chunk: Chunk, row: int) -> int:
+        """The line of an event of the chunk."""
+        written = pc.match_substring_regex(_lines(chunk.data), r"\S").to_numpy(zero_copy_only=False)
+        return chunk.span.line + int(np.flatnonzero(written)[row])
+
+    def _column(self, chunk: Chunk, groups: Sequence[_Group], name: str, wanted: pa.DataType | None) -> pa.Array:
+        """The attribute's values, group after group, as the wanted type or the one they suggest."""
+        text, quoted = _text_of(groups, name)
+        nulls = self._reading.null_values
+        kind = self._reading.kinds.get(name)
+        try:
+            if kind is not None:
+                return declared(text, kind, nulls)
+            if wanted is not None:
+                return pa.nulls(len(text)) if is_.is_null(wanted) else typed(text, wanted, nulls)
+        except MisfitError as misfit:
+            line = chunk.span.line + int(np.concatenate([group.rows for group in groups])[misfit.row])
+            raise refusal(f"{chunk.path}, line {line}", name, misfit.value, kind or str(wanted)) from None
+        found = without(text, nulls) if quoted else guessed(text, nulls)
+        if is_.is_null(found.type) and without(text, nulls).null_count < len(text):
+            self.spelled.add(name)
+        return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,8 +160,8 @@ def _unquoted(column: pa.Array, quote: str) -> pa.Array:
     return pc.utf8_slice_codeunits(column, 1, -1) if quote else column
 
 
-def _column(groups: Sequence[_Group], name: str, wanted: pa.DataType | None) -> pa.Array:
-    """The attribute's values, group after group, as the wanted type or the one they suggest."""
+def _text_of(groups: Sequence[_Group], name: str) -> tuple[pa.Array, bool]:
+    """The attribute's words, group after group, NULL where there is none, and whether some are quoted."""
     texts: list[pa.Array] = []
     quoted = False
     for group in groups:
@@ -145,12 +173,6 @@ def _column(groups: Sequence[_Group], name: str, wanted: pa.DataType | None) -> 
         if group.quotes[at]:
             quoted = True
         else:
-            text = pc.utf8_trim_whitespace(text)
-            text = pc.if_else(pc.match_substring_regex(text, "^(NULL)?$"), pa.scalar(None, _TEXT), text)
+            text = without(pc.utf8_trim_whitespace(text), ABSENT)
         texts.append(text)
-    column = pa.concat_arrays(texts)
-    if wanted is None:
-        return column if quoted else guessed(column)
-    if is_.is_null(wanted):
-        return pa.nulls(len(column))
-    return column if wanted == STRINGS else column.cast(wanted)
+    return pa.concat_arrays(texts), quoted

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from cerite.data.columns import canonical_schema
+from cerite.data.columns import canonical_schema, root
 from cerite.data.part import Part, reading
 from cerite.data.source import refuse_repeated
 
@@ -41,7 +41,8 @@ class IpcPart(Part):
 
     def read(self, segments: Sequence[int], schema: pa.Schema, batch_rows: int) -> Iterator[pa.RecordBatch]:
         """The record batches, large ones cut."""
-        places = [at for at, name in enumerate(self.schema.names) if name in schema.names] or [0]
+        wanted = {root(name, self.schema.names) for name in schema.names}
+        places = [at for at, name in enumerate(self.schema.names) if name in wanted] or [0]
         with reading(self.path), self._opened(places) as reader:
             for batch in _batches(reader, segments):
                 for start in range(0, batch.num_rows, batch_rows):

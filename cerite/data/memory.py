@@ -9,9 +9,11 @@ from collections.abc import Callable, Iterator, Sequence
 
 import pyarrow as pa
 
-from cerite.data.columns import canonical_schema, conform
+from cerite.data.columns import STRINGS, canonical_schema, conform, subschema, with_leaves
+from cerite.data.guesses import MisfitError, declared, shapes
 from cerite.data.positions import Positions, gather
-from cerite.data.source import BATCH_ROWS, Source, checked_rows, chosen, refuse_repeated
+from cerite.data.source import BATCH_ROWS, Sight, Source, checked_rows, chosen, homes, refuse_repeated
+from cerite.errors import StreamError
 
 Load = Callable[[Sequence[str]], pa.Table]
 _SMALL = 1 << 14  # chunks smaller than this on average are joined, so that batches are worth their overhead
@@ -38,9 +40,37 @@ class TableSource(Source):
         self.available = tuple(names)
         self._load = load
         self._batch_rows = checked_rows(batch_rows)
-        self._table = load(chosen(columns, names, name))
-        self.schema = canonical_schema(self._table.schema)
+        self._table = load(homes(columns, names, name))
+        self.everything = with_leaves(canonical_schema(self._table.schema), name)
+        wanted = self._table.column_names if columns is None else chosen(columns, self.everything.names, name)
+        self.schema = subschema(self.everything, tuple(wanted))
         self.rows: int = self._table.num_rows
+
+    def is_text(self, name: str) -> bool:
+        """Whether it has a column of strings of this name."""
+        return name in self.everything.names and self.everything.field(name).type == STRINGS
+
+    def timed(self, name: str) -> TableSource:
+        """The same rows, a column of strings read as times."""
+        if name not in self.available:
+            raise StreamError(
+                f"{self.name}, column `{name}` holds text inside a struct, not times", hint="convert it to timestamps"
+            )
+
+        def load(names: Sequence[str]) -> pa.Table:
+            table = self._load(names)
+            at = table.column_names.index(name) if name in names else -1
+            return table if at < 0 else table.set_column(at, name, times_of(table[name], self.name, name))
+
+        return TableSource(load, self.available, self.name, None, self._batch_rows)
+
+    def sights(self, name: str) -> dict[str, Sight]:
+        """What strings look like that somebody else has read, perhaps without a guess at what they are."""
+        column = self._table[name] if name in self._table.column_names else None
+        if column is None or not self.is_text(name) or not len(column):
+            return {}
+        text = column.cast(pa.string())
+        return {shape: Sight(value, f"{self.name}, row {row}") for shape, (row, value) in shapes(text).items()}
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         """Slices of the table, without copies unless it is in very small pieces."""
@@ -49,10 +79,12 @@ class TableSource(Source):
 
     def take(self, positions: Positions, columns: Sequence[str] | None = None) -> pa.Table:
         """Rows by position, from the chunks that hold them."""
-        names = self.schema.names if columns is None else list(chosen(columns, self.available, self.name))
-        known = set(names) <= set(self.schema.names)
-        table = self._table.select(names) if known else self._load(names)
-        schema = canonical_schema(table.schema)
+        names = tuple(self.schema.names) if columns is None else tuple(columns)
+        needed = homes(names, self.available, self.name)
+        loaded = set(needed) <= set(self._table.column_names)
+        table = self._table.select(needed) if loaded else self._load(needed)
+        whole = with_leaves(canonical_schema(table.schema), self.name)
+        schema = subschema(whole, chosen(names, whole.names, self.name))
         pieces = table.to_batches()
         counts = [piece.num_rows for piece in pieces]
         return gather(positions, counts, lambda i: [conform(pieces[i], schema, self.name)], schema, self.name)
@@ -65,3 +97,18 @@ def _pieces(table: pa.Table, batch_rows: int) -> Iterator[pa.RecordBatch]:
         return
     for start in range(0, table.num_rows, batch_rows):
         yield from table.slice(start, batch_rows).combine_chunks().to_batches(max_chunksize=batch_rows)
+
+
+def times_of(column: pa.ChunkedArray, where: str, name: str) -> pa.ChunkedArray:
+    """Strings as times; what is none is refused with its row.
+
+    >>> times_of(pa.chunked_array([["2024-05-01T12:30:00"]]), "S", "at").type
+    TimestampType(timestamp[us])
+    """
+    try:
+        return declared(column.cast(pa.string()), "timestamp")
+    except MisfitError as misfit:
+        raise StreamError(
+            f"{where}, row {misfit.row} (from 0), column `{name}`: `{misfit.value}` is not a time",
+            hint="write times as 2024-05-01T12:30:00, all with a zone or all without, or convert the column",
+        ) from None

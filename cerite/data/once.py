@@ -10,7 +10,7 @@ from typing import NoReturn
 
 import pyarrow as pa
 
-from cerite.data.columns import canonical_schema, conform, first_line, subschema
+from cerite.data.columns import canonical_schema, conform, first_line, subschema, with_leaves
 from cerite.data.positions import Positions
 from cerite.data.source import BATCH_ROWS, Source, checked_rows, chosen, refuse_repeated
 from cerite.errors import StreamError
@@ -37,7 +37,9 @@ class ReaderSource(Source):
         refuse_repeated(reader.schema.names, name)
         self.name = name
         self.available = tuple(reader.schema.names)
-        self.schema = subschema(canonical_schema(reader.schema), chosen(columns, self.available, name))
+        self.everything = with_leaves(canonical_schema(reader.schema), name)
+        wanted = self.available if columns is None else chosen(columns, self.everything.names, name)
+        self.schema = subschema(self.everything, chosen(wanted, wanted, name))
         self._batch_rows = checked_rows(batch_rows)
         self._reader: pa.RecordBatchReader | None = reader
 
@@ -47,6 +49,12 @@ class ReaderSource(Source):
             refuse_second(self.name)
         reader, self._reader = self._reader, None
         return self._conformed(reader)
+
+    def narrowed(self, columns: Sequence[str]) -> Source:
+        """The same rows with these columns; this source cannot be read any more."""
+        found = super().narrowed(columns)
+        self._reader = None
+        return found
 
     def take(self, positions: Positions, columns: Sequence[str] | None = None) -> pa.Table:
         """Refused: the rows are gone."""

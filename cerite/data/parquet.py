@@ -12,7 +12,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from cerite.data.columns import canonical_schema, is_string
+from cerite.data.columns import canonical_schema, is_string, root
 from cerite.data.part import Part, blank, reading
 from cerite.data.source import refuse_repeated
 
@@ -37,7 +37,7 @@ class ParquetPart(Part):
 
     def read(self, segments: Sequence[int], schema: pa.Schema, batch_rows: int) -> Iterator[pa.RecordBatch]:
         """The row groups, their columns decoded in parallel."""
-        names = [name for name in schema.names if name in self.schema.names]
+        names = [name for name in schema.names if root(name, self.schema.names) is not None]
         if not names:
             yield from blank(sum(self._counts[segment] for segment in segments), batch_rows)
             return

@@ -14,6 +14,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from cerite.data.columns import first_line
+from cerite.data.source import Sight
 from cerite.data.unify import Guess
 from cerite.errors import StreamError
 
@@ -24,11 +25,17 @@ class Part(ABC):
     guess: Guess = "none"
     path: Path
     schema: pa.Schema
+    spelled: frozenset[str] = frozenset()
+    """Columns of type `null` here that hold words for missing values, or text that looks like them."""
 
     @property
     @abstractmethod
     def counts(self) -> Sequence[int]:
         """The number of rows of each segment."""
+
+    def sights(self, name: str) -> dict[str, Sight]:
+        """What a column that was guessed to be text looks like, and where."""
+        return {}
 
     @abstractmethod
     def read(self, segments: Sequence[int], schema: pa.Schema, batch_rows: int) -> Iterator[pa.RecordBatch]:

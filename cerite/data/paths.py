@@ -25,8 +25,8 @@ TEXTS = ("csv", "tsv", "json", "core")
 AnyPath = str | os.PathLike[str]
 
 
-def files_of(data: AnyPath | Sequence[AnyPath]) -> list[Path]:
-    """The files, each of a known format and not empty.
+def files_of(data: AnyPath | Sequence[AnyPath], form: str | None = None) -> list[Path]:
+    """The files, each of a known format (all of `form`, if it is given) and not empty.
 
     >>> files_of("nowhere/events.csv")
     Traceback (most recent call last):
@@ -34,9 +34,10 @@ def files_of(data: AnyPath | Sequence[AnyPath]) -> list[Path]:
     hint: the folder nowhere does not exist
     """
     given = [data] if isinstance(data, (str, os.PathLike)) else list(data)
-    found = [file for each in given for file in _expanded(os.fspath(each))]
+    found = [file for each in given for file in _expanded(os.fspath(each), form)]
     for file in found:
-        format_of(file)
+        if form is None:
+            format_of(file)
         if file.stat().st_size == 0:
             raise StreamError(f"{file}: the file is empty (0 bytes)", hint="was it written to the end?")
     return found
@@ -55,17 +56,18 @@ def format_of(path: Path) -> str:
         what = f"the extension `{extension}` is unknown" if extension else "the file name has no extension"
         raise StreamError(
             f"{path}: {what}",
-            hint=f"known are {' '.join(FORMATS)}, and for text also {' '.join(COMPRESSIONS)} after it",
+            hint=f"known are {' '.join(FORMATS)}, and for text also {' '.join(COMPRESSIONS)} after it; or name the "
+            "format: format='csv'",
         )
     if packed and form not in TEXTS:
         raise StreamError(f"{path}: only text can be compressed as a whole", hint="unpack the file first")
     return form
 
 
-def _expanded(given: str) -> list[Path]:
+def _expanded(given: str, form: str | None) -> list[Path]:
     path = Path(given).expanduser()
     if path.is_dir():
-        return _inside(path)
+        return _inside(path, form)
     if path.exists():
         return [path]
     if glob.has_magic(given):
@@ -77,7 +79,7 @@ def _expanded(given: str) -> list[Path]:
     raise StreamError(f"{given}: there is no such file", hint=_nearby(path))
 
 
-def _inside(folder: Path) -> list[Path]:
+def _inside(folder: Path, form: str | None) -> list[Path]:
     """All files below, without those that Spark and others hide (`_SUCCESS`, `.crc`)."""
     files = []
     for file in sorted(folder.rglob("*")):
@@ -92,7 +94,7 @@ def _inside(folder: Path) -> list[Path]:
         files.append(file)
     if not files:
         raise StreamError(f"{folder}: the folder has no data files", hint=f"known extensions are {' '.join(FORMATS)}")
-    for file in files:
+    for file in files if form is None else ():
         try:
             format_of(file)
         except StreamError as error:

@@ -12,7 +12,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from cerite.data.columns import subschema
+from cerite.data.columns import root, subschema, with_leaves
 from cerite.data.kinds import array_of, type_of
 from cerite.data.once import refuse_second, refuse_take
 from cerite.data.positions import Positions, gather
@@ -40,11 +40,13 @@ class RowSource(Source):
         first = list(islice(rest, self._batch_rows))
         if not first:
             raise StreamError(f"{self.name} is empty, so its columns are unknown", hint="pass an empty table instead")
-        self._everything = self._inferred(first)
-        self._known = frozenset(self._everything.names)
+        top = self._inferred(first)
+        self._known = frozenset(top.names)
         self._selective = columns is not None
-        self.available = tuple(self._everything.names)
-        self.schema = subschema(self._everything, chosen(columns, self.available, self.name))
+        self.available = tuple(top.names)
+        self.everything = with_leaves(top, self.name)
+        wanted = self.available if columns is None else columns
+        self.schema = subschema(self.everything, chosen(wanted, self.everything.names, self.name))
         self._unread: Iterator[Row] | None = chain(first, rest)
 
     def batches(self) -> Iterator[pa.RecordBatch]:
@@ -56,13 +58,19 @@ class RowSource(Source):
         unread, self._unread = self._unread, None
         return self._converted(unread)
 
+    def narrowed(self, columns: Sequence[str]) -> Source:
+        """The same rows with these columns; of rows that come once, this source cannot be read any more."""
+        found = super().narrowed(columns)
+        self._unread = None
+        return found
+
     def take(self, positions: Positions, columns: Sequence[str] | None = None) -> pa.Table:
         """Rows of a list by position."""
         if self._list is None:
             refuse_take(self.name)
         rows = self._list
-        names = tuple(self.schema.names) if columns is None else chosen(columns, self.available, self.name)
-        schema = subschema(self._everything, names)
+        names = tuple(self.schema.names) if columns is None else chosen(columns, self.everything.names, self.name)
+        schema = subschema(self.everything, names)
         starts = range(0, len(rows), _TAKEN)
 
         def read(i: int) -> list[pa.RecordBatch]:
@@ -86,8 +94,16 @@ class RowSource(Source):
                     hint=suggestion(str(key), self._known)
                     or "give the first row every key, None where it has no value",
                 )
-        arrays = [array_of([row.get(column.name) for row in rows], column, start, self.name) for column in schema]
+        arrays = [array_of(self._values(rows, column.name), column, start, self.name) for column in schema]
         return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+    def _values(self, rows: Sequence[Row], name: str) -> list[Any]:
+        """A column's values, of the rows themselves or of the dictionaries in them."""
+        home = root(name, self._known) or name
+        values = [row.get(home) for row in rows]
+        for member in name[len(home) + 1 :].split(".") if home != name else ():
+            values = [None if value is None else value.get(member) for value in values]
+        return values
 
     def _inferred(self, rows: Sequence[Row]) -> pa.Schema:
         names: dict[str, None] = {}

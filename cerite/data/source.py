@@ -8,14 +8,25 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
+from copy import copy
+from dataclasses import dataclass
 from pathlib import Path
 
 import pyarrow as pa
 
+from cerite.data.columns import root, subschema
 from cerite.data.positions import Positions
 from cerite.errors import StreamError, listed, suggestion
 
 BATCH_ROWS = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Sight:
+    """A value and the place where it was seen."""
+
+    value: str
+    where: str
 
 
 class Source(ABC):
@@ -35,6 +46,8 @@ class Source(ABC):
     """The columns of every batch."""
     available: tuple[str, ...]
     """Every column of the data, also those that were not asked for."""
+    everything: pa.Schema
+    """Every column of the data with its type, and what structs hold under dotted names."""
     rows: int | None
     """How many rows there are, where it is known before reading them."""
     files: tuple[Path, ...] = ()
@@ -47,6 +60,19 @@ class Source(ABC):
     @abstractmethod
     def take(self, positions: Positions, columns: Sequence[str] | None = None) -> pa.Table:
         """The rows at these positions, in this order; `columns` may be any of `available`, by default `schema`'s."""
+
+    def narrowed(self, columns: Sequence[str]) -> Source:
+        """The same rows with these columns of `everything`; a source that can be read once is used up with its copy."""
+        found = copy(self)
+        found.schema = subschema(self.everything, chosen(columns, self.everything.names, self.name))
+        return found
+
+    def sights(self, name: str) -> dict[str, Sight]:
+        """What a column of strings looks like (number, boolean, time, text), and where each was first seen.
+
+        Empty where values have types of their own and nobody had to guess.
+        """
+        return {}
 
     def table(self) -> pa.Table:
         """All rows in memory; each string column has one dictionary."""
@@ -80,6 +106,18 @@ def chosen(columns: Sequence[str] | None, available: Sequence[str], name: str) -
             )
     refuse_repeated(asked, "the columns asked for")
     return asked
+
+
+def homes(columns: Sequence[str] | None, available: Sequence[str], name: str) -> tuple[str, ...]:
+    """The columns of the data that hold those asked for, which may be members of structs.
+
+    >>> homes(["ctx.ip", "id", "ctx.port"], ["id", "ctx"], "S")
+    ('ctx', 'id')
+    """
+    if columns is None or isinstance(columns, str) or not columns:
+        return chosen(columns, available, name)
+    refuse_repeated(columns, "the columns asked for")
+    return chosen(tuple(dict.fromkeys(root(each, available) or each for each in columns)), available, name)
 
 
 def refuse_repeated(names: Iterable[str], where: str) -> None:

@@ -11,10 +11,13 @@ from pathlib import Path
 from typing import Protocol
 
 import pyarrow as pa
+import pyarrow.types as is_
 
 from cerite.data.chunks import Chunk, Span, again, chunks, opened
-from cerite.data.columns import STRINGS, canonical_schema
+from cerite.data.columns import STRINGS, canonical, canonical_schema, rooted
+from cerite.data.guesses import shapes
 from cerite.data.part import Part, blank, reading
+from cerite.data.source import Sight
 from cerite.data.unify import Guess, unified
 from cerite.errors import StreamError
 
@@ -26,6 +29,8 @@ class Format(Protocol):
     """How records of a kind of text are told apart and parsed."""
 
     guess: Guess
+    spelled: set[str]
+    """Columns in which the usual spellings of a missing value were seen where nothing else was: they may be text."""
 
     def begin(self, path: Path, head: bytes) -> int:
         """Looks at the beginning of the text; the number of bytes that are header, not records."""
@@ -35,6 +40,9 @@ class Format(Protocol):
 
     def parse(self, chunk: Chunk, schema: pa.Schema | None) -> pa.Table:
         """The chunk's rows; with a schema, those of its columns that there are, read as its types."""
+
+    def line(self, chunk: Chunk, row: int) -> int:
+        """The line of the file that a row of the chunk begins on."""
 
 
 class TextPart(Part):
@@ -61,6 +69,7 @@ class TextPart(Part):
                 empty = form.parse(Chunk(path, b"", Span(start, 0, line)), None)
                 found.append((str(path), canonical_schema(empty.schema), form.guess))
         self.schema = unified(found)
+        self.spelled = frozenset(form.spelled)
 
     @property
     def counts(self) -> Sequence[int]:
@@ -69,8 +78,7 @@ class TextPart(Part):
 
     def read(self, segments: Sequence[int], schema: pa.Schema, batch_rows: int) -> Iterator[pa.RecordBatch]:
         """The chunks, from memory or parsed again."""
-        names = set(self.schema.names)
-        wanted = pa.schema([column for column in schema if column.name in names])
+        wanted = rooted(schema, self.schema)
         with reading(self.path):
             for segment, table in zip(segments, self._tables(segments, wanted), strict=True):
                 if table.num_columns:
@@ -78,9 +86,22 @@ class TextPart(Part):
                 else:
                     yield from blank(self._counts[segment], batch_rows)
 
+    def sights(self, name: str) -> dict[str, Sight]:
+        """For every shape of value that the column has, the first one: numbers, booleans, times, and other text."""
+        found: dict[str, Sight] = {}
+        with reading(self.path):
+            for chunk in again(self.path, self._spans):
+                table = self._form.parse(chunk, pa.schema({name: STRINGS}))
+                if name not in table.column_names:
+                    continue
+                for shape, (row, value) in shapes(table[name]).items():
+                    if shape not in found:
+                        found[shape] = Sight(value, f"{self.path}, line {self._form.line(chunk, row)}")
+        return found
+
     def _tables(self, segments: Sequence[int], schema: pa.Schema) -> Iterator[pa.Table]:
         kept = self._kept
-        if kept is not None and all(_fits(kept[segment].schema, schema) for segment in segments):
+        if kept is not None and all(self._fits(kept[segment].schema, schema) for segment in segments):
             for segment in segments:
                 yield kept[segment].select([name for name in kept[segment].column_names if name in schema.names])
         elif not len(schema):
@@ -88,6 +109,16 @@ class TextPart(Part):
         else:
             for chunk in again(self.path, [self._spans[segment] for segment in segments]):
                 yield self._form.parse(chunk, schema)
+
+    def _fits(self, kept: pa.Schema, wanted: pa.Schema) -> bool:
+        """Whether the parsed columns can be used as these types; text that was taken for something else cannot."""
+        for column in wanted:
+            if column.type != STRINGS or column.name not in kept.names:
+                continue
+            found = kept.field(column.name).type
+            if canonical(found) != STRINGS and not (is_.is_null(found) and column.name not in self.spelled):
+                return False
+        return True
 
     def _beginning(self) -> tuple[int, int]:
         with opened(self.path) as file:
@@ -97,12 +128,3 @@ class TextPart(Part):
         bom = len(_BOM) if head.startswith(_BOM) else 0
         start = bom + self._form.begin(self.path, head[bom:])
         return start, 1 + head.count(b"\n", 0, start)
-
-
-def _fits(kept: pa.Schema, wanted: pa.Schema) -> bool:
-    """Whether the parsed columns can be used as these types; text that was taken for something else cannot."""
-    return all(
-        column.type != STRINGS or canonical_schema(pa.schema([kept.field(column.name)])).field(0).type == STRINGS
-        for column in wanted
-        if column.name in kept.names and not pa.types.is_null(kept.field(column.name).type)
-    )

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
+from typing import Any, Literal, cast, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -17,7 +18,7 @@ import pyarrow as pa
 
 from cerite.automaton.guards import Test, distinct_tests
 from cerite.engine.groups import Groups
-from cerite.engine.keys import LEAST, Ranks, carry, count_keys, numbers, value_keys, width_of
+from cerite.engine.keys import LEAST, Ranks, carry, count_keys, numbers, tick_text, value_keys, width_of
 from cerite.engine.plan import Plan
 from cerite.engine.registers.tables import Machine
 from cerite.errors import Hint, Setting, StreamError, listed, suggestion
@@ -26,13 +27,27 @@ from cerite.predicate.columns import ConditionBits
 Longs = npt.NDArray[np.int64]
 
 
+TimeUnit = Literal["s", "ms", "us", "ns"]
+
+
 @dataclass(frozen=True)
 class Columns:
-    """Which columns hold what: the event type (None: every event has every type), the time, the position."""
+    """Which columns hold what: the event type (None: every event has every type), the time, the position.
+
+    `unit` is what a time column of plain numbers counts.
+    """
 
     type: str | None = None
     time: str | None = None
     position: str | None = None
+    unit: TimeUnit = "ms"
+
+
+def checked_unit(unit: str) -> TimeUnit:
+    """The unit of time, if it is one."""
+    if unit not in get_args(TimeUnit):
+        raise StreamError(f"there is no time unit {unit!r}", hint="the units are 's', 'ms', 'us' and 'ns'")
+    return cast(TimeUnit, unit)
 
 
 @dataclass(frozen=True)
@@ -58,7 +73,7 @@ class Intake:
         self._schema = schema
         for name in self._needed():
             _known(name, schema)
-        self.machine = Machine(plan.automaton, schema, columns.time) if plan.has_registers else None
+        self.machine = Machine(plan.automaton, schema, columns.time, columns.unit) if plan.has_registers else None
         self.guards = plan.guards if self.machine is None else self.machine.guards
         self._distinct = distinct_tests(self.guards)
         self._conditions = ConditionBits([(test.type, test.condition) for test in self._tests()], schema, columns.type)
@@ -180,8 +195,9 @@ class Intake:
             place = int(np.argmax(steps))
             row = self.rows + place + (before is None)
             what = "does not rise" if strictly else "goes back"
+            shown = partial(tick_text, kind=self._schema.field(name).type)
             raise StreamError(
-                f"`{name}` {what} at row {row}: {whole[place + 1]} after {whole[place]}",
+                f"`{name}` {what} at row {row}: {shown(whole[place + 1])} after {shown(whole[place])}",
                 hint=None if strictly else Hint("sort by it first, or let Cerite sort: ", Setting("order_by", name)),
             )
         self._last[role] = values[-1].item()
@@ -195,7 +211,7 @@ class Intake:
         name = self.columns.time if window.is_time else window.attribute
         assert name is not None
         column = batch.column(name)
-        key, low = value_keys(column, name, width_of(window, column.type))
+        key, low = value_keys(column, name, width_of(window, column.type, self.columns.unit))
         if not window.is_time:
             key = self._carried(key, low, partition, name, position)
         return key, low

@@ -50,14 +50,27 @@ def numbers(
     return values, missing if missing.any() else None
 
 
-def ticks_per_second(kind: pa.DataType) -> int:
-    """How many steps of the time column make a second; plain numbers are milliseconds."""
-    return _PER_SECOND[kind.unit] if pa.types.is_timestamp(kind) else 1_000
+def ticks_per_second(kind: pa.DataType, unit: str = "ms") -> int:
+    """How many steps of the time column make a second; plain numbers count `unit`, days are in milliseconds."""
+    if pa.types.is_timestamp(kind):
+        return _PER_SECOND[kind.unit]
+    return 1_000 if pa.types.is_date(kind) else _PER_SECOND[unit]
 
 
-def width_of(size: Size, kind: pa.DataType) -> float:
+def tick_text(value: object, kind: pa.DataType) -> str:
+    """A value of `numbers` as people read it: a timestamp as ISO 8601, a number as it is."""
+    if pa.types.is_date(kind):
+        kind = pa.timestamp("ms")
+    if not pa.types.is_timestamp(kind):
+        return str(value)
+    text = str(np.datetime64(int(value), kind.unit))  # type: ignore[call-overload]
+    text = text.rstrip("0").rstrip(".") if "." in text else text
+    return text if kind.tz is None else f"{text}Z"
+
+
+def width_of(size: Size, kind: pa.DataType, unit: str = "ms") -> float:
     """A time or attribute window's width in steps of the column it is measured on."""
-    return size.milliseconds * ticks_per_second(kind) / 1000 if size.is_time else float(size.amount)
+    return size.milliseconds * ticks_per_second(kind, unit) / 1000 if size.is_time else float(size.amount)
 
 
 def ordered(values: npt.NDArray[np.float64]) -> Longs:

@@ -8,6 +8,7 @@ references, negation and windows, and the kinds of all conditions against the sc
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from cerite.errors import CeriteError, PatternError, SchemaError, Span, listed, suggestion
 from cerite.pattern.atoms import Event
@@ -26,7 +27,7 @@ from cerite.pattern.skipping import SkipNext
 from cerite.pattern.variables import bound, nullable, written
 from cerite.pattern.window import Window
 from cerite.predicate.expression import variables
-from cerite.schema import Schema, merge
+from cerite.schema import Kind, Schema, merge
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,6 +188,19 @@ def _of_its_streams(query: Query) -> Schema | None:
                 hint=suggestion(name, declared) or f"CREATE STREAM declares {listed(declared)}",
             )  # fmt: skip
         found = merge(found, declared[name])
+    return found
+
+
+def declared_kinds(query: Query, *schemas: Any) -> dict[str, Kind]:
+    """The kinds of columns that the query's own declarations and others give; two that clash are refused."""
+    found: dict[str, Kind] = {}
+    for each in (_of_its_streams(query), *schemas):
+        for name, kind in (Schema.of(each).column_kinds if each is not None else {}).items():
+            old = found.setdefault(name, kind)
+            if {old, kind} == {"int", "float"}:
+                found[name] = "float"
+            elif old != kind:
+                raise SchemaError(f"`{name}` is declared {old} by the query, but {kind} by the schema")
     return found
 
 

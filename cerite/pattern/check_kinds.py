@@ -11,7 +11,8 @@ from cerite.pattern.filtering import Filter
 from cerite.pattern.naming import Named
 from cerite.pattern.query import Query
 from cerite.pattern.window import Size, Window
-from cerite.predicate.expression import Attribute, Expression, Reference
+from cerite.predicate.expression import Attribute, Comparison, Expression, InRange, Literal, Reference
+from cerite.predicate.expression import walk as walk_expression
 from cerite.predicate.kinds import ANY, KindOf, Kinds, check_condition
 from cerite.schema import Schema
 
@@ -67,11 +68,46 @@ def _conditions(pattern: Pattern, types: dict[str, Types]) -> Iterator[tuple[Typ
             yield from ((types[on.variable], on.condition) for on in node.conditions)
 
 
+def read_attributes(query: Query) -> frozenset[str]:
+    """The attributes that conditions and windows read, of whatever event."""
+    conditions = (condition for _, condition in _conditions(query.where, event_types(query.where)))
+    nodes = (node for condition in conditions for node in walk_expression(condition))
+    named = {node.name for node in nodes if isinstance(node, (Attribute, Reference))}
+    return frozenset(named | {size.attribute for size in _sizes(query) if size.attribute is not None})
+
+
+def ordered_attributes(query: Query) -> dict[str, Span | None]:
+    """The attributes that are compared by order with values of other attributes, and where: `y[v > x.v]`.
+
+    Against a text in quotes (`name > 'M'`) an attribute is meant as text; against a number it cannot be.
+    """
+    found: dict[str, Span | None] = {}
+    for _, condition in _conditions(query.where, event_types(query.where)):
+        for node in walk_expression(condition):
+            if isinstance(node, Comparison) and node.op not in ("=", "!="):
+                sides: tuple[Expression, ...] = (node.left, node.right)
+            elif isinstance(node, InRange):
+                sides = (node.operand, node.low, node.high)
+            else:
+                continue
+            if not any(isinstance(side, Literal) for side in sides):
+                names = (each.name for each in sides if isinstance(each, (Attribute, Reference)))
+                found |= {name: node.span for name in names if name not in found}
+    return found
+
+
 def _lookup(own: Types, types: dict[str, Types], schema: Schema | None) -> KindOf:
     def kind_of(node: Attribute | Reference) -> Kinds:
         if schema is None:
             return ANY
         if isinstance(node, Reference):
+            nested = f"{node.variable}.{node.name}"
+            if nested in (schema.columns or ()):
+                raise SchemaError(
+                    f"`{nested}` may be `{node.name}` of the variable `{node.variable}`, or a nested attribute",
+                    span=node.span,
+                    hint=f"give the variable another name; the nested attribute is written `` `{nested}` ``",
+                )  # fmt: skip
             return _known(node.name, types.get(node.variable, frozenset((None,))), schema, node.span)
         mistaken = f"`{node.name}.…` reads the variable" if node.name in types else f"a text has quotes: '{node.name}'"
         return _known(node.name, own, schema, node.span, mistaken)

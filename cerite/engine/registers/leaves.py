@@ -54,12 +54,18 @@ class LeafColumns:
     """Evaluates leaves on batches."""
 
     def __init__(
-        self, leaves: tuple[Leaf, ...], kinds: dict[str, Kind], time: str | None, finest: int, *, ordered: bool
+        self,
+        leaves: tuple[Leaf, ...],
+        kinds: dict[str, Kind],
+        time: tuple[str | None, str],
+        finest: int,
+        *,
+        ordered: bool,
     ) -> None:
         self.leaves = leaves
         self.strings = Numbering()
         self._kinds = kinds
-        self._time = time
+        self._time, self._unit = time
         self._finest = finest
         self._ordered = ordered
         self._ranks = Ranks()
@@ -110,7 +116,7 @@ class LeafColumns:
                 "the query has a time window, but no time column is named", hint=Hint("name it: ", Setting("time"))
             )
         column = batch.column(name)
-        key, low = value_keys(column, name, width_of(leaf.size, column.type))
+        key, low = value_keys(column, name, width_of(leaf.size, column.type, self._unit))
         return (low if leaf.low else key), low == MOST
 
     def _value(self, leaf: Value, batch: pa.RecordBatch) -> tuple[Longs, npt.NDArray[np.bool_] | None]:

@@ -45,7 +45,7 @@ class Split:
 class Machine:
     """The tables of one automaton over columns of known kinds."""
 
-    def __init__(self, automaton: Automaton, schema: pa.Schema, time: str | None) -> None:
+    def __init__(self, automaton: Automaton, schema: pa.Schema, time: str | None, unit: str = "ms") -> None:
         self.automaton = automaton
         kinds: dict[str, Kind] = dict(Schema.of_arrow(schema).columns or {})
         self._compiler = Compiler(kinds)
@@ -64,7 +64,7 @@ class Machine:
         self.live = self._liveness()
         self.watching = self._watching()
         orders = any(program.orders_strings for program in self.programs)
-        self.columns = LeafColumns(self.leaves, kinds, time, _finest(schema), ordered=orders)
+        self.columns = LeafColumns(self.leaves, kinds, (time, unit), _finest(schema), ordered=orders)
         self.read = frozenset(leaf_name for leaf in self.leaves for leaf_name in _attributes(leaf, time))
 
     def _split(self, guard: Guard) -> Split:

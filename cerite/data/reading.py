@@ -1,0 +1,88 @@
+"""How the caller wants data read: declared kinds, spellings of missing values, the separator, the format.
+
+Invariant: what is declared is never guessed. A declaration decides how text is read; other data must have the kind that
+is declared for it (whole numbers may stand where floats are declared), or is refused before a row is read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+import pyarrow.types as is_
+
+from cerite.data.columns import STRINGS
+from cerite.errors import Hint, Setting, StreamError, listed
+from cerite.schema import Kind, arrow_kind
+
+FORMATS = ("csv", "tsv", "json", "core", "parquet", "ipc")
+_ALIASES = {"jsonl": "json", "ndjson": "json", "arrow": "ipc", "feather": "ipc", "txt": "core", "pq": "parquet"}
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """`kinds` are declared for columns by name; `null_values` are missing values in every column of a text file.
+
+    >>> Reading.of(null_values="?", format="jsonl")
+    Reading(kinds={}, null_values=('?',), delimiter=None, format='json')
+    """
+
+    kinds: Mapping[str, Kind] = field(default_factory=dict)
+    null_values: tuple[str, ...] = ()
+    delimiter: str | None = None
+    format: str | None = None
+
+    @staticmethod
+    def of(
+        kinds: Mapping[str, Kind] | None = None,
+        null_values: str | Sequence[str] = (),
+        delimiter: str | None = None,
+        format: str | None = None,
+    ) -> Reading:
+        """The options, checked."""
+        nulls = (null_values,) if isinstance(null_values, str) else tuple(null_values)
+        for each in nulls:
+            if not isinstance(each, str):
+                raise StreamError(f"null_values are texts, not {each!r}", hint=f"write null_values=[{str(each)!r}]")
+        if delimiter is not None and (len(delimiter) != 1 or not delimiter.isascii() or delimiter in '"\r\n'):
+            raise StreamError(f"a delimiter is one ASCII character, not {delimiter!r}", hint="such as ';' or '|'")
+        form = None if format is None else _ALIASES.get(format.lower(), format.lower())
+        if form is not None and form not in FORMATS:
+            raise StreamError(f"there is no format {format!r}", hint=f"the formats are {listed([*FORMATS, 'jsonl'])}")
+        return Reading(dict(kinds or {}), nulls, delimiter, form)
+
+    def refuse_other_kinds(self, schema: pa.Schema, name: str) -> None:
+        """Refuse typed data whose columns are of other kinds than is declared."""
+        for column in schema:
+            wanted = self.kinds.get(column.name)
+            found = arrow_kind(column.type)
+            if wanted is None or is_.is_null(column.type) or found == wanted or (wanted, found) == ("float", "int"):
+                continue
+            shown = "string" if column.type == STRINGS else str(column.type)
+            raise StreamError(
+                f"{name}, column `{column.name}` holds {shown}, but it is declared {wanted}",
+                hint=f"convert the column, or declare it {found}" if found else "convert the column",
+            )
+
+    def refuse_text_options(self, name: str) -> None:
+        """Refuse options that only text has a use for."""
+        for option, given in (
+            ("null_values", self.null_values),
+            ("delimiter", self.delimiter),
+            ("format", self.format),
+        ):
+            if given:
+                raise StreamError(f"{option} is about text files, but {name} has types of its own", hint="leave it out")
+
+
+def refusal(where: str, name: str, value: str, kind: str) -> StreamError:
+    """A value that is not of the kind its column is declared."""
+    return StreamError(
+        f"{where}, column `{name}`: `{value}` is not {'an' if kind == 'int' else 'a'} {kind}, as declared",
+        hint=Hint(
+            "if it stands for a missing value, say so: ",
+            Setting("null_values", value),
+            "; else declare the column string",
+        ),
+    )
