@@ -206,6 +206,8 @@ def run_command(
 
         cerite run fraud.ceql payments/ --time at --engine spark --master "local[4]" --output matches.parquet
     """
+    if query == "-" and events == "-":
+        raise CeriteError("the query and the events cannot both come from standard input", hint="put one into a file")
     parsed = read_query(query, language)
     names = [name for each in order_by or () for name in each.split(",")]
     options: dict[str, Any] = {
@@ -218,8 +220,6 @@ def run_command(
         "schema": read_schema(schema),
     }
     reading = Reading.of(null_values=null or (), delimiter=delimiter, format=format)
-    if query == "-" and events == "-":
-        raise CeriteError("the query and the events cannot both come from standard input", hint="put one into a file")
     where, why = picked(engine, events, master, conf or ())
     if engine is EngineChoice.auto:
         err.print(Text(f"engine: {where.value} ({why})", style="dim"))
