@@ -24,7 +24,7 @@ def cerite(*arguments: str, given: bytes = b"") -> tuple[int, str, str]:
 def parquet_bytes() -> bytes:
     sink = pa.BufferOutputStream()
     pq.write_table(pa.Table.from_pylist(ROWS), sink)
-    return sink.getvalue().to_pybytes()
+    return bytes(sink.getvalue().to_pybytes())
 
 
 STANDARD_INPUT = {
