@@ -315,11 +315,14 @@ def comparisons(readable: Scope) -> st.SearchStrategy[Expression]:
 def _reading_event(draw: st.DrawFn, scope: Scope) -> Pattern:
     name = draw(st.sampled_from(VARIABLES))
     kind = draw(st.sampled_from(("A", "B", "B", "C", None)))
+    named: Pattern = Named(Event(kind), name)
+    if draw(st.integers(0, 5)) == 0:  # one event under three names, its type's among them
+        named = Named(named, draw(st.sampled_from(VARIABLES)))
     if not scope or draw(st.integers(0, 3)) == 0:
-        return Named(Event(kind), name)
+        return named
     condition = draw(comparisons(scope))
     if draw(st.booleans()):
-        return Filter(Named(Event(kind), name), (On(name, condition),))
+        return Filter(named, (On(draw(st.sampled_from((name, *sorted(bound(named))))), condition),))
     return Event(kind, condition, True, name)
 
 
@@ -360,12 +363,19 @@ def _reading_sequence(draw: st.DrawFn, scope: Scope, depth: int, *, contiguous: 
     parts: list[Pattern] = []
     absent: list[tuple[Pattern, ...]] = []
     for index in range(draw(st.integers(2, 3))):
-        known = tuple(sorted({*scope, *(name for part in parts for name in bound(part) if name in VARIABLES)}))
+        seen = {name for part in parts for name in bound(part) if name in VARIABLES or draw(st.integers(0, 3)) == 0}
+        known = tuple(sorted({*scope, *seen}))
         if index:
             negated = not contiguous and draw(st.integers(0, 4)) == 0
             absent.append((draw(_reading(known, max(0, depth - 2))),) if negated else ())
         parts.append(draw(_reading(known, depth - 1)))
-    return Concat(tuple(parts)) if contiguous else Sequence(tuple(parts), tuple(absent))
+    made: Pattern = Concat(tuple(parts)) if contiguous else Sequence(tuple(parts), tuple(absent))
+    names = sorted(bound(made))
+    if draw(st.integers(0, 2)) or not names:
+        return made
+    # from outside a condition may wait for a later event, under any of its names, and read what encloses it
+    on = st.builds(On, st.sampled_from(names), comparisons(tuple(sorted({*scope, *names}))))
+    return Filter(made, tuple(draw(st.lists(on, min_size=1, max_size=2))))
 
 
 @cache

@@ -25,6 +25,7 @@ from cerite.pattern.references import filtered_variable
 from cerite.pattern.selection import Select, Strategy
 from cerite.pattern.sequence import Concat, Sequence
 from cerite.pattern.skipping import SkipAny, SkipNext
+from cerite.pattern.variables import same_event
 from cerite.pattern.window import Size, Window
 from cerite.predicate.expression import Attribute, Expression, Reference, references, transform
 
@@ -92,8 +93,21 @@ def _event(node: Node) -> Pattern:
 def _counted(node: Node) -> Pattern:
     operand, count = map(subtree, node.children)
     mark = str(count.children[0])
+    if mark == "?" and operand.data in ("counted", "bounded"):
+        raise _reluctant(operand, count)
     least, most = _COUNTS[mark[-1]]
     return Iteration(pattern_of(operand), least, most, contiguous=mark.startswith(":"))
+
+
+def _reluctant(operand: Node, count: Node) -> QuerySyntaxError:
+    """`B+?`: elsewhere a reluctant quantifier, which would be read as `(B+)?` here."""
+    whole = pattern_of(operand)
+    return QuerySyntaxError(
+        f"there are no reluctant quantifiers such as `{whole}?`: an iteration gives every match, short and long",
+        span=span_of(count),
+        hint="to have one match of those that end together, write a strategy: SELECT NEXT (the earliest events), LAST "
+        f"(the latest) or MAX; for an iteration that may be absent, `({whole})?`",
+    )  # fmt: skip
 
 
 def _bounded(node: Node) -> Pattern:
@@ -181,8 +195,10 @@ def _on(node: Node, operand: Pattern) -> On:
     variable = filtered_variable(operand, condition) or mentioned[0].variable
 
     def own(each: Expression) -> Expression:
-        dotted = isinstance(each, Reference) and each.variable == variable
-        return Attribute(cast(Reference, each).name, span=each.span) if dotted else each
+        if not isinstance(each, Reference):
+            return each
+        its = each.variable == variable or same_event(operand, each.variable, variable)
+        return Attribute(each.name, span=each.span) if its else each
 
     return On(variable, transform(condition, own), span=span_of(node))
 

@@ -2,6 +2,9 @@
 
 CEQL, CEL, SREMO and the Python builder all become trees of these nodes; from there on there is one meaning
 (`cerite.pattern.semantics`) and one compiler. A node's `span` says where in the text it stood; comparison ignores it.
+
+Invariant: no pattern is nested deeper than `DEEPEST` or has more than `LARGEST` nodes, whoever makes it (a user, a
+rewrite that doubles its operand), so that no function that follows its structure can exhaust the stack or the day.
 """
 
 from __future__ import annotations
@@ -10,7 +13,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
-from cerite.errors import Span
+from cerite.errors import PatternError, Span
+
+DEEPEST = 64
+LARGEST = 200_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,6 +24,25 @@ class Pattern:
     """Base of all pattern nodes."""
 
     span: Span | None = field(default=None, compare=False, repr=False, kw_only=True)
+    depth: int = field(default=1, init=False, compare=False, repr=False)
+    nodes: int = field(default=1, init=False, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        children = self.children
+        depth = 1 + max((child.depth for child in children), default=0)
+        nodes = 1 + sum(child.nodes for child in children)
+        if depth > DEEPEST:
+            raise PatternError(
+                f"the pattern is nested more than {DEEPEST} levels deep", span=self.span,
+                hint="write `a ; b ; c` in one line instead of one inside the other, or split the query",
+            )  # fmt: skip
+        if nodes > LARGEST:
+            raise PatternError(
+                f"the pattern, written out, has more than {LARGEST:,} parts", span=self.span,
+                hint="nested PERMUTE and SKIP_NEXT multiply their parts; write fewer of them, or split the query",
+            )  # fmt: skip
+        object.__setattr__(self, "depth", depth)
+        object.__setattr__(self, "nodes", nodes)
 
     @property
     def children(self) -> tuple[Pattern, ...]:

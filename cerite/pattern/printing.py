@@ -83,8 +83,9 @@ def _render(node: Pattern) -> tuple[str, int]:
         case Named(operand=operand, variable=variable):
             return f"{_at(operand, _POSTFIX)} AS {quoted(variable)}", _POSTFIX
         case Iteration(operand=operand):
-            worded = isinstance(operand, Named) or (isinstance(operand, Event) and operand != Event(operand.type))
-            inner = f"({text(operand)})" if worded else _at(operand, _POSTFIX)
+            apart = isinstance(operand, (Named, Iteration))  # `A+?` would look like a reluctant quantifier
+            apart = apart or (isinstance(operand, Event) and operand != Event(operand.type))
+            inner = f"({text(operand)})" if apart else _at(operand, _POSTFIX)
             return inner + _count(node), _POSTFIX
         case Window(operand=operand, size=size):
             return f"({text(operand)} WITHIN {size})", _POSTFIX

@@ -4,7 +4,10 @@ A reference normally looks back: it reads the event most recently bound to the v
 only later, the condition waits for it, so that `x[id = z.id]` and `z[id = x.id]` mean the same (ICDT's FILTER
 P(x, z)). `resolve` decides which is which, scope by scope from the inside out, marks what looks ahead (`later`) and
 moves such filters to the scope that binds both; what would be ambiguous is refused with advice.
-`turn` rewrites a resolved pattern so that every reference looks back. A condition written on an event itself
+A name is looked up in the filtered pattern first, then in what encloses it; one that can only be the very event being
+checked is refused (its own name is the exception: `b[price > b.price]` reads the previous b).
+`turn` rewrites a resolved pattern so that every reference looks back; every name of the event that a condition is
+turned to is that event itself. A condition written on an event itself
 (`B[id = r.id]`, SREMO's terminal) only ever looks back: a register must hold something when it is read (definition 13).
 """
 
@@ -15,6 +18,7 @@ from dataclasses import dataclass, replace
 from itertools import accumulate
 
 from cerite.errors import PatternError, suggestion
+from cerite.names import quoted
 from cerite.pattern.alternatives import Intersection, Union
 from cerite.pattern.atoms import ANY_TYPE, Event, Nothing
 from cerite.pattern.base import Pattern, transform
@@ -25,7 +29,16 @@ from cerite.pattern.naming import Named, Project
 from cerite.pattern.rewrite.orders import expand_permute
 from cerite.pattern.selection import Select
 from cerite.pattern.sequence import Concat, Sequence
-from cerite.pattern.variables import Chain, bound, counts, may_precede, surely_precedes, visible, written
+from cerite.pattern.variables import (
+    Chain,
+    bound,
+    counts,
+    may_precede,
+    same_event,
+    surely_precedes,
+    visible,
+    written,
+)
 from cerite.pattern.window import Window
 from cerite.predicate.expression import TRUE, Attribute, Expression, Reference, references
 from cerite.predicate.expression import transform as change_condition
@@ -64,6 +77,8 @@ def turn(pattern: Pattern) -> Pattern:
     >>> from cerite.language.ceql import parse_pattern
     >>> print(turn(parse_pattern("(A AS x ; B AS z) FILTER x[id = z.id AND price > 3]")))
     A AS x ; B AS z FILTER z[x.id = id AND x.price > 3]
+    >>> print(turn(parse_pattern("(A AS x ; B AS z) FILTER x[id = z.id AND id > B.id]")))
+    A AS x ; B AS z FILTER B[x.id = id AND x.id > id]
     """
 
     def change(node: Pattern) -> Pattern:
@@ -84,8 +99,8 @@ def _turned(on: On, scope: Pattern) -> On:
         if isinstance(node, Attribute):
             return Reference(on.variable, node.name, span=node.span)
         if isinstance(node, Reference):
-            back = replace(node, later=False)
-            return Attribute(node.name, span=node.span) if node.variable == last and node.later else back
+            own = node.later and (node.variable == last or same_event(scope, node.variable, last))
+            return Attribute(node.name, span=node.span) if own else replace(node, later=False)
         return node
 
     return On(last, change_condition(on.condition, change), span=on.span)
@@ -238,9 +253,12 @@ def _mark(on: On, operand: Pattern, frames: tuple[_Frame, ...]) -> tuple[On, boo
         nonlocal outer
         if not isinstance(node, Reference) or node.later:
             return node
-        if node.variable in written(operand) and not isinstance(operand, Event):
-            back = may_precede(operand, node.variable, on.variable)
-            return node if back or _known_before(node, on, operand, frames) else replace(node, later=True)
+        if node.variable in written(operand) and (node.variable != on.variable or not isinstance(operand, Event)):
+            if may_precede(operand, node.variable, on.variable) or _known_before(node, on, frames):
+                return node
+            if node.variable != on.variable and not may_precede(operand, on.variable, node.variable):
+                raise _of_itself(node, on)
+            return replace(node, later=True)
         if _looks_back(node, on, frames):
             return node
         outer = True
@@ -252,7 +270,16 @@ def _mark(on: On, operand: Pattern, frames: tuple[_Frame, ...]) -> tuple[On, boo
     return marked, outer
 
 
-def _known_before(node: Reference, on: On, operand: Pattern, frames: tuple[_Frame, ...]) -> bool:
+def _of_itself(node: Reference, on: On) -> PatternError:
+    """`y[BUY.price > 5]` of `BUY AS y`: a reference reads an earlier event, and this one can only be the same."""
+    return PatternError(
+        f"`{node}` can only be `{on.variable}` itself, and a reference reads another event", span=node.span,
+        hint=f"write `{quoted(node.name)}` for this event, `{quoted(on.variable)}.{quoted(node.name)}` for the "
+        f"`{on.variable}` before it, or name the earlier event: `… AS first`, and write `first.{quoted(node.name)}`",
+    )  # fmt: skip
+
+
+def _known_before(node: Reference, on: On, frames: tuple[_Frame, ...]) -> bool:
     """`x[p > x.p]` where the pattern binds x once: the previous x is one of an outer scope."""
     return node.variable == on.variable and any(node.variable in frame.before for frame in frames)
 

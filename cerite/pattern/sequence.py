@@ -24,6 +24,7 @@ class Sequence(Pattern):
     def __post_init__(self) -> None:
         if not self.absent:
             object.__setattr__(self, "absent", ((),) * (len(self.parts) - 1))
+        Pattern.__post_init__(self)
 
     @property
     def negated(self) -> tuple[Pattern, ...]:

@@ -123,7 +123,7 @@ def may_precede(pattern: Pattern, earlier: str, later: str, *, again: bool = Tru
     Without `again`, only within one repetition of every iteration, and not across the sides of an AND.
     """
     parts = visible(pattern)
-    if isinstance(pattern, (*Chain, Permute)) or (again and isinstance(pattern, Intersection)):
+    if isinstance(pattern, (*Chain, Permute)) or (again and isinstance(pattern, Intersection) and _has_room(pattern)):
         pairs = list(combinations(parts, 2))
         if not isinstance(pattern, Chain):
             pairs += [(second, first) for first, second in pairs]
@@ -135,6 +135,17 @@ def may_precede(pattern: Pattern, earlier: str, later: str, *, again: bool = Tru
     if isinstance(pattern, Named) and pattern.variable in (earlier, later):
         return _named_precedes(pattern, earlier, later, again=again)
     return any(may_precede(part, earlier, later, again=again) for part in parts)
+
+
+def same_event(pattern: Pattern, one: str, two: str) -> bool:
+    """Whether both variables always hold one event, the same.
+
+    >>> from cerite.language.ceql import parse_pattern
+    >>> same_event(parse_pattern("A AS a ; C AS c"), "c", "C"), same_event(parse_pattern("A AS a ; C AS c"), "a", "c")
+    (True, False)
+    """
+    single = all(counts(pattern, each) == (1, 1) for each in (one, two))
+    return single and not may_precede(pattern, one, two) and not may_precede(pattern, two, one)
 
 
 def surely_precedes(pattern: Pattern, earlier: str, later: str) -> bool:
@@ -150,6 +161,17 @@ def surely_precedes(pattern: Pattern, earlier: str, later: str) -> bool:
             return False
         known = known or (isinstance(pattern, Chain) and counts(part, earlier)[0] > 0)
     return True
+
+
+def _has_room(pattern: Intersection) -> bool:
+    """Whether a match of an AND may have two events: no side is always one event."""
+    return not any(_is_one_event(part) for part in pattern.parts)
+
+
+def _is_one_event(pattern: Pattern) -> bool:
+    if isinstance(pattern, (*Chain, Permute, Iteration, Complement)):
+        return False
+    return isinstance(pattern, Event) or (bool(pattern.children) and all(map(_is_one_event, pattern.children)))
 
 
 def _named_precedes(pattern: Named, earlier: str, later: str, *, again: bool) -> bool:

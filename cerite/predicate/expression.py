@@ -5,7 +5,8 @@ head's attributes are bare names (`Attribute`) and a register's are dotted (`Ref
 register: reading it gives the event most recently bound to it (docs/semantics.md, *References*).
 
 Invariant: nodes are immutable and compare by structure; `span` says where in the text a node stood and is ignored
-by comparison.
+by comparison. None is nested deeper than `DEEPEST`, so that no function that follows the structure can exhaust the
+stack.
 """
 
 from __future__ import annotations
@@ -15,8 +16,9 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Literal as OneOf
 from typing import TypeVar, Union
 
-from cerite.errors import Span
+from cerite.errors import PatternError, Span
 
+DEEPEST = 160
 Value = Union[int, float, bool, str]
 ArithmeticOp = OneOf["+", "-", "*", "/", "%"]
 ComparisonOp = OneOf["=", "!=", "<", "<=", ">", ">="]
@@ -27,6 +29,16 @@ class Expression:
     """Base of all expression nodes."""
 
     span: Span | None = field(default=None, compare=False, repr=False, kw_only=True)
+    depth: int = field(default=1, init=False, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        depth = 1 + max((child.depth for child in self.children), default=0)
+        if depth > DEEPEST:
+            raise PatternError(
+                f"the condition is nested more than {DEEPEST} levels deep", span=self.span,
+                hint="remove NOTs and parentheses that are not needed, or compute a column before the query",
+            )  # fmt: skip
+        object.__setattr__(self, "depth", depth)
 
     @property
     def children(self) -> tuple[Expression, ...]:

@@ -1,0 +1,121 @@
+"""Queries that look right and are not, and queries that are too deep or too large: each ends with a word, or works."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+import cerite
+from cerite import Builder, CeriteError, Query, attr, event, parse_pattern, parse_sremo, parse_wayeb, permute, skip_next
+from cerite.language.builder import size
+from cerite.language.ceql import parse_query
+from cerite.pattern.base import DEEPEST, LARGEST
+from cerite.pattern.check import check
+
+# ---------------------------------------------------------------- another name of the same event
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        "BUY AS y FILTER y[BUY.price > 5]",
+        "BUY AS y FILTER y[BUY.price > 5 AND price > 5]",
+        "BUY AS y FILTER BUY[y.price > 5]",
+        "BUY INTO y FILTER y[BUY.price > 5]",
+        "B ; (B AS v FILTER v[B.price <= B.price])",
+        "(B AS v FILTER v[B.price <= price])+",
+        "(B AS x AND B AS y) FILTER x[y.price > 5]",
+        "A ; NOT (B AS v FILTER v[B.price > 1]) ; C",
+    ],
+)
+def test_a_reference_to_another_name_of_the_same_event_is_refused(pattern: str) -> None:
+    with pytest.raises(CeriteError, match=r"can only be .* itself") as caught:
+        check(parse_pattern(pattern))
+    assert caught.value.span is not None
+    assert "write `price` for this event" in str(caught.value)
+
+
+def test_its_own_name_reads_the_event_before() -> None:
+    rows = [{"type": "A", "price": price} for price in (1, 2, 2)]
+    rising = cerite.query("SELECT * FROM S WHERE A AS b : (A AS b FILTER b[price > b.price])")
+    assert [str(match) for match in rising.run(rows)] == ["[0,1] A=0,1, b=0,1"]
+
+
+@pytest.mark.parametrize(
+    "condition", ["a[s = c.s AND s = C.s]", "a[C.s = c.s]", "a.s + C.s = 2 * c.s", "a[s = c.s] AND A[s = C.s]"]
+)
+def test_a_condition_may_wait_for_one_event_under_two_names(condition: str) -> None:
+    query = parse_query(f"SELECT * FROM S WHERE (A AS a ; C AS c) FILTER {condition}")
+    rows = [{"type": "A", "s": 1}, {"type": "C", "s": 1}]
+    assert [str(match) for match in cerite.query(query).run(rows)] == ["[0,1] A=0, C=1, a=0, c=1"]
+    assert list(cerite.query(query).run(rows)) == cerite.matches(query, rows)
+
+
+# ---------------------------------------------------------------- reluctant quantifiers
+
+
+@pytest.mark.parametrize("iteration", ["B+?", "B*?", "B{1,3}?", "B??", "B:+?"])
+def test_reluctant_quantifiers_are_refused_with_advice(iteration: str) -> None:
+    with pytest.raises(CeriteError, match="no reluctant quantifiers") as caught:
+        parse_pattern(f"A ; {iteration} ; C")
+    assert f"`({iteration[:-1]})?`" in str(caught.value)
+    assert "SELECT NEXT" in str(caught.value)
+
+
+def test_an_optional_iteration_has_parentheses() -> None:
+    assert str(parse_pattern("A ; (B+)? ; C")) == "A ; (B+)? ; C"
+    assert str(event("B").plus().optional()) == "(B+)?"
+
+
+# ---------------------------------------------------------------- deep and large
+
+
+def deep(times: int, step: Callable[[Builder], Builder]) -> Query | Builder:
+    made = event("A")
+    for _ in range(times):
+        made = step(made)
+    return made
+
+
+DEEP: dict[str, Callable[[int], object]] = {
+    "NEXT(": lambda n: parse_query("SELECT * FROM S WHERE " + "NEXT(" * n + "A" + ")" * n),
+    "COMPLEMENT(": lambda n: parse_query("SELECT * FROM S WHERE " + "COMPLEMENT(" * n + "A" + ")" * n),
+    "PERMUTE(": lambda n: parse_query("SELECT * FROM S WHERE " + "PERMUTE(B, " * n + "A" + ")" * n),
+    "(… WITHIN": lambda n: parse_query("SELECT * FROM S WHERE " + "(" * n + "A" + " WITHIN 5 EVENTS)" * n),
+    "(… ; B)+": lambda n: parse_query("SELECT * FROM S WHERE " + "(" * n + "A" + "; B)+" * n),
+    "NOT": lambda n: parse_query("SELECT * FROM S WHERE A[" + "NOT " * n + "v = 1]"),
+    "- -": lambda n: parse_query("SELECT * FROM S WHERE A[" + "- " * n + "v = 1]"),
+    "a filter of a filter": lambda n: parse_query("SELECT * FROM S WHERE A" + " FILTER A[v = 1]" * n),
+    "SREMO !": lambda n: parse_sremo("A^o . " + "!" * n + "A . A^o"),
+    "SREMO *": lambda n: parse_sremo("A^o" + "*" * n),
+    "SREMO @": lambda n: parse_sremo("@(B^o, " * n + "A^o" + ")" * n),
+    "Wayeb *": lambda n: parse_wayeb("*(" * n + "IsEventTypePredicate(A)" + ")" * n),
+    "Wayeb -": lambda n: parse_wayeb("-(" * n + "GT(v,1)" + ")" * n),
+    "built ~": lambda n: deep(n, lambda made: ~made),
+    "built >>": lambda n: deep(n, lambda made: event("B") >> made),
+    "built filters": lambda n: deep(n, lambda made: made.filter(A=attr.v > 0)),
+    "built permute": lambda n: deep(n, lambda made: permute(event("B"), made)),
+    "built skip_next": lambda n: deep(n, lambda made: skip_next(event("B"), made)),
+    "built terms": lambda n: event("A", sum((attr.v for _ in range(n)), attr.v) > 0),
+}
+
+
+@pytest.mark.parametrize("make", DEEP.values(), ids=DEEP)
+@pytest.mark.parametrize("times", [40, DEEPEST, 100, 190, 3000])
+def test_deep_patterns_run_or_are_refused_in_words(make: Callable[[int], object], times: int) -> None:
+    rows = [{"type": "A", "v": 1}, {"type": "B", "v": 1}]
+    try:
+        made = make(times)
+        clauses = {} if isinstance(made, Query) else {"within": size(5, "events")}
+        query = cerite.query(made, **clauses)  # type: ignore[arg-type]
+        assert str(query)
+        query.run(rows).count()
+    except CeriteError as error:
+        assert len(str(error)) < 600  # noqa: PT017
+
+
+def test_rewrites_that_multiply_are_refused_before_they_take_long() -> None:
+    nested = "SKIP_NEXT(B, " * 30 + "A" + ")" * 30
+    with pytest.raises(CeriteError, match=f"more than {LARGEST:,} parts"):
+        cerite.query(f"SELECT * FROM S WHERE {nested} WITHIN 5 EVENTS").plan()
