@@ -17,13 +17,13 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from cerite.engine.plan import Plan, plan
-from cerite.errors import PatternError
 from cerite.match import Match
 from cerite.pattern import Query
 from cerite.pattern.base import walk
 from cerite.results import shown_attributes
 from cerite.spark import match
 from cerite.spark.choose import choose
+from tests.corpus import support
 from tests.corpus.loader import Case, load
 from tests.spark.support import POSITION, frame, rows_table, shifted, together
 
@@ -124,13 +124,10 @@ def test_two_hundred_partitions(quick: SparkSession, corpus: list[Known]) -> Non
 
 def _known(case: Case) -> Known | None:
     """Nothing where no engine runs the case, and for `SELECT x[a]`, which hides the positions that tell events."""
-    parsed = case.parsed()
-    query = parsed if isinstance(parsed, Query) else Query(parsed)
-    try:
-        made = plan(query, case.semantics)
-    except PatternError:
+    described = support.known(case)
+    if described.refusal("Spark") or shown_attributes(described.query) is not None:
         return None
-    return Known(case, query, made) if shown_attributes(query) is None else None
+    return Known(case, described.query, plan(described.query, case.semantics))
 
 
 def _check(spark: SparkSession, runs: list[Run]) -> None:
