@@ -70,12 +70,14 @@ _HOMES = {  # the imports above, for `__getattr__`
 _MODULES = {name: f"cerite.{module}" for module, names in _HOMES.items() for name in names}
 
 
-def __getattr__(name: str) -> Any:
-    """A public name, imported when it is first used: `import cerite` alone costs a program that starts nothing."""
-    if name not in _MODULES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    globals()[name] = value = getattr(import_module(_MODULES[name]), name)
-    return value
+if not TYPE_CHECKING:  # for type checkers, a name that is not there is a mistake
+
+    def __getattr__(name: str) -> Any:
+        """A public name, imported when it is first used: `import cerite` alone costs nothing."""
+        if name not in _MODULES:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        globals()[name] = value = getattr(import_module(_MODULES[name]), name)
+        return value
 
 
 def __dir__() -> list[str]:

@@ -24,7 +24,9 @@ _HOMES = {
 }  # fmt: skip
 
 
-def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(load(f"{__name__}.{_HOMES[name]}"), name)
+if not TYPE_CHECKING:  # for type checkers, a name that is not there is a mistake
+
+    def __getattr__(name: str) -> Any:
+        if name not in _HOMES:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        return getattr(load(f"{__name__}.{_HOMES[name]}"), name)
