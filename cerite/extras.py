@@ -13,6 +13,7 @@ from cerite.errors import MissingExtraError
 
 _EXTRAS = {  # package: its extra, and what needs it
     "graphviz": ("graphviz", "a picture as SVG"),
+    "grpc": ("connect", "Spark Connect"),
     "pandas": ("pandas", "a pandas frame of matches"),
     "polars": ("polars", "a Polars frame of matches"),
     "pyspark": ("spark", "Cerite on Spark"),

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
+from cerite.extras import load
 from cerite.spark.java import ensure_java
 
 _QUIET = Path(__file__).with_name("log4j2.properties")
@@ -27,6 +28,7 @@ def session(
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder: SparkSession.Builder = SparkSession.builder
     if remote:
+        load("grpc")
         if remote.startswith("local"):  # a server that is started here
             ensure_java()
         builder = builder.remote(remote)

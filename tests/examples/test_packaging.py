@@ -74,6 +74,7 @@ def test_every_public_name_is_there_and_has_one_home() -> None:
         ("graphviz", "graphviz", "cerite.query('SELECT * FROM S WHERE A').automaton.svg()"),
         ("pyspark", "spark", "from cerite import spark; spark.match"),
         ("pyspark", "spark", "from cerite.spark import session"),
+        ("grpc", "connect", "from cerite import spark; spark.session(remote='sc://localhost')"),
     ],
 )
 def test_a_missing_extra_is_named_with_its_pip_line(package: str, extra: str, code: str) -> None:
