@@ -6,6 +6,7 @@ Invariant: equal rows get equal classes, classes are dense and in order of first
 import numpy as np
 import numpy.typing as npt
 
+from cerite.hashing import fold
 from cerite.jit import kernel
 
 PURE = -1  # no state moves: the event can go
@@ -44,8 +45,7 @@ def classify_wide(
     for i in range(begin, n):
         mixed = np.uint64(0)
         for w in range(words):
-            mixed = (mixed ^ bits[i, w]) * np.uint64(0x9E3779B97F4A7C15)
-            mixed ^= mixed >> np.uint64(29)
+            mixed = fold(mixed, bits[i, w])
         place = mixed & mask
         while True:
             found = table[place]

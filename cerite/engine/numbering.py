@@ -16,6 +16,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from cerite.hashing import fold
 from cerite.jit import kernel
 from cerite.predicate.columns_codes import Strings
 
@@ -159,8 +160,7 @@ def number_longs(values: Longs, missing: npt.NDArray[np.bool_], begin: int, slot
             numbers[i] = -1
             continue
         value = values[i]
-        mixed = np.uint64(value) * np.uint64(0x9E3779B97F4A7C15)
-        at = (mixed ^ (mixed >> np.uint64(32))) & mask
+        at = fold(np.uint64(0), np.uint64(value)) & mask
         while slots[at] >= 0 and known[slots[at]] != value:
             at = (at + np.uint64(1)) & mask
         if slots[at] < 0:

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cerite.engine.tecs import BOTTOM, KIND, LEFT, MAX, OTHER, UNION
+from cerite.hashing import fold
 from cerite.jit import kernel
 
 Longs = npt.NDArray[np.int64]
@@ -52,7 +53,7 @@ def better(a: int, b: int, last: bool, set_position: Longs, set_before: Ints) ->
 def intern(before: int, position: int, table: Ints, set_position: Longs, set_before: Ints, sets: Longs) -> int:
     """The number of the set `before` plus `position`; callers have made sure of room."""
     mask = table.size - 1
-    place = ((before * 0x9E3779B1) ^ (position * 0x85EBCA6B)) & mask
+    place = np.int64(fold(fold(np.uint64(0), np.uint64(before)), np.uint64(position))) & mask
     while table[place] > 0:
         k: int = table[place]
         if set_before[k] == before and set_position[k] == position:

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from cerite.hashing import fold
 from cerite.jit import inlined, kernel
 
 W = TypeVar("W", np.uint64, np.uint8)
@@ -18,9 +19,8 @@ Bytes = npt.NDArray[np.uint8]
 Words = npt.NDArray[np.uint64]
 Codes = npt.NDArray[Any]  # int32 or int64, never written to
 
-_MIX = np.uint64(0x9E3779B97F4A7C15)
 _ZERO, _ONE, _THREE, _SEVEN = np.uint64(0), np.uint64(1), np.uint64(3), np.uint64(7)
-_HALF, _LAST = np.uint64(32), np.uint64(63)
+_LAST = np.uint64(63)
 
 
 @kernel
@@ -86,15 +86,15 @@ def number_strings(
         head = _load(words, at)
         if size < 8:
             head = _first(head, size)
-        mixed = (head ^ np.uint64(size)) * _MIX
+        mixed = fold(np.uint64(size), head)
         j = 8
         while j < size:
             word = _load(words, at + j)
             if size - j < 8:
                 word = _first(word, size - j)
-            mixed = ((mixed ^ (mixed >> _HALF)) ^ word) * _MIX
+            mixed = fold(mixed, word)
             j += 8
-        slot = (mixed >> _HALF) & mask
+        slot = mixed & mask
         while True:
             number = np.uint64(slots[slot])
             if number == _ZERO:

@@ -16,13 +16,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cerite.engine.matches import Matches
-from cerite.jit import inlined, kernel, maker
+from cerite.hashing import GOLDEN, mix
+from cerite.jit import kernel, maker
 from cerite.spark.job import FILE, Job
 
 Longs = npt.NDArray[np.int64]
 Words = npt.NDArray[np.uint64]
 _HEX = np.frombuffer(b"0123456789abcdef", np.uint8)
-_SEEDS = np.array([0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F], np.uint64)
+_SEEDS = np.array([GOLDEN, 0xC2B2AE3D27D4EB4F], np.uint64)
 
 
 @dataclass(frozen=True)
@@ -93,14 +94,6 @@ def _hashes(column: pa.Array) -> Words:
 
 def _text_hash(text: str) -> int:
     return int.from_bytes(blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little")
-
-
-@inlined
-def mix(value: np.uint64) -> np.uint64:
-    """SplitMix64's finaliser: every bit of the result depends on every bit of the value."""
-    value = (value ^ (value >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    value = (value ^ (value >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return value ^ (value >> np.uint64(31))
 
 
 @maker

@@ -35,6 +35,7 @@ from cerite.engine.registers.layout import (
 )
 from cerite.engine.registers.program_kernel import FLAGS, KNOWN, STATE, VALUES
 from cerite.engine.registers.sets_kernel import bit_of
+from cerite.hashing import fold
 from cerite.jit import inlined, inner
 
 Longs = npt.NDArray[np.int64]
@@ -54,16 +55,15 @@ def sortable(payload: int, is_float: int) -> int:
 @inlined
 def priority(entry: int) -> int:
     """What keeps the trees balanced."""
-    return (np.uint64(entry + 1) * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(20)
+    return fold(np.uint64(0), np.uint64(entry + 1))
 
 
 @inner
 def bucket(part: int, signature: int, value: int, key: Longs) -> int:
     """The place of a bucket, or of the free place where it belongs."""
-    h = (np.uint64(part) * np.uint64(0x9E3779B97F4A7C15)) ^ (np.uint64(value) * np.uint64(0xC2B2AE3D27D4EB4F))
-    h = (h ^ (h >> np.uint64(29)) ^ np.uint64(signature)) * np.uint64(0xFF51AFD7ED558CCD)
+    h = fold(fold(fold(np.uint64(0), np.uint64(part)), np.uint64(value)), np.uint64(signature))
     mask = key.shape[0] - 1
-    at = np.int64(h >> np.uint64(33)) & mask
+    at = np.int64(h) & mask
     while key[at, FIRST] != FREE and not (
         key[at, PART] == part and key[at, SIGNATURE] == signature and key[at, VALUE] == value
     ):

@@ -23,6 +23,7 @@ from cerite.engine.registers.tables import (
     PROGRAMS_END,
     TARGET,
 )  # fmt: skip
+from cerite.hashing import fold
 from cerite.jit import inlined, inner
 
 Longs = npt.NDArray[np.int64]
@@ -129,12 +130,11 @@ def place(n: int, rows: Longs, label: Longs, order: Longs) -> None:
 @inner
 def digest(rows: Longs, order: Longs, begin: int, end: int, part: int) -> int:
     """A hash of a set."""
-    h = np.uint64(part) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(end - begin)
+    h = fold(fold(np.uint64(0), np.uint64(part)), np.uint64(end - begin))
     for x in range(begin, end):
         r = order[x]
         for k in range(rows.shape[1]):
-            h = (h ^ np.uint64(rows[r, k])) * np.uint64(0xFF51AFD7ED558CCD)
-            h ^= h >> np.uint64(32)
+            h = fold(h, np.uint64(rows[r, k]))
     return np.int64(h >> np.uint64(1))
 
 
