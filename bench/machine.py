@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import platform
+import subprocess
 from datetime import datetime, timezone
 from importlib.metadata import version
 from pathlib import Path
@@ -37,6 +38,18 @@ def _load() -> str:
         return f"{os.getloadavg()[0]:.1f} before the run"
     except OSError:
         return "unknown"
+
+
+def commit() -> str:
+    """The commit that the working tree is at, and whether it has changes."""
+    try:
+        said = subprocess.run(
+            ["git", "describe", "--always", "--dirty", "--exclude=*"],
+            cwd=Path(cerite.__file__).parent, capture_output=True, text=True, check=True, timeout=60,
+        )  # fmt: skip
+    except (OSError, subprocess.SubprocessError):
+        return "unknown"
+    return said.stdout.strip().replace("-dirty", " with changes")
 
 
 def code() -> str:

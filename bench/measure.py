@@ -47,7 +47,15 @@ def measure(workload: Workload, events: int, repeats: int) -> Row:
     for name in ("conditions", "update", "count", "arrow", "polars", "numpy"):
         seconds = row[f"{name}_s"]
         row[f"{name}_rate"] = None if seconds is None else events / seconds
-    return row
+    return row | _match_rates(row)
+
+
+def _match_rates(row: Row) -> Row:
+    """Matches per second in pieces of Arrow: over the whole run, and without reading and updating."""
+    matches, whole = int(row["matches"]), row["pieces_s"]
+    if whole is None:
+        return {"match_rate": None, "enumerated_rate": None}
+    return {"match_rate": matches / whole, "enumerated_rate": matches / max(1e-9, whole - row["update_s"])}
 
 
 def _enumerated(passes: Passes, repeats: int) -> Row:

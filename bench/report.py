@@ -1,68 +1,85 @@
-"""A run as Markdown tables and SVG charts."""
+"""docs/benchmarks.md from results: the prose of bench/page.md and the tables of every file in bench/results.
+
+A figure is in a results file, or it is not on the page. Each file says its machine, date and commit, and so does the
+page above its tables.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from bench import svg
-from bench.targets import enumeration_rate, outcomes
+from bench.targets import Outcome, outcomes, register_outcomes
 
 Row = dict[str, Any]
-TITLES = {
+RESULTS = Path(__file__).parent / "results"
+TEMPLATE = Path(__file__).parent / "page.md"
+PAGE = Path(__file__).parents[1] / "docs" / "benchmarks.md"
+GROUPS = {
     "core": "Stock market: sequences with output and without",
     "windows": "Stock market: S3' with wider windows",
     "operators": "Stock market: other operators",
     "homes": "Smart homes: sequences with output and without",
     "taxis": "Taxi trips: sequences with output and without",
     "strings": "Stock market: strings that are not dictionary-encoded",
+    "enumeration": "Enumeration into Arrow",
 }
+FAMILIES = {"seq": "sequences", "k": "Kleene", "kn": "nested Kleene", "q": "other operators"}
+STREAMS = {"stocks": ("Stock market", "ms"), "homes": ("Smart homes", "s"), "taxis": ("Taxi trips", "s")}
 RATES = ("update", "count", "arrow", "conditions", "polars", "numpy")
 
 
-def markdown(results: Row) -> str:
-    """All tables of a run."""
-    rows, growth = results["workloads"], results["growth"]
-    facts = {**results["machine"], "code": results["code"]}
-    parts = ["; ".join(f"{name} {value}" for name, value in facts.items()) + "."]
-    judged = outcomes(rows, growth)
-    if judged:
-        heads = ("Target", "Measured", "Met")
-        parts.append(table(heads, ((each.target, each.measured, "yes" if each.met else "no") for each in judged)))
-    for group, title in TITLES.items():
-        mine = [row for row in rows if row["group"] == group]
-        if mine:
-            parts += [f"### {title}", _origin(mine), _rate_table(mine)]
-    many = [row for row in rows if row["group"] == "enumeration" and "error" not in row]
-    if many:
-        parts += ["### Enumeration into Arrow", _origin(many), _enumeration_table(many)]
-    if growth:
-        parts += ["### Growth with the stream: S3 on batches that are dropped", _growth_table(growth)]
-    return "\n\n".join(parts) + "\n"
+def read_results(folder: Path = RESULTS) -> dict[str, Row]:
+    """Every results file, by name."""
+    paths = sorted(folder.glob("*.json"), key=lambda path: path.stem)
+    return {path.stem: json.loads(path.read_text(encoding="utf-8")) for path in paths}
 
 
-def charts(results: Row, folder: Path) -> list[Path]:
-    """Writes a chart per group; gives the files."""
-    rows = [row for row in results["workloads"] if "error" not in row]
-    made: list[Path] = []
-    for group in TITLES:
+def page(results: Mapping[str, Row]) -> str:
+    """The page: the template, with the results of a suite where it says so."""
+    text = TEMPLATE.read_text(encoding="utf-8")
+    for suite, render in (("papers", _papers), ("registers", _registers)):
+        parts = [part for result in results.values() if result["suite"] == suite for part in render(result)]
+        text = text.replace(f"<!-- results: {suite} -->", "\n\n".join(parts) or "No results yet.")
+    return text
+
+
+def _papers(result: Row) -> list[str]:
+    """All tables of a run of the CORE paper's queries."""
+    rows, growth = result["workloads"], result["growth"]
+    parts = [*_head(result), *_targets(outcomes(rows, growth))]
+    for group, title in GROUPS.items():
         mine = [row for row in rows if row["group"] == group]
         if mine:
-            series = {
-                name: [row[f"{name}_rate"] for row in mine] for name in ("update", "count", "arrow", "polars", "numpy")
-            }
-            picture = svg.bars(TITLES[group], "events/s", [row["name"] for row in mine], series)
-            made.append(written(folder / f"{group}.svg", picture))
-    growth = [row for row in results["growth"] if "error" not in row]
+            render = _enumeration_table if group == "enumeration" else _rate_table
+            parts += [f"#### {title}", _origin(mine), render(mine)]
     if growth:
-        lengths = [row["events"] for row in growth]
-        for name, unit, places in (("time", "s", 6), ("memory", "MB", 1)):
-            suffix = "s" if name == "time" else "mb"
-            series = {each: [round(row[f"{each}_{suffix}"], places) for row in growth] for each in ("update", "count")}
-            picture = svg.lines(f"S3: {name} against stream length", unit, lengths, series, "events")
-            made.append(written(folder / f"growth-{name}.svg", picture))
-    return made
+        parts += ["#### Growth with the stream: S3 on batches that are dropped", _growth_table(growth)]
+    return parts
+
+
+def _registers(result: Row) -> list[str]:
+    """All tables of a run of the SRT paper's patterns."""
+    parts = [*_head(result), *_targets(register_outcomes(result["workloads"]))]
+    for stream, (where, unit) in STREAMS.items():
+        for family, title in FAMILIES.items():
+            mine = [row for row in result["workloads"] if (row["stream"], row["family"]) == (stream, family)]
+            if mine:
+                parts += [f"#### {where}: {title}", _origin(mine), _register_table(mine, unit)]
+    return parts
+
+
+def _head(result: Row) -> list[str]:
+    facts = {**result["machine"], "best of": result["repeats"], "commit": result["commit"], "sources": result["code"]}
+    told = "; ".join(f"{name} {value}" for name, value in facts.items() if value is not None)
+    return [f"### {result['title']}", told[0].upper() + told[1:] + ".", *([result["note"]] if "note" in result else [])]
+
+
+def _targets(judged: list[Outcome]) -> list[str]:
+    rows = [(each.target, each.measured, "yes" if each.met else "no") for each in judged]
+    return [table(("Target", "Measured", "Met"), rows)] if rows else []
 
 
 def _rate_table(rows: list[Row]) -> str:
@@ -73,10 +90,35 @@ def _rate_table(rows: list[Row]) -> str:
 def _rate_cells(row: Row) -> tuple[str, ...]:
     if "error" in row:
         return (row["name"], row["error"], *[""] * 9)
-    update, count, arrow, *rest = (million(row[f"{name}_rate"]) for name in RATES)
-    arrow = arrow or "skipped"
-    numbers = (big(int(row["matches"])), f"{row['occurrences']:,}")
-    return (row["name"], *numbers, update, count, arrow, *rest, f"{row['update_mb']:.0f}", f"{row['count_mb']:.0f}")
+    rates = [million(row.get(f"{name}_rate")) for name in RATES]
+    if "arrow_rate" in row:
+        rates[2] = rates[2] or "skipped"
+    return (row["name"], big(row.get("matches")), whole(row.get("occurrences")), *rates, *_memory(row))
+
+
+def _register_table(rows: list[Row], unit: str) -> str:
+    heads = ("Pattern", f"Window, {unit}", "Matches", "Occurrences", "Entries", "Update", "Count", "Arrow", "Update MB")
+    return table((*heads, "Count MB"), (_register_cells(row) for row in rows))
+
+
+def _register_cells(row: Row) -> tuple[str, ...]:
+    head = (row["pattern"], f"{row['window']:,}")
+    if "error" in row:
+        return (*head, row["error"], *[""] * 7)
+    rates = (_both(row, "update"), _both(row, "count"), _both(row, "arrow") or "skipped")
+    return (*head, big(row["matches"]), whole(row["occurrences"]), whole(row["entries"]), *rates, *_memory(row))
+
+
+def _both(row: Row, name: str) -> str:
+    """Elapsed / processor time."""
+    if f"{name}_rate" not in row:
+        return ""
+    return f"{million(row[f'{name}_rate'])} / {million(row[f'{name}_cpu_rate'])}"
+
+
+def _memory(row: Row) -> tuple[str, str]:
+    update, count = row.get("update_mb"), row.get("count_mb")
+    return ("" if update is None else f"{update:.0f}", "" if count is None else f"{count:.0f}")
 
 
 def _enumeration_table(rows: list[Row]) -> str:
@@ -85,27 +127,80 @@ def _enumeration_table(rows: list[Row]) -> str:
 
 
 def _enumeration_cells(row: Row) -> tuple[str, ...]:
-    head = (row["name"], f"{row['events']:,}", big(int(row["matches"])))
-    if row["pieces_s"] is None:
+    if "error" in row:
+        return (row["name"], row["error"], *[""] * 5)
+    head = (row["name"], whole(row["events"]), big(row["matches"]))
+    if row["match_rate"] is None:
         return (*head, "skipped", "", "", row["arrow_note"])
-    alone = int(row["matches"]) / max(1e-9, row["pieces_s"] - row["update_s"])
-    rates = (f"{enumeration_rate(row) / 1e6:.1f}", f"{alone / 1e6:.1f}")
-    return (*head, *rates, "" if row["arrow_note"] else f"{row['arrow_s']:.2f}", row["arrow_note"])
+    seconds = row.get("arrow_s")
+    held = "" if seconds is None or row["arrow_note"] else f"{seconds:.2f}"
+    return (*head, million(row["match_rate"]), million(row.get("enumerated_rate")), held, row.get("arrow_note", ""))
 
 
 def _growth_table(rows: list[Row]) -> str:
     heads = ("Events", "Update s", "Count s", "Update M/s", "Count M/s", "Update MB", "Count MB")
     cells: Callable[[Row], tuple[str, ...]] = lambda row: (  # noqa: E731
-        f"{row['events']:,}", f"{row['update_s']:.3f}", f"{row['count_s']:.3f}", million(row["update_rate"]),
-        million(row["count_rate"]), f"{row['update_mb']:.0f}", f"{row['count_mb']:.0f}",
+        whole(row["events"]), f"{row['update_s']:.3f}", f"{row['count_s']:.3f}", million(row["update_rate"]),
+        million(row["count_rate"]), *_memory(row),
     )  # fmt: skip
-    bad = ((f"{row['events']:,}", row["error"], *[""] * 5) for row in rows if "error" in row)
+    bad = ((whole(row["events"]), row["error"], *[""] * 5) for row in rows if "error" in row)
     return table(heads, [*(cells(row) for row in rows if "error" not in row), *bad])
 
 
 def _origin(rows: list[Row]) -> str:
-    found = [f"{row['events']:,} events ({row['origin']})" for row in rows if "error" not in row]
-    return "; ".join(dict.fromkeys(found)) + ". Rates are millions of events a second."
+    origins = dict.fromkeys(f"{row['events']:,} events ({row['origin']})" for row in rows if "error" not in row)
+    return "; ".join(origins) + "."
+
+
+def draw_charts(results: Mapping[str, Row], folder: Path) -> list[Path]:
+    """Charts of every results file; gives the files drawn."""
+    from bench import charts  # Matplotlib takes a second to import and only this needs it
+
+    drawn: list[Path] = []
+    for name, result in results.items():
+        rows = [row for row in result["workloads"] if "error" not in row]
+        if result["suite"] == "registers":
+            drawn += _register_charts(rows, folder, name)
+            continue
+        for group in GROUPS:
+            mine = [row for row in rows if row["group"] == group and group != "enumeration"]
+            columns = ("update", "count", "arrow", "polars", "numpy")
+            series = {each: [row.get(f"{each}_rate") for row in mine] for each in columns}
+            if mine:
+                names = [row["name"] for row in mine]
+                drawn.append(charts.bars(folder / f"{name}-{group}.svg", GROUPS[group], "events/s", names, series))
+        growth = [row for row in result["growth"] if "error" not in row]
+        for suffix, title, unit in (("s", "time", "s"), ("mb", "memory", "MB")):
+            series = {each: [row[f"{each}_{suffix}"] for row in growth] for each in ("update", "count")}
+            lengths = [row["events"] for row in growth]
+            if growth:
+                path, title = folder / f"{name}-growth-{title}.svg", f"S3: {title} against stream length"
+                drawn.append(charts.lines(path, title, unit, lengths, series, "events"))
+    return drawn
+
+
+def _register_charts(rows: list[Row], folder: Path, name: str) -> list[Path]:
+    """Rates and entries of the shortest patterns against the window."""
+    from bench import charts
+
+    drawn: list[Path] = []
+    for stream, (where, unit) in STREAMS.items():
+        by_pattern = {
+            pattern: {row["window"]: row for row in rows if (row["stream"], row["pattern"]) == (stream, pattern)}
+            for pattern in ("seq3", "k3", "kn4")
+        }
+        by_pattern = {pattern: by_window for pattern, by_window in by_pattern.items() if len(by_window) > 1}
+        windows = sorted(set.intersection(*map(set, by_pattern.values()))) if by_pattern else []
+        if len(windows) < 2:
+            continue
+        for column, what, title in (("count_rate", "events/s", "counting"), ("entries", "entries", "entries alive")):
+            series = {
+                pattern: [by_window[each][column] for each in windows] for pattern, by_window in by_pattern.items()
+            }
+            path = folder / f"{name}-{stream}-{column.split('_')[0]}.svg"
+            title = f"{where}: {title} against the window"
+            drawn.append(charts.lines(path, title, what, windows, series, f"window, {unit}"))
+    return drawn
 
 
 def million(rate: float | None) -> str:
@@ -119,25 +214,34 @@ def million(rate: float | None) -> str:
     return f"{rate / 1e6:.1f}" if rate >= 1e6 else f"{rate / 1e6:.2g}"
 
 
-def big(number: int) -> str:
-    """A number that may be very large.
+def whole(number: int | None) -> str:
+    """A number with its thousands told apart."""
+    return "" if number is None else f"{number:,}"
 
-    >>> big(1234), big(10**15)
-    ('1,234', '1.0e15')
+
+def big(digits: str | None) -> str:
+    """A number that may be very large, or known only roughly.
+
+    >>> big("1234"), big(str(10**15)), big("2.2e12"), big(None)
+    ('1,234', '1.0e15', '2.2e12', '')
     """
-    if number < 10**12:
-        return f"{number:,}"
-    digits = len(str(number)) - 1
-    return f"{number / 10**digits:.1f}e{digits}"
+    if digits is None or not digits.isdigit():
+        return digits or ""
+    if int(digits) < 10**12:
+        return f"{int(digits):,}"
+    return f"{int(digits) / 10 ** (len(digits) - 1):.1f}e{len(digits) - 1}"
 
 
 def table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A Markdown table; all columns but the first are aligned to the right."""
-    lines = [heads, ["---", *["---:"] * (len(heads) - 1)], *rows]
-    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+    """A Markdown table without the columns that are empty; all but the first are aligned to the right.
 
-
-def written(path: Path, text: str) -> Path:
-    """Write a file and give its path."""
-    path.write_text(text, encoding="utf-8")
-    return path
+    >>> print(table(("Query", "Count", "Note"), [("S3", "33.3", ""), ("S6", "", "")]))
+    | Query | Count |
+    | --- | ---: |
+    | S3 | 33.3 |
+    | S6 |  |
+    """
+    cells = list(rows)
+    used = [k for k in range(len(heads)) if any(row[k] for row in cells)]
+    lines = [heads, ["---", *["---:"] * (len(heads) - 1)], *cells]
+    return "\n".join("| " + " | ".join(line[k] for k in used) + " |" for line in lines)

@@ -1,86 +1,108 @@
-"""The command: `python -m bench [papers|registers] [--events N] [--only core,S9] [--quick] [--repeats N] [--out …]`.
+"""The command: `python -m bench [papers|registers|report] [--events N] [--only core,S9] [--quick] [--repeats N] …`.
 
-`papers`, the default, are the queries of the CORE paper; `registers` those of the SRT paper (see `register_run`).
-
-Writes results.json, results.md and SVG charts into the folder, and prints a line per measurement.
+`papers`, the default, are the queries of the CORE paper; `registers` those of the SRT paper. Each prints a line per
+measurement and writes one JSON file: bench/results/SUITE.json, which is committed, or build/bench/SUITE.json if only
+part was measured. `report` measures nothing: it renders docs/benchmarks.md from the committed files.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from bench.growth import LENGTHS, QUICK_LENGTHS
-from bench.machine import code, machine
-from bench.register_run import EVENTS as REGISTER_EVENTS
-from bench.register_run import run_registers
-from bench.report import charts, markdown
-from bench.targets import outcomes
+from bench.machine import code, commit, machine
+from bench.register_patterns import chosen_registers
+from bench.report import PAGE, RESULTS, draw_charts, page, read_results
 from bench.worker import measured_apart
 from bench.workloads import chosen, workloads
 
-EVENTS, QUICK_EVENTS = 5_000_000, 100_000
+EVENTS = {"papers": 5_000_000, "registers": 224_473}
+QUICK_EVENTS = {"papers": 100_000, "registers": 20_000}
+PARTIAL = Path("build/bench")
 Row = dict[str, Any]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs what is asked for; the exit code is 1 if a measurement failed."""
-    asked = _parser().parse_args(arguments)
-    if asked.suite == "registers":
-        return run_registers(asked)
-    folder = asked.out or Path("build/bench")
-    events = asked.events or (QUICK_EVENTS if asked.quick else EVENTS)
-    repeats = asked.repeats or (1 if asked.quick else 3)
+    request = _parser().parse_args(arguments)
+    return _report(request) if request.suite == "report" else _measure(request)
+
+
+def _report(request: argparse.Namespace) -> int:
+    results = read_results(request.results)
+    target = request.out or PAGE
+    target.write_text(page(results), encoding="utf-8")
+    print(f"{target} renders {len(results)} files of {request.results}")
+    if request.charts:
+        print(f"{len(draw_charts(results, request.charts))} charts are in {request.charts}")
+    return 0
+
+
+def _measure(request: argparse.Namespace) -> int:
+    suite, quick = request.suite, request.quick
+    events = request.events or (QUICK_EVENTS if quick else EVENTS)[suite]
+    repeats = request.repeats or (1 if quick else 3)
     before = code()
-    results: Row = {"machine": machine(), "events": events, "repeats": repeats, "workloads": [], "growth": []}
-    for workload in chosen(asked.only):
-        row = measured_apart("workload", workload.name, events, repeats)
-        results["workloads"].append({"group": workload.group, **row})
+    result: Row = {
+        "suite": suite, "title": request.title, "machine": machine(), "commit": commit(), "repeats": repeats,
+        "workloads": [], "growth": [],
+    }  # fmt: skip
+    measured = _registers(request, events, repeats) if suite == "registers" else _papers(request, events, repeats)
+    for kind, row in measured:
+        result[kind].append(row)
         print(_line(row), flush=True)
-    if asked.only is None or "growth" in asked.only.split(","):
-        for length in QUICK_LENGTHS if asked.quick else LENGTHS:
-            row = measured_apart("growth", "S3", length, repeats)
-            results["growth"].append(row)
-            print("growth " + _line(row), flush=True)
-    rows = results["workloads"] + results["growth"]
+    rows = result["workloads"] + result["growth"]
     if not rows:
-        groups = sorted({each.group for each in workloads()} | {"growth"})
-        print(f"nothing is called {asked.only!r}: name workloads, or groups of {', '.join(groups)}")
+        groups = "seq, k, kn, q, stocks, homes, taxis, or a pattern such as k3"
+        if suite == "papers":
+            groups = ", ".join(sorted({each.group for each in workloads()} | {"growth"}))
+        print(f"nothing is called {request.only!r}: name workloads, or groups of {groups}")
         return 2
-    results["code"] = before if code() == before else f"{before}, then changed to {code()} during the run"
-    write(results, folder)
-    print(f"results.json, results.md and charts are in {folder}")
+    result["code"] = before if code() == before else f"{before}, then changed to {code()} during the run"
+    target = request.out or (PARTIAL if quick or request.only else RESULTS) / f"{suite}.json"
+    target.parent.mkdir(parents=True, exist_ok=True)
+    target.write_text(json.dumps(result, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    print(f"results are in {target}; `python -m bench report` renders those in {RESULTS}")
     return 1 if any("error" in row for row in rows) else 0
 
 
-def write(results: Row, folder: Path) -> None:
-    """The files of a run."""
-    folder.mkdir(parents=True, exist_ok=True)
-    judged = outcomes(results["workloads"], results["growth"])
-    results["targets"] = [{"target": each.target, "measured": each.measured, "met": each.met} for each in judged]
-    (folder / "results.json").write_text(json.dumps(results, indent=1), encoding="utf-8")
-    (folder / "results.md").write_text(markdown(results), encoding="utf-8")
-    charts(results, folder)
+def _papers(request: argparse.Namespace, events: int, repeats: int) -> Iterator[tuple[str, Row]]:
+    for workload in chosen(request.only):
+        yield "workloads", {"group": workload.group, **measured_apart("workload", workload.name, events, repeats)}
+    if request.only is None or "growth" in request.only.split(","):
+        for length in QUICK_LENGTHS if request.quick else LENGTHS:
+            yield "growth", measured_apart("growth", "S3", length, repeats)
+
+
+def _registers(request: argparse.Namespace, events: int, repeats: int) -> Iterator[tuple[str, Row]]:
+    for workload in chosen_registers(request.only):
+        facts = {name: getattr(workload, name) for name in ("family", "stream", "pattern", "length", "window")}
+        yield "workloads", facts | measured_apart("registers", workload.name, events, repeats)
 
 
 def _line(row: Row) -> str:
     if "error" in row:
         return f"{row['name']}: {row['error']}"
-    rates = [f"{name} {row[f'{name}_rate'] / 1e6:.1f} M/s" for name in ("update", "count")]
-    return f"{row['name']}: {row['events']:,} events, " + ", ".join(rates)
+    rates = [f"{name} {row[f'{name}_rate'] / 1e6:.2f} M/s" for name in ("update", "count")]
+    entries = [f"{row['entries']:,} entries"] if "entries" in row else []
+    return f"{row['name']}: {row['events']:,} events, {', '.join(rates + entries)}"
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m bench", description="Measures Cerite; see docs/benchmarks.md.")
-    parser.add_argument("suite", nargs="?", choices=("papers", "registers"), default="papers", help="what to measure")
-    parser.add_argument(
-        "--events", type=int, help=f"events per workload (default {EVENTS:,}; of registers {REGISTER_EVENTS:,})"
-    )
+    suites = ("papers", "registers", "report")
+    parser.add_argument("suite", nargs="?", choices=suites, default="papers", help="what to measure, or the report")
+    defaults = ", ".join(f"{suite} {events:,}" for suite, events in EVENTS.items())
+    parser.add_argument("--events", type=int, help=f"events per workload (default: {defaults})")
     parser.add_argument("--only", help="groups or names, separated by commas: core, S9, growth; k3, kn, taxis, …")
     parser.add_argument("--quick", action="store_true", help="fewer events, one repetition")
     parser.add_argument("--repeats", type=int, help="the best of so many runs is reported (default 3)")
-    parser.add_argument("--out", type=Path, help="folder for the results (default build/bench)")
+    parser.add_argument("--title", default="All workloads", help="what the report calls this run")
+    parser.add_argument("--out", type=Path, help="the file to write")
+    parser.add_argument("--results", type=Path, default=RESULTS, help="report: the folder to render")
+    parser.add_argument("--charts", type=Path, help="report: draw charts (SVG) into this folder as well")
     return parser

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import xml.etree.ElementTree as ET
 from collections.abc import Callable
 from pathlib import Path
@@ -15,11 +16,11 @@ import pytest
 import cerite
 from bench import homes, stocks, taxis
 from bench.register_patterns import WINDOWS, chosen_registers, register_workloads
-from bench.register_report import register_outcomes
+from bench.report import PAGE, page, read_results
 from bench.run import main
 from bench.stock_figures import COUNTS, DAY_EVENTS, NAMES
 from bench.streams import Stream, home_stream, stock_stream, taxi_stream
-from bench.targets import outcomes
+from bench.targets import outcomes, register_outcomes
 from bench.workloads import WIDTHS, chosen, workloads
 
 EVENTS = 150_000
@@ -102,27 +103,70 @@ def test_every_workload_of_the_paper_is_there() -> None:
 
 
 def test_a_quick_run_gives_every_column(tmp_path: Path) -> None:
-    assert main(["--quick", "--events", "20000", "--only", "S3", "--out", str(tmp_path)]) == 0
-    results = json.loads((tmp_path / "results.json").read_text(encoding="utf-8"))
-    (row,) = results["workloads"]
-    rates = {f"{name}_rate" for name in ("update", "count", "arrow", "conditions", "polars", "numpy")}
+    out = tmp_path / "papers.json"
+    assert main(["--quick", "--events", "20000", "--only", "S3", "--out", str(out)]) == 0
+    result = json.loads(out.read_text(encoding="utf-8"))
+    (row,) = result["workloads"]
+    rates = {f"{name}_rate" for name in ("update", "count", "arrow", "conditions", "polars", "numpy", "match")}
     assert rates | {"matches", "occurrences", "update_mb", "count_mb", "events", "origin", "arrow_note"} <= row.keys()
     assert all(row[name] > 0 for name in rates)
     assert int(row["matches"]) >= row["occurrences"] > 0
-    assert {"processor", "cores", "date", "polars"} <= results["machine"].keys()
-    assert "| S3 |" in (tmp_path / "results.md").read_text(encoding="utf-8")
-    assert ET.parse(tmp_path / "core.svg").getroot().tag.endswith("svg")
+    assert {"processor", "cores", "date", "polars"} <= result["machine"].keys()
+    assert {"suite", "title", "commit", "code", "repeats"} <= result.keys()
+    assert reported(tmp_path).count("| S3 |") == 1
+    assert ET.parse(tmp_path / "charts" / "papers-core.svg").getroot().tag.endswith("svg")
+
+
+def reported(folder: Path) -> str:
+    """The page that `report` renders of a folder's results; its charts are drawn as well."""
+    page = folder / "page.md"
+    arguments = ["report", "--results", str(folder), "--out", str(page), "--charts", str(folder / "charts")]
+    assert main(arguments) == 0
+    return page.read_text(encoding="utf-8")
+
+
+def test_the_published_page_is_what_the_committed_results_say() -> None:
+    assert PAGE.read_text(encoding="utf-8") == page(read_results()), "run `python -m bench report`"
+
+
+@pytest.mark.parametrize("name", sorted(read_results()))
+def test_published_results_say_where_when_and_from_what_they_come(name: str) -> None:
+    result = read_results()[name]
+    assert result["machine"]["processor"] in PAGE.read_text(encoding="utf-8")
+    assert re.match(r"\d{4}-\d\d-\d\d", result["machine"]["date"])
+    assert re.search(r"\b[0-9a-f]{7}\b", result["commit"])
+    assert result["workloads"]
+
+
+def test_every_published_figure_of_a_row_is_on_the_page() -> None:
+    row = {
+        "name": "S3", "group": "core", "events": 5, "origin": "generated", "matches": "12345", "occurrences": 678,
+        "update_rate": 1.1e6, "count_rate": 2.2e6, "arrow_rate": None, "conditions_rate": 3.3e6, "polars_rate": 4.4e6,
+        "numpy_rate": 5.5e5, "update_mb": 6.0, "count_mb": 7.0,
+    }  # fmt: skip
+    failed = {"name": "S6", "group": "core", "events": 5, "error": "took more than 1800 s"}
+    result = {
+        "suite": "papers", "title": "A run", "machine": {"date": "2026-01-02"}, "commit": "abc1234", "code": "d1g35t",
+        "repeats": 3, "workloads": [row, failed], "growth": [],
+    }  # fmt: skip
+    text = page({"papers": result})
+    assert "| S3 | 12,345 | 678 | 1.1 | 2.2 | skipped | 3.3 | 4.4 | 0.55 | 6 | 7 |" in text
+    assert "| S6 | took more than 1800 s |" in text
+    assert "Date 2026-01-02; best of 3; commit abc1234; sources d1g35t." in text
+    assert "### A run" in text
+    assert "No results yet." in text  # of registers
 
 
 def test_an_unknown_workload_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["--only", "S4", "--out", str(tmp_path)]) == 2
+    assert main(["--only", "S4", "--out", str(tmp_path / "x.json")]) == 2
     assert "S4" in capsys.readouterr().out
+    assert not (tmp_path / "x.json").exists()
 
 
 def test_targets_are_judged() -> None:
     rows = [
-        {"name": "S3'", "group": "core", "update_s": 1.0, "count_s": 1.0},
-        {"name": "S24'", "group": "core", "update_s": 3.0, "count_s": 5.0},
+        {"name": "S3'", "group": "core", "update_rate": 15e6, "count_rate": 15e6},
+        {"name": "S24'", "group": "core", "update_rate": 5e6, "count_rate": 3e6},
         {"name": "S3", "group": "core", "count_rate": 30e6, "events": 5_000_000},
     ]
     growth = [{"events": n, "count_rate": 1e7, "count_mb": 20.0, "update_mb": 20.0} for n in (1_000_000, 20_000_000)]
@@ -142,24 +186,25 @@ def test_every_pattern_of_the_srt_paper_is_there() -> None:
 
 
 def test_a_quick_run_of_registers_gives_every_column(tmp_path: Path) -> None:
-    arguments = ["registers", "--quick", "--only", "stocks k3 500,stocks k3 30000", "--out", str(tmp_path)]
+    out = tmp_path / "registers.json"
+    arguments = ["registers", "--quick", "--only", "stocks k3 500,stocks k3 30000", "--out", str(out)]
     assert main(arguments) == 0
-    results = json.loads((tmp_path / "results.json").read_text(encoding="utf-8"))
-    short, wide = results["workloads"]
+    result = json.loads(out.read_text(encoding="utf-8"))
+    short, wide = result["workloads"]
     columns = {"matches", "occurrences", "entries", "update_rate", "count_rate", "arrow_cpu_rate", "update_mb"}
     assert columns <= short.keys()
     assert int(wide["matches"]) > int(short["matches"]) >= short["occurrences"] > 0
     assert wide["entries"] >= short["entries"] > 0
-    assert len(results["targets"]) == 2
-    assert "| k3 | 30,000 |" in (tmp_path / "results.md").read_text(encoding="utf-8")
-    assert ET.parse(tmp_path / "registers-stocks-entries.svg").getroot().tag.endswith("svg")
+    assert len(register_outcomes(result["workloads"])) == 2
+    assert "| k3 | 30,000 |" in reported(tmp_path)
+    assert ET.parse(tmp_path / "charts" / "registers-stocks-entries.svg").getroot().tag.endswith("svg")
 
 
 def test_register_targets_are_judged() -> None:
     def row(pattern: str, window: int, seconds: float) -> dict[str, object]:
         return {
-            "name": f"stocks {pattern} {window}", "family": "k", "pattern": pattern, "count_s": seconds,
-            "count_cpu_s": seconds, "arrow_rate": 1e6 / seconds, "arrow_cpu_rate": 4e6, "events": 1_000_000,
+            "name": f"stocks {pattern} {window}", "family": "k", "pattern": pattern, "count_rate": 1e6 / seconds,
+            "count_cpu_rate": 1e6 / seconds, "arrow_rate": 1e6 / seconds, "arrow_cpu_rate": 4e6, "events": 1_000_000,
         }  # fmt: skip
 
     rows = [row("k3", 500, 0.4), row("k3", 30_000, 4.0), row("k6", 500, 0.1), row("k6", 30_000, 2.0)]
