@@ -80,6 +80,7 @@ class Matches(ABC):
     labels: Labels
     partition: tuple[str, ...] = ()
     shown: Shown | None = None
+    _count: int | None = None  # how many there are, once that is known
     files: tuple[Path, ...] = ()  # what the events are read from: never written
 
     @abstractmethod
@@ -245,7 +246,7 @@ class Matches(ABC):
     def _preview(self) -> tuple[str, list[Match]]:
         """What is known of the number of matches without much work, in words, and the first of them."""
         first = self.head(FIRST + 1)
-        return how_many(len(first), None), first[:FIRST]
+        return how_many(len(first), self._count), first[:FIRST]
 
     def __repr__(self) -> str:
         try:

@@ -29,7 +29,7 @@ from cerite.pattern.query import Query
 from cerite.prepare import READ_ONCE, fitted, prepare
 from cerite.results import FIRST, Matches, Shown, how_many, schema_of, shown_attributes
 from cerite.schema import Schema
-from cerite.streaming import EventStream
+from cerite.streaming import EventStream, stream_schema
 
 MANY = 5_000_000  # matches after which it is worth counting whether all will fit
 MOST_IN_MEMORY = 500_000_000
@@ -108,7 +108,7 @@ class RunnableQuery:
 
     def stream(
         self,
-        schema: pa.Schema,
+        schema: Any,
         *,
         time: str | None = None,
         type: str | None = None,
@@ -116,12 +116,17 @@ class RunnableQuery:
         semantics: Semantics = "valuations",
         time_unit: TimeUnit = "ms",
     ) -> EventStream:
-        """An object that takes batches of this schema as they come, and can be snapshotted between them."""
+        """An object that takes batches of this schema as they come, and can be snapshotted between them.
+
+        `schema` is an Arrow schema, a mapping of names to types (`"int"`, `"float"`, `"string"`, `"bool"`,
+        `"timestamp"`, or Arrow's), or a table or frame that has the columns.
+        """
         made = self.plan(semantics)
         columns = Columns(type, time, position, checked_unit(time_unit))
+        found = stream_schema(schema)
         kinds = declared_kinds(self.query, self.schema)
-        Reading.of(kinds).refuse_other_kinds(canonical_schema(schema), "the stream")
-        return EventStream(made, schema, fitted(self.query, made, columns, schema))
+        Reading.of(kinds).refuse_other_kinds(canonical_schema(found), "the stream")
+        return EventStream(made, found, fitted(self.query, made, columns, found))
 
 
 def query(source: str | Query | Builder | Pattern, *, schema: Any = None, **clauses: Any) -> RunnableQuery:

@@ -58,7 +58,10 @@ class Finder:
             every = enumerate_matches(
                 self._root_event[:n], self._root_node[:n], low, position, limit, self.nodes, self._selector
             )
-            yield from maximal(every, self.limit) if self.strategy == "max" else every
+            for chunk in maximal(every, self.limit) if self.strategy == "max" else every:
+                yield chunk
+                if self._silent:  # discarded meanwhile: what is left may be more than can ever be enumerated
+                    break
         self.regs[tecs.ROOTS] = 0
 
     def _fit_nodes(self) -> None:

@@ -22,7 +22,7 @@ from cerite.engine.partitions import Slots
 from cerite.errors import SnapshotError
 
 MAGIC = b"CERITE\x00S"
-VERSION = 1
+VERSION = 2
 _DIGEST = 16
 
 Arrays = dict[str, npt.NDArray[Any]]

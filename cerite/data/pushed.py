@@ -1,0 +1,202 @@
+"""What is pushed into a stream, as one batch of exactly the stream's schema.
+
+Invariant: no value changes on the way. A column of another type is cast only if every value comes back from it as it
+was; another kind of value, an unknown column or a missing one is refused before the stream sees anything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.types as is_
+
+from cerite.data.columns import canonical, conform, first_line
+from cerite.data.frames import is_pandas, is_polars
+from cerite.data.kinds import array_of, type_of
+from cerite.data.opening import open_events
+from cerite.errors import SchemaError, StreamError, listed, suggestion
+from cerite.schema import Schema, kind_named
+
+WHERE = "the pushed events"
+_HINT = "push an Arrow table or batch, a pandas or Polars frame, dictionaries, or one dictionary for one event"
+_ARROW = {
+    "int": pa.int64(), "float": pa.float64(), "bool": pa.bool_(), "string": pa.string(),
+    "timestamp": pa.timestamp("us"),
+}  # fmt: skip
+
+
+def batch_of(data: Any, schema: pa.Schema) -> pa.RecordBatch:
+    """The pushed events as one batch of a stream's (canonical) schema.
+
+    >>> schema = pa.schema({"v": pa.int64()})
+    >>> batch_of([{"v": 1}, {}], schema).to_pydict(), batch_of(pa.table({"v": [2.0]}), schema).to_pydict()
+    ({'v': [1, None]}, {'v': [2]})
+    """
+    if isinstance(data, Mapping):
+        data = [_one_event(data)]
+    elif isinstance(data, (str, bytes, bytearray)) or not _has_columns(data):
+        data = _rows(data)
+    if isinstance(data, list):
+        return _batch_of_rows(data, schema)
+    table = open_events(data).table()
+    _check_names(table.column_names, schema)
+    columns = [lossless(table[each.name], each.type, f"{WHERE}, column `{each.name}`") for each in schema]
+    return _joined(pa.table(columns, names=schema.names), schema)
+
+
+def lossless(column: pa.ChunkedArray, target: pa.DataType, where: str) -> pa.ChunkedArray:
+    """The column as another type; refused if a value would change."""
+    source = canonical(column.type)
+    if source == target or is_.is_null(source):
+        return column if source == target else pa.chunked_array([pa.nulls(len(column), target)])
+    if _family(source) is None or _family(source) != _family(target):
+        raise _misfit(where, source, target)
+    try:
+        found = column.cast(target)
+        back = found.cast(source, safe=False)
+    except (pa.ArrowException, ValueError) as error:
+        raise _misfit(where, source, target, first_line(error)) from error
+    same = pc.equal(column, back)
+    if is_.is_floating(source):
+        same = pc.or_(same, pc.is_nan(column.cast(pa.float64())))
+    if not pc.all(same, min_count=0).as_py():
+        place = pc.index(same, False).as_py()
+        raise _misfit(where, source, target, f"{column[place].as_py()!r} in row {place} (from 0) would change")
+    return found
+
+
+def typed(schema: Any) -> pa.Schema:
+    """An Arrow schema from what says which columns there are.
+
+    >>> typed({"type": "string", "price": "double", "at": pa.timestamp("ms")}).field("price").type
+    DataType(double)
+    """
+    if isinstance(schema, pa.Schema):
+        return schema
+    if isinstance(schema, Schema):
+        schema = schema.attributes(None)
+    if isinstance(schema, Mapping):
+        return pa.schema([(_name(name), _type(name, kind)) for name, kind in schema.items()])
+    if hasattr(schema, "schema") or is_pandas(schema) or is_polars(schema):
+        return open_events(schema).schema
+    raise StreamError(
+        f"the columns of a stream cannot be read from a {type(schema).__name__}",
+        hint="pass pyarrow.schema([…]), or names with types: {'type': 'string', 'price': 'float', 'at': 'timestamp'}",
+    )
+
+
+def _name(name: object) -> str:
+    if not isinstance(name, str):
+        raise StreamError(f"the name of a column is text, not {name!r}")
+    return name
+
+
+def _type(name: str, kind: Any) -> pa.DataType:
+    if isinstance(kind, pa.DataType):
+        return kind
+    named = {int: "int", float: "float", bool: "bool", str: "string"}.get(kind, kind) if _hashable(kind) else kind
+    if not isinstance(named, str):
+        raise StreamError(
+            f"column `{name}` has {kind!r} as its type", hint="write 'int', 'string', … or an Arrow type: pa.int64()"
+        )
+    try:
+        return pa.type_for_alias(named) if named not in _ARROW else _ARROW[named]
+    except ValueError:
+        try:
+            return _ARROW[kind_named(named)]
+        except SchemaError as error:
+            raise StreamError(f"column `{name}`: {error.message}", hint=error.hint) from None
+
+
+def _hashable(kind: object) -> bool:
+    return getattr(kind, "__hash__", None) is not None
+
+
+def _one_event(event: Mapping[Any, Any]) -> Mapping[Any, Any]:
+    columns = [name for name, value in event.items() if isinstance(value, (list, tuple, np.ndarray, pa.Array))]
+    if columns:
+        raise StreamError(
+            f"a dictionary is pushed as one event, but its `{columns[0]}` holds several values",
+            hint="for columns, push pyarrow.table(…); for several events, a list of dictionaries",
+        )
+    return event
+
+
+def _has_columns(data: Any) -> bool:
+    arrow = isinstance(data, (pa.Table, pa.RecordBatch, pa.RecordBatchReader)) or hasattr(data, "__arrow_c_stream__")
+    return arrow or is_pandas(data) or is_polars(data)
+
+
+def _rows(data: Any) -> list[Mapping[str, Any]]:
+    if isinstance(data, (str, bytes, bytearray)) or not isinstance(data, Iterable):
+        raise StreamError(f"events cannot be pushed from a {type(data).__name__}", hint=_HINT)
+    return list(data)
+
+
+def _batch_of_rows(rows: Sequence[Mapping[str, Any]], schema: pa.Schema) -> pa.RecordBatch:
+    known = frozenset(schema.names)
+    for at, row in enumerate(rows):
+        if not isinstance(row, Mapping):
+            raise StreamError(
+                f"{WHERE}, row {at} (from 0) is a {type(row).__name__}, not a dictionary",
+                hint="an event is a dictionary from column to value",
+            )
+        if not row.keys() <= known:
+            key = next(key for key in row if key not in known)
+            raise StreamError(
+                f"{WHERE}, row {at} (from 0) has other columns than the stream: `{key}` is unknown",
+                hint=suggestion(str(key), known) or f"the columns are {listed(known)}",
+            )
+    columns = [_column([row.get(each.name) for row in rows], each) for each in schema]
+    return _joined(pa.table(columns, names=schema.names), schema)
+
+
+def _column(values: list[Any], column: pa.Field) -> pa.ChunkedArray:
+    kind = type_of(values, WHERE, column.name)
+    if kind == pa.float64() and is_.is_floating(column.type):
+        kind = column.type  # Python has one kind of float: it means the column's
+    array = array_of(values, pa.field(column.name, kind), 0, WHERE)
+    return lossless(pa.chunked_array([array]), column.type, f"{WHERE}, column `{column.name}`")
+
+
+def _joined(table: pa.Table, schema: pa.Schema) -> pa.RecordBatch:
+    """One batch; strings under one dictionary."""
+    if not table.num_rows:
+        return pa.RecordBatch.from_arrays([pa.array([], column.type) for column in schema], schema=schema)
+    batches = [conform(batch, schema, WHERE) for batch in table.combine_chunks().to_batches()]
+    whole = pa.Table.from_batches(batches, schema).unify_dictionaries().combine_chunks().to_batches()
+    if len(whole) > 1:
+        raise StreamError(f"{WHERE} are too many for one batch", hint="push them in smaller pieces")
+    return whole[0]
+
+
+def _check_names(names: Sequence[str], schema: pa.Schema) -> None:
+    missing, unknown = set(schema.names) - set(names), set(names) - set(schema.names)
+    if missing or unknown:
+        told = [f"{listed(some)} {what}" for some, what in ((missing, "is missing"), (unknown, "is unknown")) if some]
+        raise StreamError(
+            f"a batch has other columns than the stream: {', '.join(told)}", hint=f"it has {listed(schema.names)}"
+        )
+
+
+def _family(kind: pa.DataType) -> object:
+    """What values of a type have in common with those of others, None if nothing."""
+    if is_.is_integer(kind) or is_.is_floating(kind) or is_.is_decimal(kind):
+        return "number"
+    if is_.is_timestamp(kind):
+        return "instant" if kind.tz is not None else "time"
+    if is_.is_date(kind):
+        return "time"
+    return "string" if is_.is_dictionary(kind) else None
+
+
+def _misfit(where: str, source: pa.DataType, target: pa.DataType, why: str = "") -> StreamError:
+    shown = ["string" if is_.is_dictionary(each) else str(each) for each in (source, target)]
+    return StreamError(
+        f"{where} holds {shown[0]}, but the stream has {shown[1]}" + (f": {why}" if why else ""),
+        hint="cast the column first, as you mean it; or open the stream with the type of the data",
+    )
