@@ -7,7 +7,6 @@ Nothing is enumerated before it is asked for. `count()` never enumerates where t
 from __future__ import annotations
 
 import operator
-import sys
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
@@ -30,6 +29,7 @@ if TYPE_CHECKING:
     import polars
     from rich.table import Table
 
+MOST_LISTED = 1 << 36  # matches that `len()` still says
 FIRST = 10  # matches that are shown of a result
 Shown = dict[str, "tuple[str, ...] | None"]  # which attributes of a variable's events are shown; None is all
 
@@ -109,8 +109,8 @@ class Matches(ABC):
 
     def __len__(self) -> int:
         total = self.count()
-        if total > sys.maxsize:
-            raise StreamError(f"there are {total:,} matches, more than len() can say", hint="use count()")
+        if total > MOST_LISTED:  # list() would ask for the memory at once
+            raise StreamError(f"there are {total:,} matches, more than a list can hold", hint="use count() or head(n)")
         return total
 
     def __iter__(self) -> Iterator[Match]:

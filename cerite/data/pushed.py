@@ -56,7 +56,11 @@ def lossless(column: pa.ChunkedArray, target: pa.DataType, where: str) -> pa.Chu
     if _family(source) is None or _family(source) != _family(target):
         raise _misfit(where, source, target)
     try:
+        if is_.is_integer(source) and is_.is_decimal(target):  # not by the digits an integer may have, but those it has
+            column = column.cast(pa.decimal128(38, target.scale))
         found = column.cast(target)
+        if is_.is_decimal(column.type) and not is_.is_floating(target):
+            return found  # which Arrow has checked
         back = found.cast(source, safe=False)
     except (pa.ArrowException, ValueError) as error:
         raise _misfit(where, source, target, first_line(error)) from error
@@ -157,9 +161,13 @@ def _batch_of_rows(rows: Sequence[Mapping[str, Any]], schema: pa.Schema) -> pa.R
 
 def _column(values: list[Any], column: pa.Field) -> pa.ChunkedArray:
     kind = type_of(values, WHERE, column.name)
-    if kind == pa.float64() and is_.is_floating(column.type):
-        kind = column.type  # Python has one kind of float: it means the column's
-    array = array_of(values, pa.field(column.name, kind), 0, WHERE)
+    alike = (is_.is_floating, is_.is_integer)
+    if any(is_kind(kind) and is_kind(column.type) for is_kind in alike):
+        kind = column.type  # Python has one kind of float and one of integer: they mean the column's
+    try:
+        array = array_of(values, pa.field(column.name, kind), 0, WHERE)
+    except StreamError as error:
+        raise StreamError(error.message, hint=f"the stream has {column.type} there") from error
     return lossless(pa.chunked_array([array]), column.type, f"{WHERE}, column `{column.name}`")
 
 

@@ -34,6 +34,16 @@ class Groups:
             found = pairs.of(pa.array(both, mask=both < 0))
         return found
 
+    @property
+    def counts(self) -> dict[str, int | None]:
+        """How many values each numbering knows."""
+        return {name: each.count for name, each in self._parts().items()}
+
+    def forget(self, counts: dict[str, int | None]) -> None:
+        """Know only what was known when `counts` was read."""
+        for name, each in self._parts().items():
+            each.forget(counts[name])
+
     def state(self) -> dict[str, npt.NDArray[Any]]:
         """What a snapshot keeps: the values in the order of their numbers."""
         return {f"{name} {key}": kept for name, each in self._parts().items() for key, kept in each.state().items()}

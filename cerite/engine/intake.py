@@ -8,6 +8,8 @@ decreases inside a partition is refused with the first row it happens at; nothin
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal, cast, get_args
@@ -90,8 +92,26 @@ class Intake:
         return tuple(dict.fromkeys((*self._conditions.columns, *self._needed(), *stored)))
 
     def take(self, batch: pa.RecordBatch) -> Rows:
-        """The next batch of the stream."""
-        count = batch.num_rows
+        """The next batch of the stream; one that is refused leaves everything as it was."""
+        last = dict(self._last)
+        partitions = None if self.groups is None else self.groups.counts
+        strings = None if self.machine is None else self.machine.columns.strings.count
+        try:
+            rows = self._taken(batch)
+        except BaseException:
+            self._last = last
+            if self.groups is not None and partitions is not None:
+                self.groups.forget(partitions)
+            if self.machine is not None:
+                self.machine.columns.strings.forget(strings)
+            raise
+        self.rows += batch.num_rows
+        self.ranks.advance()
+        if self.machine is not None:
+            self.machine.columns.advance()
+        return rows
+
+    def _taken(self, batch: pa.RecordBatch) -> Rows:
         position = self._positions(batch)
         if self.columns.time is not None:
             self._check_order(self.columns.time, batch.column(self.columns.time), position)
@@ -100,11 +120,25 @@ class Intake:
         if partition is not None and (partition < 0).any():
             kept = np.flatnonzero(partition >= 0)
             batch, bits, position, partition = batch.take(pa.array(kept)), bits[kept], position[kept], partition[kept]
-        key, low = self._keys(batch, position, partition)
-        self.rows += count
-        if self.machine is None:
-            return Rows(bits, key, low, position, partition, batch)
-        return Rows(bits, key, low, position, partition, batch, *self.machine.columns.of(batch, partition))
+        stored = (None, None) if self.machine is None else self.machine.columns.of(batch, partition)
+        with self._carrying(partition):
+            key, low = self._keys(batch, position, partition)
+        return Rows(bits, key, low, position, partition, batch, *stored)
+
+    @contextmanager
+    def _carrying(self, partition: Longs | None) -> Iterator[None]:
+        """The last keys of the batch's partitions, which its own take the place of, return if it is refused."""
+        keys = self._last_keys
+        touched: Longs | slice = slice(None)
+        if partition is not None and partition.size < keys.shape[1]:
+            touched = np.unique(partition[partition < keys.shape[1]])
+        values = keys[:, touched].copy()
+        try:
+            yield
+        except BaseException:
+            keys[:, touched] = values
+            self._last_keys = keys
+            raise
 
     def state(self) -> dict[str, npt.NDArray[Any]]:
         """What a snapshot keeps."""

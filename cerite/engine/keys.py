@@ -92,29 +92,41 @@ def lowest(values: npt.NDArray[np.float64], width: float) -> npt.NDArray[np.floa
 
 @dataclass
 class Ranks:
-    """How many events each partition has had so far."""
+    """How many events each partition has had so far; a batch counts once `advance` says that it was taken."""
 
     seen: Longs = field(default_factory=lambda: np.zeros(1, np.int64))
+    _next: Longs | None = field(default=None, init=False)
+    _more: tuple[Longs, Longs] | None = field(default=None, init=False)  # partitions of the batch, and its events there
 
     def of(self, partition: Longs | None, count: int) -> Longs:
         """The rank of every event of a batch in its partition."""
+        self._next = self._more = None
         if partition is None:
             first = int(self.seen[0])
-            self.seen[0] += count
+            self._more = np.zeros(1, np.int64), np.array([count])
             return np.arange(first, first + count, dtype=np.int64)
         if not count:
             return np.zeros(0, np.int64)
         top = int(partition.max()) + 1
-        if top > self.seen.size:
-            self.seen = np.concatenate([self.seen, np.zeros(max(top, self.seen.size), np.int64)])
+        seen = self.seen
+        if top > seen.size:
+            seen = self._next = np.concatenate([seen, np.zeros(max(top, seen.size), np.int64)])
         order = np.argsort(partition, kind="stable")
         sorted_ids = partition[order]
         starts = np.flatnonzero(np.r_[True, sorted_ids[1:] != sorted_ids[:-1]])
         sizes = np.diff(np.r_[starts, count])
         ranks = np.empty(count, np.int64)
-        ranks[order] = np.arange(count) - np.repeat(starts, sizes) + np.repeat(self.seen[sorted_ids[starts]], sizes)
-        self.seen[sorted_ids[starts]] += sizes
+        ranks[order] = np.arange(count) - np.repeat(starts, sizes) + np.repeat(seen[sorted_ids[starts]], sizes)
+        self._more = sorted_ids[starts], sizes
         return ranks
+
+    def advance(self) -> None:
+        """Count the batch that was last ranked."""
+        self.seen = self.seen if self._next is None else self._next
+        if self._more is not None:
+            partitions, sizes = self._more
+            self.seen[partitions] += sizes
+        self._next = self._more = None
 
 
 def count_keys(size: Size, ranks: Longs) -> tuple[Longs, Longs]:

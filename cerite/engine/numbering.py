@@ -52,6 +52,21 @@ class Numbering:
         found: Longs = numbers[codes]
         return found
 
+    @property
+    def count(self) -> int | None:
+        """How many values are known; None before the first column was seen."""
+        return None if self._table is None else self._table.count
+
+    def forget(self, count: int | None) -> None:
+        """Know only the first `count` values again: what came after them was refused."""
+        if count == self.count:
+            return
+        known = self.known
+        self._table = None
+        if count is not None and known is not None:
+            self._table = _table_for(known.type)
+            self._table.numbers(known.slice(0, count))
+
     def state(self) -> dict[str, npt.NDArray[Any]]:
         """What a snapshot keeps: the values in the order of their numbers."""
         return {} if self.known is None else {"known": _packed(self.known)}
@@ -86,6 +101,10 @@ class _Texts:
     def known(self) -> pa.Array:
         return self._strings.dictionary
 
+    @property
+    def count(self) -> int:
+        return len(self._strings.dictionary)
+
     def numbers(self, values: pa.Array) -> Longs:
         """The numbers of distinct strings."""
         while (found := self._strings.numbered(values)) is None:
@@ -98,6 +117,10 @@ class _Others:
 
     def __init__(self, kind: pa.DataType) -> None:
         self.known = pa.array([], kind)
+
+    @property
+    def count(self) -> int:
+        return len(self.known)
 
     def numbers(self, values: pa.Array) -> Longs:
         """The numbers of distinct values."""
@@ -116,11 +139,11 @@ class _Longs:
         self._kind = kind
         self._slots = np.full(2 * FEWEST, -1, np.int32)
         self._known: Longs = np.zeros(FEWEST, np.int64)
-        self._count = 0
+        self.count = 0
 
     @property
     def known(self) -> pa.Array:
-        return pa.array(self._known[: self._count].astype(self._stored.to_pandas_dtype())).view(self._kind)
+        return pa.array(self._known[: self.count].astype(self._stored.to_pandas_dtype())).view(self._kind)
 
     @property
     def _stored(self) -> pa.DataType:
@@ -136,7 +159,7 @@ class _Longs:
         numbers, done = np.empty(len(values), np.int64), 0
         longs = plain.astype(np.int64)
         while done < longs.size:
-            done, self._count = number_longs(longs, missing, done, self._slots, self._known, self._count, numbers)
+            done, self.count = number_longs(longs, missing, done, self._slots, self._known, self.count, numbers)
             if done < longs.size:
                 self._grow()
         return numbers
@@ -174,6 +197,7 @@ def number_longs(values: Longs, missing: npt.NDArray[np.bool_], begin: int, slot
 
 
 def _packed(values: pa.Array) -> npt.NDArray[np.uint8]:
+    values = values.take(pa.array(np.arange(len(values))))  # without what lies behind it in memory
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, pa.schema([("value", values.type)])) as writer:
         writer.write_batch(pa.record_batch([values], names=["value"]))

@@ -98,6 +98,10 @@ class LeafColumns:
             self._order[pc.array_sort_indices(known).to_numpy()] = np.arange(len(known))
         return self._order
 
+    def advance(self) -> None:
+        """Count the batch that was last evaluated."""
+        self._ranks.advance()
+
     def state(self) -> dict[str, npt.NDArray[Any]]:
         """What a snapshot keeps."""
         return {"ranks": self._ranks.seen, **self.strings.state()}
