@@ -6,10 +6,10 @@ Everything that is wrong with the data's columns is told here, before anything r
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -57,7 +57,7 @@ def prepare(
     query: Query, plan: Plan, data: Any, columns: Columns, order_by: str | Sequence[str], reading: Reading
 ) -> Prepared:
     """The data as the engine reads it: in stream order, names checked."""
-    keys = (order_by,) if isinstance(order_by, str) else tuple(order_by)
+    keys = _names(order_by)
     several = isinstance(data, Mapping)
     streams = _streams(query, data) if isinstance(data, Mapping) else {"": data}
     sources = {name: _opened(plan, each, columns, reading) for name, each in streams.items()}
@@ -193,6 +193,16 @@ def _remedy(name: str, odd: Mapping[str, Sight]) -> Hint:
     if "text" not in odd:
         return Hint(*declare)
     return Hint(Setting("null_values", odd["text"].value), " if that is a missing value; ", *declare)
+
+
+def _names(order_by: Any) -> tuple[str, ...]:
+    """The columns to sort by: one name or several."""
+    if order_by is None or isinstance(order_by, str):
+        return () if order_by is None else (order_by,)
+    names = tuple(order_by) if isinstance(order_by, Iterable) else (None,)
+    if not all(isinstance(name, str) for name in names):
+        raise StreamError(f"`order_by` names columns, not {order_by!r}", hint="write order_by=['…']")
+    return cast("tuple[str, ...]", names)
 
 
 def merged(sources: Mapping[str, Source], time: str | None, order_by: Sequence[str]) -> pa.Table:

@@ -70,6 +70,10 @@ class UnknownVariableError(StreamError, KeyError):
     """A match was asked for a variable that its query does not have."""
 
 
+class IndexTypeError(StreamError, TypeError):
+    """Matches were asked for something that is no index."""
+
+
 class Matches(ABC):
     """The matches of a query in some events, in the order of their ends.
 
@@ -126,6 +130,11 @@ class Matches(ABC):
         """A match, or a list of matches; only what lies before them is read, unless they are counted from the end."""
         if isinstance(which, slice):
             return self._sliced(which)
+        if not hasattr(which, "__index__"):
+            raise IndexTypeError(
+                f"matches are numbered, so {which!r} is none of them",
+                hint="write found[0] or found[:5]; for the events of a variable found[0]['x']",
+            )
         index = operator.index(which)
         found_at = index if index >= 0 else index + self.count()
         match = next(self._from(found_at), None) if found_at >= 0 else None
@@ -169,7 +178,7 @@ class Matches(ABC):
         """The events of a match, or of one of its variables, with the attributes that SELECT shows."""
         if variable is not None and variable not in self.variables:
             known = f"the variables are {listed(self.variables)}" if self.variables else "it has none"
-            hint = suggestion(variable, self.variables) or known
+            hint = suggestion(str(variable), self.variables) or known
             raise UnknownVariableError(f"the match has no variable `{variable}`", hint=hint)
         bound = match.variables
         positions = match.positions if variable is None else bound.get(variable, ())
@@ -188,6 +197,8 @@ class Matches(ABC):
 
     def head(self, n: int = 10) -> list[Match]:
         """The first n matches."""
+        if isinstance(n, bool) or not isinstance(n, int) or n < 0:
+            raise StreamError(f"head() takes a number of matches, not {n!r}", hint="write head(10)")
         return list(islice(self, n))
 
     # ------------------------------------------------------------ tables
@@ -213,7 +224,7 @@ class Matches(ABC):
         frame: polars.DataFrame = load("polars").from_arrow(self.to_arrow())
         return frame
 
-    def to_parquet(self, path: str | Path) -> int:
+    def to_parquet(self, path: str | Path | IO[bytes]) -> int:
         """Write a Parquet file, replacing one that is there; returns the number of matches."""
         return write_parquet(path, schema_of(self.columns), self.tables(), self.files)
 

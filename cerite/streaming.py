@@ -26,7 +26,7 @@ from cerite.engine.intake import Columns, Intake
 from cerite.engine.matches import Matches as Chunk
 from cerite.engine.plan import Plan
 from cerite.engine.snapshot import pack, unpack
-from cerite.errors import SnapshotError, StreamError, in_plain_words, listed
+from cerite.errors import Hint, Setting, SnapshotError, StreamError, in_plain_words, listed
 from cerite.results import Matches
 
 KEPT = 1 << 23  # events of matches that are held for a push whose matches were not read: about 100 MB
@@ -120,6 +120,7 @@ class EventStream:
             "query": f"{guards} | {clauses}",
             "schema": {column.name: str(column.type) for column in self._schema},
             "columns": {"time": self._columns.time, "type": self._columns.type, "position": self._columns.position},
+            "unit": self._columns.unit,
         }
 
     def _check_identity(self, taken: dict[str, Any]) -> None:
@@ -144,6 +145,12 @@ class EventStream:
                     f"but this stream has {_named(role, name)}",
                     hint="open the stream with the same columns: query.stream(schema, time=…, type=…, position=…)",
                 )
+
+        if taken["unit"] != mine["unit"]:
+            raise SnapshotError(
+                f"the snapshot was taken with times in {taken['unit']}, but this stream has {mine['unit']}",
+                hint=Hint("open the stream with ", Setting("time_unit", taken["unit"])),
+            )
 
     def _check_whole(self) -> None:
         if self._broken:

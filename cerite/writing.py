@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
+from uuid import uuid4
 
 import pyarrow as pa
 
@@ -25,12 +26,9 @@ from cerite.match import Match
 if TYPE_CHECKING:
     from cerite.results import Matches
 
-Target = str | os.PathLike[str] | IO[str]
 
-
-def write_parquet(target: str | os.PathLike[str], schema: pa.Schema, tables: Iterable[pa.Table],
-                  sources: Sequence[Path]) -> int:  # fmt: skip
-    """Write tables of this schema to a Parquet file; how many rows there were."""
+def write_parquet(target: Any, schema: pa.Schema, tables: Iterable[pa.Table], sources: Sequence[Path]) -> int:
+    """Write tables of this schema to a Parquet file, or to a binary stream; how many rows there were."""
     import pyarrow.parquet as pq
 
     written = 0
@@ -41,12 +39,13 @@ def write_parquet(target: str | os.PathLike[str], schema: pa.Schema, tables: Ite
     return written
 
 
-def write_text(target: Target, write: Callable[[IO[str]], int], sources: Sequence[Path]) -> int:
+def write_text(target: Any, write: Callable[[IO[str]], int], sources: Sequence[Path]) -> int:
     """Call `write` with the opened target, a path or a stream; what it returns."""
-    if not isinstance(target, (str, os.PathLike)):
-        return write(target)
-    with replacing(target, sources) as draft, open(draft, "w", encoding="utf-8", newline="") as out:
-        return write(out)
+    with replacing(target, sources) as draft:
+        if not isinstance(draft, Path):
+            return write(draft)
+        with open(draft, "w", encoding="utf-8", newline="") as out:
+            return write(out)
 
 
 def write_jsonl(matches: Matches, out: IO[str], *, events: bool) -> int:
@@ -82,16 +81,27 @@ def as_json(match: Match, *, bindings: bool, events: bool) -> str:
 
 
 @contextmanager
-def replacing(target: str | os.PathLike[str], sources: Sequence[Path] = ()) -> Iterator[Path]:
-    """A draft beside the target to write to; it takes the target's place if all goes well, else it is removed."""
-    path = Path(os.path.realpath(Path(target).expanduser()))  # the file behind a link is replaced, not the link
+def replacing(target: Any, sources: Sequence[Path] = ()) -> Iterator[Any]:
+    """A draft beside the target to write to; it takes the target's place if all goes well, else it is removed.
+
+    A stream, a pipe or a device is written to as it is: these cannot be replaced.
+    """
+    if hasattr(target, "write"):
+        yield target
+        return
+    path = _real(target)
     refuse_source(path, sources)
     refuse_unwritable(path)
     if path.exists() and not stat.S_ISREG(path.stat().st_mode):
-        yield path  # a pipe or a device is written to, never replaced
+        yield path
         return
-    draft = path.with_name(f".{path.name}.{os.getpid()}.part")
+    draft = path.with_name(f".{path.name}.{uuid4().hex[:8]}.part")
     try:
+        try:
+            draft.touch(exist_ok=False)
+        except OSError as error:
+            why = error.strerror or error
+            raise StreamError(f"`{path}` cannot be written: {why}", hint="write to another folder") from error
         yield draft
         if path.exists():
             draft.chmod(stat.S_IMODE(path.stat().st_mode))
@@ -100,11 +110,21 @@ def replacing(target: str | os.PathLike[str], sources: Sequence[Path] = ()) -> I
         draft.unlink(missing_ok=True)
 
 
+def _real(target: Any) -> Path:
+    """The file that a path leads to: what is behind a link is replaced, not the link."""
+    try:
+        return Path(os.path.realpath(Path(target).expanduser()))
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise StreamError(
+            f"matches cannot be written to {target!r}: {error}", hint="name a file, or pass one that is open"
+        ) from error
+
+
 @contextmanager
 def replacing_folder(target: str | os.PathLike[str]) -> Iterator[Path]:
     """`replacing` for a folder: what was there is moved aside, and removed once the new one is in its place."""
-    path = Path(os.path.realpath(Path(target).expanduser()))
-    draft, old = (path.with_name(f".{path.name}.{os.getpid()}.{what}") for what in ("part", "old"))
+    path, mark = _real(target), uuid4().hex[:8]
+    draft, old = (path.with_name(f".{path.name}.{mark}.{what}") for what in ("part", "old"))
     try:
         yield draft
         if path.exists():

@@ -69,6 +69,7 @@ class Recognition:
         self._plan = plan
         self._time, self._position = columns.time, columns.position
         self._stream = EventStream(plan, schema, columns)
+        self._names = schema.names
         self._kept: dict[int, StreamTuple] = {}  # by position, the latest last
         if saved is not None:
             self._stream.restore(saved.engine)
@@ -77,7 +78,8 @@ class Recognition:
     def take(self, t: StreamTuple, window: int | None = None) -> list[Recognised]:
         """What this tuple completes."""
         self._check(t)
-        found = self._stream.push([{**t.payload, self._time: t.time}])
+        event = {**t.payload, self._time: t.time}
+        found = self._stream.push({name: event[name] for name in self._names if name in event})
         self._kept[self._stream.rows - 1 if self._position is None else t.payload[self._position]] = t
         self._forget(t.time)
         return [self._recognised(match, window) for match in found]

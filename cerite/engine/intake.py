@@ -44,6 +44,12 @@ class Columns:
     position: str | None = None
     unit: TimeUnit = "ms"
 
+    def __post_init__(self) -> None:
+        for role in ("type", "time", "position"):
+            name = getattr(self, role)
+            if not isinstance(name, str | None):
+                raise StreamError(f"`{role}` is the name of one column, not {name!r}", hint=f"write {role}='…'")
+
 
 def checked_unit(unit: str) -> TimeUnit:
     """The unit of time, if it is one."""

@@ -86,7 +86,9 @@ def plan(query: Query, semantics: Semantics = "valuations") -> Plan:
     (['A[id = 1]', 'B'], 5)
     """
     if semantics not in ("valuations", "complex-events"):
-        raise ValueError(f"semantics is 'valuations' or 'complex-events', not {semantics!r}")
+        raise PatternError(
+            f"there is no semantics {semantics!r}", hint="it is 'valuations' or, without variables, 'complex-events'"
+        )
     check(query)
     try:
         return _plan(query, semantics)

@@ -227,3 +227,51 @@ def test_the_table_shows_as_many_matches_as_asked(tmp_path: Path) -> None:
     assert "│ 3 " not in shown
     assert command("run", A, events, "--show", "0").stdout == "30 matches\n"
     assert command("run", A, events, "--show", "100").stdout.endswith("30 matches\n")
+
+
+def test_matches_are_written_to_open_files_too(tmp_path: Path) -> None:
+    found = cerite.query(A).run(pa.table({"type": ["A"]}))
+    with open(tmp_path / "m.parquet", "wb") as out:
+        assert found.to_parquet(out) == 1
+    assert pq.read_table(tmp_path / "m.parquet").equals(found.to_arrow())
+
+
+@pytest.mark.parametrize("target", [None, 5, "a\0b", "/proc/nowhere.csv"])
+@pytest.mark.parametrize("name", ["to_parquet", "to_csv", "to_jsonl"])
+def test_what_is_no_file_is_refused(name: str, target: Any) -> None:
+    with pytest.raises(StreamError, match="cannot be written"):
+        getattr(cerite.query(A).run(pa.table({"type": ["A"]})), name)(target)
+
+
+WRONG: dict[str, tuple[dict[str, Any], str]] = {
+    "time": ({"time": 5}, "`time` is the name of one column, not 5"),
+    "time as a list": ({"time": ["v"]}, "`time` is the name of one column"),
+    "type": ({"type": 5}, "`type` is the name of one column"),
+    "position": ({"position": 5}, "`position` is the name of one column"),
+    "order_by": ({"order_by": 5}, "`order_by` names columns, not 5"),
+    "order_by as numbers": ({"order_by": [5]}, "`order_by` names columns"),
+    "semantics": ({"semantics": "x"}, "there is no semantics 'x'"),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_options_of_a_wrong_kind_are_refused_in_words(name: str) -> None:
+    options, said = WRONG[name]
+    with pytest.raises(cerite.CeriteError, match=said):
+        cerite.query(A).run(pa.table({"type": ["A"], "v": [1]}), **options)
+
+
+def test_no_order_is_no_order() -> None:
+    assert cerite.query(A).run(pa.table({"type": ["A"]}), order_by=None).count() == 1  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("index", ["x", 0.5, None])
+def test_an_index_that_is_none_is_refused_with_what_to_write(index: Any) -> None:
+    with pytest.raises(StreamError, match=r"matches are numbered(.|\n)*found\[0\]"):
+        cerite.query(A).run(pa.table({"type": ["A"]}))[index]
+
+
+@pytest.mark.parametrize("count", [-1, "x", 1.5, None])
+def test_a_head_that_is_no_number_is_refused(count: Any) -> None:
+    with pytest.raises(StreamError, match="head"):
+        cerite.query(A).run(pa.table({"type": ["A"]})).head(count)
