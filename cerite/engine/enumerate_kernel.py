@@ -7,8 +7,9 @@ As long as all matches of a chunk have the same labels, those of the first are w
 many they are. The path knows it without comparing matches, since only marks that are new in it can differ. The first
 match that differs has the labels and offsets of those before it written (`spread`), and `WIDTH` is `MIXED` from there.
 
-When `selective`, only children that hold their parent's best set (see `select_kernel`) are walked, and the
-best set of an event is chosen when its first root is reached: later windows may change what is remembered.
+With a `chooser`, only children that hold their parent's best set (see `select_kernel`) are walked, and the best set of
+an event is chosen when its first root is reached: later windows may change what is remembered. Without one (None) Numba
+compiles a kernel that knows nothing of it.
 
 Invariant: `path[size - depth:]` are the marks between the root and the node at hand; every node on the stack has a
 start inside the window, so every descent ends in a match. The walk stops between matches and resumes where it was.
@@ -17,7 +18,7 @@ start inside the window, so every descent ends in a match. The walk stops betwee
 import numpy as np
 import numpy.typing as npt
 
-from cerite.engine.select_kernel import UNKNOWN, choose
+from cerite.engine.select_kernel import UNKNOWN, Chooser, choose
 from cerite.engine.tecs import BOTTOM, KIND, LEFT, MAX, OTHER, UNION
 from cerite.jit import inlined, kernel
 
@@ -66,15 +67,7 @@ def enumerate_roots(
     position: Longs,
     limit: int,
     nodes: Longs,
-    selective: bool,
-    last: bool,
-    best_set: Ints,
-    best_start: Longs,
-    table: Ints,
-    set_position: Longs,
-    set_before: Ints,
-    sets_stack: Ints,
-    sets: Longs,
+    chooser: Chooser | None,
     stack_node: Longs,
     stack_depth: Longs,
     path_position: Longs,
@@ -99,14 +92,15 @@ def enumerate_roots(
             r = regs[ROOT]
             if r == 0 or root_event[r] != root_event[r - 1]:
                 regs[EMITTED] = 0
-                if selective:
-                    regs[WINNER] = choose(root_event, root_node, r, n_roots, low[root_event[r]], last, nodes, best_set,
-                                          best_start, table, set_position, set_before, sets_stack, sets)  # fmt: skip
+                if chooser is not None:
+                    regs[WINNER] = choose(root_event, root_node, r, n_roots, low[root_event[r]], nodes, chooser)
                     if regs[WINNER] == UNKNOWN:
                         note(top, m, k, width, same, regs)
                         return MORE_SETS
             regs[ROOT] += 1
-            if (limit >= 0 and regs[EMITTED] >= limit) or (selective and best_set[root_node[r]] != regs[WINNER]):
+            if limit >= 0 and regs[EMITTED] >= limit:
+                continue
+            if chooser is not None and chooser.best_set[root_node[r]] != regs[WINNER]:
                 continue
             oldest, end = low[root_event[r]], position[root_event[r]]
             stack_node[0], stack_depth[0] = root_node[r], 0
@@ -126,12 +120,14 @@ def enumerate_roots(
                 return DEEPER
             if kind == UNION:
                 left, right = nodes[node, LEFT], nodes[node, OTHER]
-                if selective and (best_set[left] != best_set[node] or best_start[left] < oldest):
-                    node = right
-                    continue
-                if nodes[right, MAX] >= oldest and (
-                    not selective or (best_set[right] == best_set[node] and best_start[right] >= oldest)
-                ):
+                walked = nodes[right, MAX] >= oldest
+                if chooser is not None:
+                    best_set, best_start = chooser.best_set, chooser.best_start
+                    if best_set[left] != best_set[node] or best_start[left] < oldest:
+                        node = right
+                        continue
+                    walked &= best_set[right] == best_set[node] and best_start[right] >= oldest
+                if walked:
                     stack_node[top], stack_depth[top] = right, depth
                     top += 1
             else:

@@ -53,9 +53,8 @@ def enumerate_matches(
             labels = np.concatenate([labels, np.empty(path_position.size, np.int32)])
         why = ek.enumerate_roots(
             events, roots, roots.size, low, position, -1 if limit is None else limit, nodes,
-            selector.active, selector.last, selector.best_set, selector.best_start, selector.table,
-            selector.set_position, selector.set_before, selector.stack, selector.sets,
-            stack_node, stack_depth, path_position, path_label, starts, ends, offsets, positions, labels, regs,
+            selector.chooser, stack_node, stack_depth, path_position, path_label,
+            starts, ends, offsets, positions, labels, regs,
         )  # fmt: skip
         if why in (ek.FINISHED, ek.CHUNK_FULL) and regs[ek.MATCHES]:
             m, k, width = int(regs[ek.MATCHES]), int(regs[ek.MARKS]), int(regs[ek.WIDTH])

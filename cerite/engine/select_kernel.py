@@ -5,18 +5,22 @@ below a node follows from its children's: best(union) is the better of two, best
 remembered per node with the latest start that reaches it. A memory is good as long as that start is in the window: a
 window that moves on only takes other candidates away.
 
-Sets are interned: number 0 is the empty set, set k is `set_before[k]` plus the later position `set_position[k]`; equal
-sets have equal numbers; `sets[0]` is how many there are.
+Sets are interned: number 0 is the empty set, set k is `before[k]` plus the later position `position[k]`; equal sets
+have equal numbers; `sets[0]` is how many there are. So the sets form a tree, and where two of them differ first is
+where their paths part. A set may be as long as the stream; `size` and `jump` find that place without walking it
+(Myers' skew-binary pointers: one ancestor besides `before`, so chosen that any is reached in logarithmic time).
 
 Invariant: `best_set[n]` is the winner among the open matches of n with start >= low whenever `known`.
 """
+
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from cerite.engine.tecs import BOTTOM, KIND, LEFT, MAX, OTHER, UNION
 from cerite.hashing import fold
-from cerite.jit import kernel
+from cerite.jit import inner, kernel
 
 Longs = npt.NDArray[np.int64]
 Ints = npt.NDArray[np.int32]
@@ -24,132 +28,142 @@ Ints = npt.NDArray[np.int32]
 UNKNOWN = -1
 
 
-@kernel
-def known(n: int, low: int, best_set: Ints, best_start: Longs) -> bool:
+class Chooser(NamedTuple):
+    """What NEXT and LAST remember: of nodes their best sets, and the sets themselves."""
+
+    last: bool
+    best_set: Ints
+    best_start: Longs
+    stack: Ints
+    table: Ints
+    position: Longs
+    before: Ints
+    size: Ints
+    jump: Ints
+    sets: Longs
+
+
+@inner
+def known(n: int, low: int, chooser: Chooser) -> bool:
     """Whether what is remembered about a node is good for this window."""
-    return bool(best_set[n] != UNKNOWN and best_start[n] >= low)
+    return bool(chooser.best_set[n] != UNKNOWN and chooser.best_start[n] >= low)
 
 
-@kernel
-def better(a: int, b: int, last: bool, set_position: Longs, set_before: Ints) -> bool:
-    """Whether set a is strictly above set b: where they differ first (NEXT) or last (LAST), a has the position."""
-    a_has = False
-    while a != b:
-        if b == 0 or (a != 0 and set_position[a] > set_position[b]):
-            a_has = True
-            a = set_before[a]
-        elif a == 0 or set_position[a] < set_position[b]:
-            a_has = False
-            b = set_before[b]
+@inner
+def earlier(a: int, b: int, chooser: Chooser) -> bool:
+    """Whether set a is above another set b for NEXT: it has the first position in which they differ."""
+    size, jump, before = chooser.size, chooser.jump, chooser.before
+    longer = size[a] > size[b]
+    least = min(size[a], size[b])
+    while size[a] > least:
+        a = jump[a] if size[jump[a]] >= least else before[a]
+    while size[b] > least:
+        b = jump[b] if size[jump[b]] >= least else before[b]
+    if a == b:
+        return bool(longer)
+    while before[a] != before[b]:
+        if jump[a] != jump[b]:
+            a, b = jump[a], jump[b]
         else:
-            a, b = set_before[a], set_before[b]
-            continue
-        if last:
-            return a_has
-    return a_has
+            a, b = before[a], before[b]
+    return bool(chooser.position[a] < chooser.position[b])
+
+
+@inner
+def later(a: int, b: int, chooser: Chooser) -> bool:
+    """Whether set a is above another set b for LAST: it has the last position in which they differ."""
+    position, before = chooser.position, chooser.before
+    while a and b and position[a] == position[b]:
+        a, b = before[a], before[b]
+    return bool(a and (b == 0 or position[a] > position[b]))
+
+
+@inner
+def better(a: int, b: int, chooser: Chooser) -> bool:
+    """Whether set a is strictly above another set b."""
+    return later(a, b, chooser) if chooser.last else earlier(a, b, chooser)
 
 
 @kernel
-def intern(before: int, position: int, table: Ints, set_position: Longs, set_before: Ints, sets: Longs) -> int:
+def intern(before: int, position: int, chooser: Chooser) -> int:
     """The number of the set `before` plus `position`; callers have made sure of room."""
-    mask = table.size - 1
+    mask = chooser.table.size - 1
     place = np.int64(fold(fold(np.uint64(0), np.uint64(before)), np.uint64(position))) & mask
-    while table[place] > 0:
-        k: int = table[place]
-        if set_before[k] == before and set_position[k] == position:
+    while chooser.table[place] > 0:
+        k: int = chooser.table[place]
+        if chooser.before[k] == before and chooser.position[k] == position:
             return k
         place = (place + 1) & mask
-    k = int(sets[0])
-    table[place] = k
-    set_before[k], set_position[k] = before, position
-    sets[0] = k + 1
+    k = int(chooser.sets[0])
+    chooser.table[place] = k
+    chooser.before[k], chooser.position[k] = before, position
+    size, jump = chooser.size, chooser.jump
+    over = jump[before]
+    size[k] = size[before] + 1
+    jump[k] = jump[over] if size[before] - size[over] == size[over] - size[jump[over]] else before
+    chooser.sets[0] = k + 1
     return k
 
 
 @kernel
-def rehash(table: Ints, set_position: Longs, set_before: Ints, sets: Longs) -> None:
+def rehash(chooser: Chooser) -> None:
     """Enter every set into a fresh, larger table."""
-    n = sets[0]
-    sets[0] = 1
+    n = chooser.sets[0]
+    chooser.sets[0] = 1
     for k in range(1, n):
-        intern(set_before[k], set_position[k], table, set_position, set_before, sets)
+        intern(chooser.before[k], chooser.position[k], chooser)
 
 
-@kernel
-def evaluate(
-    root: int,
-    low: int,
-    last: bool,
-    nodes: Longs,
-    best_set: Ints,
-    best_start: Longs,
-    table: Ints,
-    set_position: Longs,
-    set_before: Ints,
-    stack: Ints,
-    sets: Longs,
-) -> bool:
+@inner
+def evaluate(root: int, low: int, nodes: Longs, chooser: Chooser) -> bool:
     """Make the best set of a node known; False when there is no room for more sets, and nothing is lost."""
+    best_set, best_start, stack = chooser.best_set, chooser.best_start, chooser.stack
     stack[0] = root
     top = 0
     while top >= 0:
         n = stack[top]
-        if known(n, low, best_set, best_start):
+        if known(n, low, chooser):
             top -= 1
             continue
         kind, left, other = nodes[n, KIND], nodes[n, LEFT], nodes[n, OTHER]
         if kind == BOTTOM:
             best_set[n], best_start[n] = 0, nodes[n, MAX]
-        elif not known(left, low, best_set, best_start):
+        elif not known(left, low, chooser):
             top += 1
             stack[top] = left
             continue
         elif kind != UNION:
-            if sets[0] == set_before.size:
+            if chooser.sets[0] == chooser.before.size:
                 return False
-            best_set[n] = intern(best_set[left], other, table, set_position, set_before, sets)
+            best_set[n] = intern(best_set[left], other, chooser)
             best_start[n] = best_start[left]
         elif nodes[other, MAX] < low:
             best_set[n], best_start[n] = best_set[left], best_start[left]
-        elif not known(other, low, best_set, best_start):
+        elif not known(other, low, chooser):
             top += 1
             stack[top] = other
             continue
         elif best_set[left] == best_set[other]:
             best_set[n], best_start[n] = best_set[left], max(best_start[left], best_start[other])
         else:
-            chosen = left if better(best_set[left], best_set[other], last, set_position, set_before) else other
+            chosen = left if better(best_set[left], best_set[other], chooser) else other
             best_set[n], best_start[n] = best_set[chosen], best_start[chosen]
         top -= 1
     return True
 
 
-@kernel
+@inner
 def choose(
-    root_event: Longs,
-    root_node: Longs,
-    begin: int,
-    n_roots: int,
-    low: int,
-    last: bool,
-    nodes: Longs,
-    best_set: Ints,
-    best_start: Longs,
-    table: Ints,
-    set_position: Longs,
-    set_before: Ints,
-    stack: Ints,
-    sets: Longs,
+    root_event: Longs, root_node: Longs, begin: int, n_roots: int, low: int, nodes: Longs, chooser: Chooser
 ) -> int:
     """The best set among the roots of the event of root `begin`, or `UNKNOWN` when there is no room for more sets."""
     best = UNKNOWN
     for r in range(begin, n_roots):
         if root_event[r] != root_event[begin]:
             break
-        if not evaluate(root_node[r], low, last, nodes, best_set, best_start, table, set_position, set_before, stack,
-                        sets):  # fmt: skip
+        if not evaluate(root_node[r], low, nodes, chooser):
             return UNKNOWN
-        candidate = best_set[root_node[r]]
-        if best == UNKNOWN or (candidate != best and better(candidate, best, last, set_position, set_before)):
+        candidate = chooser.best_set[root_node[r]]
+        if best == UNKNOWN or (candidate != best and better(candidate, best, chooser)):
             best = candidate
     return best

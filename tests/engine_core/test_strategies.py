@@ -1,9 +1,14 @@
 """Selection strategies against their definitions (ICDT 2019, section 4) over the oracle's matches."""
 
+import random
+from typing import Any
+
 import pytest
 from hypothesis import given, settings
 
+from cerite.engine import select_kernel as sk
 from cerite.engine.recogniser import Recogniser
+from cerite.engine.selector import Selector
 from tests.engine_core.cases import Case, cases
 from tests.engine_core.oracle import Match, matches
 from tests.engine_core.test_recogniser import by_end, in_order, read
@@ -52,3 +57,45 @@ def test_oracle_strategy_with_consumption_and_compaction(strategy: str, case: Ca
         recogniser.reclaim()
     want = [selected(strategy, at) for at in matches(case.automaton, case.events, case.consume)]
     assert by_end(found) == in_order(want)
+
+
+def chooser_of(strategy: str, sets: list[frozenset[int]]) -> tuple[sk.Chooser, list[int]]:
+    """Sets entered into a chooser, and their numbers."""
+    selector, numbers = Selector(strategy), []
+    for each in sets:
+        number = 0
+        for position in sorted(each):
+            assert selector.chooser is not None
+            if selector.chooser.sets[0] == selector.chooser.before.size:
+                selector.more_sets()
+            number = sk.intern(number, position, selector.chooser)
+        numbers.append(number)
+    assert selector.chooser is not None
+    return selector.chooser, numbers
+
+
+@pytest.mark.parametrize("strategy", ["next", "last"])
+def test_sets_are_compared_by_where_they_differ(strategy: str) -> None:
+    draw = random.Random(1)
+    sets = [frozenset(draw.sample(range(30), draw.randrange(12))) for _ in range(60)]
+    sets += [frozenset(range(k)) for k in range(0, 2000, 400)]
+    chooser, numbers = chooser_of(strategy, sets)
+    above: Any = sk.earlier if strategy == "next" else sk.later
+    below = below_next if strategy == "next" else below_last
+    for a, m in zip(sets, numbers, strict=True):
+        for b, n in zip(sets, numbers, strict=True):
+            assert (m == n) == (a == b)
+            if m != n:
+                assert above.py_func(m, n, chooser) == below(b, a)
+
+
+def test_long_sets_are_compared_without_walking_them() -> None:
+    length = 20_000
+    chooser, (whole,) = chooser_of("next", [frozenset(range(length))])
+    for size in range(0, length, 997):
+        steps, at = 0, whole
+        while chooser.size[at] > size:
+            jump = chooser.jump[at]
+            at = jump if chooser.size[jump] >= size else chooser.before[at]
+            steps += 1
+        assert steps <= 3 * length.bit_length()
