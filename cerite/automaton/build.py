@@ -13,7 +13,7 @@ from cerite.automaton.automaton import TRUE, Automaton, Transition
 from cerite.automaton.determine import complement
 from cerite.automaton.fragment import ENTRY, Fragment, Labels, Step, new_state, product, single, strict_fragment, union
 from cerite.automaton.guards import ANY, Guard
-from cerite.automaton.joining import Link, chain, repeat
+from cerite.automaton.joining import Link, chain, iterate, repeat
 from cerite.automaton.scopes import Registers, also_bound, check_scopes, hidden_names, narrowed, projected, reads
 from cerite.automaton.watched import Watched, has_memory, marked_late, missed, selected, watched_gap
 from cerite.automaton.watching import LAST, MAX, NEXT, PLAIN, Watcher
@@ -170,18 +170,24 @@ class _Builder:
     def _iteration(self, node: Iteration) -> Fragment:
         """φ{n,m}: n copies, then repetition or further copies that may be left out."""
         link = Link(node.contiguous)
-        copies = [self.fragment(node.operand) for _ in range(max(node.least, 1) if node.most is None else node.most)]
-        if sum(len(copy.steps) + len(copy.entries) for copy in copies) > MOST_STEPS:
-            raise PatternError(
-                "this iteration makes the automaton too large", span=node.span, hint="use smaller bounds"
-            )
+        count = max(node.least, 1) if node.most is None else node.most
+        if count == 0:
+            return Fragment(nullable=True)
+        copies = [self.fragment(node.operand)]
+        self._check_size(node, count * (len(copies[0].steps) + len(copies[0].entries)))
+        copies += [self.fragment(node.operand) for _ in range(count - 1)]
         if node.most is None:
             copies[-1] = repeat(copies[-1], link)
-            if node.least == 0:
-                copies[-1] = replace(copies[-1], nullable=True)
-            return chain(tuple(copies), (link,) * (len(copies) - 1))
-        optional = [replace(copy, nullable=True) for copy in copies[node.least :]]
-        return chain((*copies[: node.least], *optional), (link,) * (len(copies) - 1))
+        return iterate(tuple(copies), node.least, link)
+
+    def _check_size(self, node: Pattern, steps: int) -> None:
+        """Refuse, before it is made, what makes the automaton too large."""
+        if steps > MOST_STEPS:
+            raise PatternError(
+                f"this iteration makes an automaton of {steps:,} transitions, more than the {MOST_STEPS:,} that the "
+                "engine takes", span=node.span,
+                hint="repeat less often, or without an upper bound: `φ+` needs no more states than `φ`",
+            )  # fmt: skip
 
 
 def _automaton(fragment: Fragment, watched: list[Watched]) -> Automaton:

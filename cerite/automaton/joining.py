@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 from cerite.automaton.determine import avoiding
 from cerite.automaton.fragment import Fragment, Gap, Step, pass_anything, union
@@ -22,29 +23,58 @@ class Link:
     gap: Callable[[], Gap] | None = None
 
 
+PLAIN = Link(False)  # a gap in which anything may lie
+
+
 def chain(parts: tuple[Fragment, ...], links: tuple[Link, ...]) -> Fragment:
     """One part after another; a part that is left out (nullable) joins the gaps around it."""
-    joined = union(replace(part, entries=(), exits=frozenset()) for part in parts)
-    entries: tuple[Step, ...] = ()
-    for part in parts:
-        entries += part.entries
-        if not part.nullable:
-            break
-    exits: frozenset[int] = frozenset()
-    for part in reversed(parts):
-        exits |= part.exits
-        if not part.nullable:
-            break
-    result = Fragment(entries, joined.steps, exits, all(part.nullable for part in parts))
+    entries = tuple(step for part in _up_to_needed(parts) for step in part.entries)
+    exits = frozenset().union(*(part.exits for part in _up_to_needed(reversed(parts))))
+    joining = _Joining(entries, (step for part in parts for step in part.steps))
     for index, part in enumerate(parts):
         link: Link | None = None
+        after_gap: tuple[Step, ...] = ()  # what may follow one gap in which anything lies
         for later in range(index + 1, len(parts)):
             step = links[later - 1]
             link = step if link is None else _both(link, step)
-            result = connect(result, part.exits, parts[later].entries, link)
+            if link == PLAIN:
+                after_gap += parts[later].entries
+            else:
+                joining.connect(part.exits, parts[later].entries, link)
             if not parts[later].nullable:
                 break
-    return result
+        if after_gap:
+            joining.connect(part.exits, after_gap, PLAIN)
+    return joining.fragment(exits, all(part.nullable for part in parts))
+
+
+def iterate(copies: tuple[Fragment, ...], least: int, link: Link) -> Fragment:
+    """At least `least` of the copies, each after the one before it.
+
+    What is left out is left out at the end: a copy has one successor, and the automaton grows with the iteration and
+    not with its square. A part that may be empty may be left out always.
+    """
+    least = 0 if any(copy.nullable for copy in copies) else least
+    joining = _Joining(copies[0].entries, (step for copy in copies for step in copy.steps))
+    for one, following in pairwise(copies):
+        joining.connect(one.exits, following.entries, link)
+    exits = frozenset().union(*(copy.exits for copy in copies[max(least - 1, 0) :]))
+    return joining.fragment(exits, least == 0)
+
+
+def repeat(part: Fragment, link: Link) -> Fragment:
+    """The part once or more."""
+    joining = _Joining(part.entries, part.steps)
+    joining.connect(part.exits, part.entries, link)
+    return joining.fragment(part.exits, part.nullable)
+
+
+def _up_to_needed(parts: Iterable[Fragment]) -> Iterator[Fragment]:
+    """The first parts, up to the first that cannot be left out."""
+    for part in parts:
+        yield part
+        if not part.nullable:
+            return
 
 
 def _both(first: Link, second: Link) -> Link:
@@ -58,23 +88,42 @@ def _both(first: Link, second: Link) -> Link:
     return Link(second.contiguous, first.absent + second.absent, first.gap or second.gap)
 
 
-def repeat(part: Fragment, link: Link) -> Fragment:
-    """The part once or more."""
-    return connect(part, part.exits, part.entries, link)
+class _Joining:
+    """Parts while they are connected. Steps are found by their target, so that a connection costs what it adds."""
 
+    def __init__(self, entries: Iterable[Step], steps: Iterable[Step]) -> None:
+        self._entries: list[Step] = []
+        self._steps: list[Step] = []
+        self._entries_into: dict[int, list[Step]] = {}
+        self._steps_into: dict[int, list[Step]] = {}
+        self._enter(entries)
+        self._add(steps)
 
-def connect(whole: Fragment, exits: frozenset[int], entries: tuple[Step, ...], link: Link) -> Fragment:
-    """`whole`, where after `exits` the `entries` can be taken."""
-    if link.contiguous:
-        more = tuple(replace(entry, source=state) for state in sorted(exits) for entry in entries)
-        return replace(whole, steps=whole.steps + more)
-    gap = link.gap() if link.gap is not None else avoiding(union(link.absent)) if link.absent else pass_anything()
-    onward = tuple(replace(entry, source=state) for state in gap.states for entry in entries)
+    def connect(self, exits: frozenset[int], entries: tuple[Step, ...], link: Link) -> None:
+        """Let `entries` be taken after `exits`."""
+        if link.contiguous:
+            self._add([replace(entry, source=state) for state in sorted(exits) for entry in entries])
+            return
+        gap = link.gap() if link.gap is not None else avoiding(union(link.absent)) if link.absent else pass_anything()
+        self._add([replace(entry, source=state) for state in gap.states for entry in entries])
 
-    def entered(steps: Iterable[Step]) -> tuple[Step, ...]:
-        return tuple(
-            replace(step, target=gap.start, ops=step.ops + gap.opening) for step in steps if step.target in exits
-        )
+        def entered(into: dict[int, list[Step]]) -> list[Step]:
+            reaching = [step for state in sorted(exits) for step in into.get(state, ())]
+            return [replace(step, target=gap.start, ops=step.ops + gap.opening) for step in reaching]
 
-    into, entering = entered((*whole.steps, *onward)), entered(whole.entries)
-    return replace(whole, entries=whole.entries + entering, steps=(*whole.steps, *gap.steps, *onward, *into))
+        self._add([*gap.steps, *entered(self._steps_into)])
+        self._enter(entered(self._entries_into))
+
+    def fragment(self, exits: frozenset[int], nullable: bool) -> Fragment:
+        """What the parts have become."""
+        return Fragment(tuple(self._entries), tuple(self._steps), exits, nullable)
+
+    def _enter(self, entries: Iterable[Step]) -> None:
+        for step in entries:
+            self._entries.append(step)
+            self._entries_into.setdefault(step.target, []).append(step)
+
+    def _add(self, steps: Iterable[Step]) -> None:
+        for step in steps:
+            self._steps.append(step)
+            self._steps_into.setdefault(step.target, []).append(step)
