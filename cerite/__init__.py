@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from cerite.data import open_events
     from cerite.errors import (
+        BudgetError,
         CeriteError,
         MissingExtraError,
         PatternError,
@@ -40,8 +41,8 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
-    "Builder", "CeriteError", "EventStream", "Match", "Matches", "MissingExtraError", "Pattern", "PatternError",
-    "Query", "QuerySyntaxError", "RunnableQuery", "Schema", "SchemaError", "SnapshotError", "StreamError",
+    "BudgetError", "Builder", "CeriteError", "EventStream", "Match", "Matches", "MissingExtraError", "Pattern",
+    "PatternError", "Query", "QuerySyntaxError", "RunnableQuery", "Schema", "SchemaError", "SnapshotError", "StreamError",
     "TextWarning", "absent", "attr", "check", "empty", "event", "matches", "nothing", "open_events", "parse_condition",
     "parse_pattern", "parse_schema", "parse_sremo", "parse_wayeb", "permute", "query", "skip", "skip_any", "skip_next",
     "sremo_text", "var",
@@ -50,8 +51,8 @@ __all__ = [
 _HOMES = {  # the imports above, for `__getattr__`
     "data": ("open_events",),
     "errors": (
-        "CeriteError", "MissingExtraError", "PatternError", "QuerySyntaxError", "SchemaError", "SnapshotError",
-        "StreamError", "TextWarning",
+        "BudgetError", "CeriteError", "MissingExtraError", "PatternError", "QuerySyntaxError", "SchemaError",
+        "SnapshotError", "StreamError", "TextWarning",
     ),
     "language.builder": ("Builder", "absent", "empty", "event", "nothing", "permute", "skip", "skip_any", "skip_next"),
     "language.ceql": ("parse_condition", "parse_pattern", "parse_schema"),

@@ -186,6 +186,10 @@ class SnapshotError(CeriteError):
     """The bytes are no snapshot of this query's state: damaged, of another version, or of another query."""
 
 
+class BudgetError(CeriteError):
+    """The query takes more states or memory than it may (`cerite.budget`)."""
+
+
 class MissingExtraError(CeriteError, ImportError):
     """A package that is not installed with Cerite alone; the hint is the line that installs it."""
 

@@ -1,7 +1,8 @@
 """Exact counting of matches and occurrences over batches, without enumeration (docs/architecture.md, *Counting*).
 
-`Counter` owns the run state that `count_kernel` works on, grows it when the kernel asks, and lets `count_wide` carry
-the partitions whose numbers no longer fit; totals are Python integers and exact at any size.
+`Counter` owns the run state that `count_kernel` works on, grows it when the kernel asks, and lets `count_limbs` carry
+the partitions whose numbers no longer fit; totals are Python integers and exact at any size. Without a window no
+product of matrices is kept: the state grows with the deterministic states, with a window with their square.
 
 Invariant: results do not depend on where batches are cut. `low` must not decrease inside a partition, nor, with
 `shared_clock`, over the whole stream.
@@ -13,13 +14,12 @@ import numpy as np
 import numpy.typing as npt
 
 from cerite.automaton import Automaton
+from cerite.budget import check_counting
 from cerite.engine import count_kernel as ck
 from cerite.engine.classes import EventClasses
 from cerite.engine.columns import bit_rows, long_column, partition_ids
-from cerite.engine.count_convert import to_kernel, to_wide
-from cerite.engine.count_limbs import LimbRun
+from cerite.engine.count_limbs import LimbSlot, to_kernel, to_limbs
 from cerite.engine.count_sweep import sweep
-from cerite.engine.count_wide import WideSlot
 from cerite.engine.determinise import Determinised
 from cerite.engine.intake import Rows
 from cerite.engine.partitions import CONSUME, Slots, grown
@@ -28,7 +28,7 @@ from cerite.errors import SnapshotError
 
 Longs = npt.NDArray[np.int64]
 CEILING_BITS = 62  # numbers in the kernel stay below 2**CEILING_BITS
-LONG = 256  # events from which on wide partitions are read as limbs
+LONG = 256  # events of a single stream that are read wide before its numbers are looked at
 SMALL = 1 << 40  # a wide partition returns to the kernel when all its numbers are below this
 
 
@@ -58,7 +58,7 @@ class Counter:
         self.det = Determinised(self.automaton)
         self.classes = EventClasses(self.automaton, self.det)
         self.slots = Slots()
-        self.wide_slots: dict[int, WideSlot] = {}
+        self.wide_slots: dict[int, LimbSlot] = {}
         self.regs: Longs = np.zeros(9, np.int64)
         self.regs[ck.FREE_NODE] = -1
         size = self.det.capacity
@@ -69,7 +69,7 @@ class Counter:
         self.starts = np.zeros(1, np.int32)
         self.oldest: Longs = np.zeros(1, np.int64)
         self.newest: Longs = np.zeros(1, np.int64)
-        self.p = np.zeros((1, size, size), np.uint64)
+        self.p = np.zeros((1, size, size) if windowed else (1, 1, 1), np.uint64)
         self.v = np.zeros((1, size), np.uint64)
         self.node_class = np.zeros(0, np.int32)
         self.node_key: Longs = np.zeros(0, np.int64)
@@ -127,11 +127,8 @@ class Counter:
                 self.regs[ck.NEXT] = x + 1
             else:
                 slot = int(self.regs[ck.SLOT])
-                self.wide_slots[slot] = to_wide(self, slot)
-                if why == ck.HOT_AFTER:
-                    self._found(slot, self.wide_slots[slot].total(self.det))
-                    x += 1
-                since[slot] = self.regs[ck.NEXT] = x
+                self.wide_slots[slot] = to_limbs(self, slot, read=why == ck.HOT_AFTER)
+                since[slot] = x
                 if not ids.size:
                     self._read_wide(x, batch)
         if ids.size and self.wide_slots:
@@ -143,8 +140,10 @@ class Counter:
         """The run state between two batches."""
         meta, arrays = common_state(self.det, self.classes, self.slots)
         meta["fingerprint"] = self._fingerprint()
-        meta["wide"] = {str(slot): wide.to_json() for slot, wide in self.wide_slots.items()}
+        meta["wide"] = list(self.wide_slots)
         arrays |= {name: getattr(self, name) for name in _STATE}
+        for slot, wide in self.wide_slots.items():
+            arrays |= {f"wide {slot} {name}": array for name, array in wide.arrays().items()}
         return pack("counter", meta, arrays)
 
     def restore(self, data: bytes) -> None:
@@ -155,7 +154,10 @@ class Counter:
         restore_common(self.det, self.classes, self.slots, meta, arrays)
         for name in _STATE:
             setattr(self, name, arrays[name])
-        self.wide_slots = {int(slot): WideSlot.from_json(wide) for slot, wide in meta["wide"].items()}
+        for slot in meta["wide"]:
+            mine = f"wide {slot} "
+            held = {name.removeprefix(mine): array for name, array in arrays.items() if name.startswith(mine)}
+            self.wide_slots[slot] = LimbSlot.of_arrays(self.windowed, held)
         self._scratch(self.det.capacity)
         self._fit_dstates()
 
@@ -163,42 +165,27 @@ class Counter:
         return fingerprint(self.automaton, consume=self.consume, windowed=self.windowed)
 
     def _run_wide(self, slot: int, batch: "_Batch", events: Longs) -> None:
-        """Read events of one wide partition: one by one, or as limbs when that is worth the conversion."""
+        """Read events of one wide partition."""
         wide = self.wide_slots[slot]
-        ordered = self.consume == "any" and batch.ids.size  # what is found here ends runs elsewhere
-        if not ordered and events.size >= LONG and events.size > len(wide.front) + len(wide.back):
-            run = LimbRun(self.det, wide, events.size)
-            matches, found = run.count(events, batch.classes, batch.key, batch.low, self.consume != "none")
-            self._matches += matches
-            self.regs[ck.OCCURRENCES] += found
-            return
-        for i in events:
-            wide = self.wide_slots[slot]
-            self._found(slot, wide.step(self.det, int(batch.classes[i]), int(batch.key[i]), int(batch.low[i])))
-
-    def _found(self, slot: int, matches: int) -> None:
-        if not matches:
-            return
+        consume = self.consume != "none"
+        matches, found = wide.count(self.det, events, batch.classes, batch.key, batch.low, consume)
         self._matches += matches
-        self.regs[ck.OCCURRENCES] += 1
-        if self.consume == "any":
+        self.regs[ck.OCCURRENCES] += found
+        if found and self.consume == "any" and batch.ids.size:  # runs elsewhere end here, too
             self.regs[ck.EPOCH] += 1
             self.epochs[slot] = self.regs[ck.EPOCH]
-        if self.consume != "none":
-            self.wide_slots[slot] = WideSlot(self.windowed)
 
     def _read_wide(self, x: int, batch: "_Batch") -> None:
         """A single stream in wide numbers, until they are small again or the batch ends."""
+        wide = self.wide_slots[0]
         while x < batch.kept.size:
-            wide = self.wide_slots[0]
-            end = x + max(LONG, 8 * (len(wide.front) + len(wide.back)))
-            self._run_wide(0, batch, batch.kept[x:end])
-            x = min(end, batch.kept.size)
-            if self.wide_slots[0].largest() < SMALL:
+            self._run_wide(0, batch, batch.kept[x : x + LONG])
+            x = min(x + LONG, batch.kept.size)
+            if wide.below(SMALL):
                 break
         self.regs[ck.NEXT] = x
         self._fit_dstates()
-        if self.wide_slots[0].largest() < SMALL:
+        if wide.below(SMALL):
             to_kernel(self, 0, self.wide_slots.pop(0))
 
     def _read_pending(self, since: dict[int, int], batch: "_Batch") -> None:
@@ -214,9 +201,11 @@ class Counter:
         for slot, wide in list(self.wide_slots.items()):
             if not self.wide[slot]:
                 del self.wide_slots[slot]
-            elif consumed[slot] or wide.largest() < SMALL:
+            elif consumed[slot] or wide.below(SMALL):
+                if consumed[slot]:
+                    wide.clear()
                 del self.wide_slots[slot]
-                to_kernel(self, slot, WideSlot(self.windowed) if consumed[slot] else wide)
+                to_kernel(self, slot, wide)
 
     def _run(self, batch: "_Batch") -> int:
         det, slots = self.det, self.slots
@@ -236,10 +225,17 @@ class Counter:
     def _fit_dstates(self) -> None:
         old, size = self.v.shape[1], self.det.capacity
         if size > old:
-            self.p = np.pad(self.p, ((0, 0), (0, size - old), (0, size - old)))
+            self._check(self.slots.n_slots, size)
+            if self.windowed:
+                self.p = np.pad(self.p, ((0, 0), (0, size - old), (0, size - old)))
             self.v = np.pad(self.v, ((0, 0), (0, size - old)))
             self.node_v = np.pad(self.node_v, ((0, 0), (0, size - old)))
             self._scratch(size)
+
+    def _check(self, slots: int, size: int) -> None:
+        """Refuse what would take too much memory before it is asked for."""
+        if self.windowed:
+            check_counting(size, 8 * (slots + 2) * size * size)
 
     def _scratch(self, size: int) -> None:
         self._spare = np.zeros((size + 1, size), np.uint64)
@@ -256,6 +252,7 @@ class Counter:
         return 4 * freed > self.slots.n_slots
 
     def _more_slots(self) -> None:
+        self._check(2 * self.slots.n_slots, self.det.capacity)
         n = self.slots.double()
         for name in _BY_SLOT:
             setattr(self, name, grown(getattr(self, name), n))

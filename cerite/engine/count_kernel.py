@@ -9,7 +9,7 @@ empty, a flip walks the back once, new to old; each event is walked at most once
 Invariants: both stacks are linked lists in one arena of nodes; `oldest` is the key of the back's first start,
 `newest` that of the latest start; with no
 start alive a partition owns no node and no slot. Numbers stay below 2**62 (see `count_steps`), so nothing ever wraps:
-a partition that would get there is handed to `count_wide` (`wide[slot]` set).
+a partition that would get there is handed to `count_limbs` (`wide[slot]` set).
 """
 
 import numpy as np

@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cerite.automaton import TRUE, Automaton
+from cerite.budget import check_states, most_states
 
 MISSING = -1
 STILL = -2
@@ -28,6 +29,7 @@ class Determinised:
 
     def __init__(self, automaton: Automaton) -> None:
         self.automaton = automaton
+        self._most = most_states()
         self.subsets: list[frozenset[int]] = []
         self._number: dict[frozenset[int], int] = {}
         self._outgoing: list[list[tuple[int, int, int]]] = [[] for _ in range(automaton.n_states)]
@@ -124,6 +126,7 @@ class Determinised:
         if known is not None:
             return known
         d = self.n_dstates
+        check_states(d + 1, self._most)
         if d == self.capacity:
             self._grow(self.entry.shape[0], 2 * d)
         self._number[subset] = d

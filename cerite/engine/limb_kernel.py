@@ -26,11 +26,11 @@ SHIFT, MASK = np.uint64(32), np.uint64(0xFFFFFFFF)
 
 
 @kernel
-def settle(rows: Counts, limbs: int) -> bool:
-    """Propagate carries in every number of a matrix; whether a top limb has outgrown the base."""
+def settle(rows: Counts, begin: int, end: int, width: int, limbs: int) -> bool:
+    """Propagate carries in the numbers of some rows; whether a top limb has outgrown the base."""
     full = False
-    for a in range(rows.shape[0]):
-        for first in range(0, rows.shape[1], limbs):
+    for a in range(begin, end):
+        for first in range(0, width, limbs):
             carry = np.uint64(0)
             for k in range(first, first + limbs - 1):
                 value = rows[a, k] + carry
@@ -94,13 +94,15 @@ def flip_limbs(
             for k in range(width):
                 suffix[0, k] += r[succ[y + 1], k]
         if succ[offset]:
-            if settle(suffix, limbs):
+            if settle(suffix, 0, 1, width, limbs):
                 return False
             place -= 1
             front_key[place] = back_key[b]
             for k in range(width):
                 front_v[place, k] = suffix[0, k]
-        if retreat_matrix(r, width, c, entry, touched, n_touched, succ, spare) > limit and settle(r, limbs):
+        if retreat_matrix(r, width, c, entry, touched, n_touched, succ, spare) > limit and settle(
+            r, 0, size, width, limbs
+        ):
             return False
     regs[F0], regs[F1] = place, front_key.size
     regs[B0], regs[B1] = 0, 0
@@ -169,9 +171,11 @@ def read_event(
     if windowed and (fresh or led or regs[B0] < regs[B1]):
         back_class[regs[B1]], back_key[regs[B1]] = c, now
         regs[B1] += 1
-    full = advance_matrix(v, limbs, c, entry, touched, n_touched, succ, spare) > limit and settle(v, limbs)
+    full = advance_matrix(v, limbs, c, entry, touched, n_touched, succ, spare) > limit and settle(
+        v, 0, size, limbs, limbs
+    )
     if led and advance_matrix(p, width, c, entry, touched, n_touched, succ, spare) > limit:
-        full |= settle(p, limbs)
+        full |= settle(p, 0, size, width, limbs)
     for y in range(entry[c, 0] + 1, entry[c, 0] + 1 + 2 * fresh, 2):
         v[succ[y + 1], 0] += np.uint64(1)
     return READ_AND_FULL if full else DONE
@@ -221,8 +225,8 @@ def count_limbs(
         led = regs[F0] < regs[F1]
         full = False
         for a in accepting:
-            full |= settle(v[a : a + 1], limbs)
-            full |= led and settle(p[a : a + 1], limbs)
+            full |= settle(v, a, a + 1, limbs, limbs)
+            full |= led and settle(p, a, a + 1, width, limbs)
         if full:
             return MORE_LIMBS
         regs[READ] = 0
@@ -239,7 +243,7 @@ def count_limbs(
                         found = True
                         add_product(total, p[a], lead, k, limbs)
         if found:
-            settle(total, total.shape[1])
+            settle(total, 0, 1, total.shape[1], total.shape[1])
             regs[OCCURRENCES] += 1
             if consume:
                 regs[B0], regs[B1], regs[F0], regs[F1] = 0, 0, 0, 0

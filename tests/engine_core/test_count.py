@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from cerite.automaton import TRUE, Automaton, Transition
 from cerite.engine import count as count_module
 from cerite.engine.count import Counter
-from cerite.engine.count_wide import WideSlot
 from tests.engine_core.cases import Case, cases
 from tests.engine_core.oracle import matches
+from tests.engine_core.wide import WideSlot
 
 
 def counted(case: Case, clock: bool = False) -> tuple[list[int], list[int]]:
@@ -43,7 +43,7 @@ def test_oracle_count_many_conditions(case: Case) -> None:
 @settings(max_examples=150, deadline=None)
 @given(cases(max_events=12))
 def test_oracle_count_in_wide_numbers(case: Case) -> None:
-    """The same when the kernel hands everything over to Python's integers as soon as a number reaches 1 or 2."""
+    """The same when the kernel hands everything over to wide numbers as soon as one reaches 1 or 2."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(count_module, "CEILING_BITS", 1)
         patch.setattr(count_module, "SMALL", 2)
@@ -79,20 +79,26 @@ def test_counts_beyond_any_machine_number(partitioned: bool) -> None:
 
 
 @pytest.mark.parametrize("consume", ["none", "partition"])
-def test_differential_limbs_and_python_integers(consume: str) -> None:
+@pytest.mark.parametrize("windowed", [True, False])
+def test_differential_limbs_and_python_integers(consume: str, windowed: bool) -> None:
     rng = np.random.default_rng(3)
     key = np.arange(3000, dtype=np.int64)
     bits = rng.choice(np.array([1, 2, 2, 2, 4], np.uint64), key.size).reshape(-1, 1)
     bits[rng.random(key.size) < 0.9] &= np.uint64(3)
-    counts = []
-    with pytest.MonkeyPatch.context() as patch:
-        for long in (10, 10**9):
-            patch.setattr(count_module, "LONG", long)
-            counter = Counter(kleene(), consume=consume)
-            parts = [slice(a, a + 600) for a in range(0, 3000, 600)]
-            counts.append([counter.feed(bits[part], key[part], key[part] - 400) for part in parts])
-    assert counts[0] == counts[1]
-    assert consume != "none" or sum(c.matches for c in counts[0]) > 1 << 200
+    counter, reference = Counter(kleene(), consume=consume, windowed=windowed), Counter(kleene())
+    wide, largest = WideSlot(windowed), 0
+    for part in (slice(a, a + 600) for a in range(0, 3000, 600)):
+        result = counter.feed(bits[part], key[part], key[part] - 400)
+        classes, kept = reference.classes.batch(bits[part], np.zeros(0, np.int64))
+        want = 0
+        for i in kept:
+            found = wide.step(reference.det, int(classes[i]), int(key[part][i]), int(key[part][i]) - 400)
+            want += found
+            if found and consume != "none":
+                wide = WideSlot(windowed)
+        assert result.matches == want
+        largest = max(largest, want)
+    assert consume != "none" or largest > 1 << 200
 
 
 @settings(max_examples=20, deadline=None)

@@ -1,4 +1,4 @@
-"""Counting in one partition once its numbers have outgrown 62 bits: the same two stacks over Python's integers.
+"""Counting in one partition over Python's integers, which never overflow: the two stacks once more, to compare with.
 
 Invariant: as in `count_kernel`; vectors are sparse ({dstate: count > 0}), P is kept as the images of the dstates that
 the front vector occupies.
@@ -6,7 +6,6 @@ the front vector occupies.
 
 from collections import deque
 from dataclasses import dataclass, field
-from typing import Any
 
 from cerite.engine.determinise import Determinised
 
@@ -46,35 +45,6 @@ class WideSlot:
             found += self.v.get(a, 0)
             found += sum(lead.get(d, 0) * column.get(a, 0) for d, column in self.image.items())
         return found
-
-    def vectors(self) -> list[Vector]:
-        """Vectors among whose numbers the largest is; the oldest front vector contains the others."""
-        return [self.v, *self.image.values(), *(vector for _, vector in self.front[-1:])]
-
-    def largest(self) -> int:
-        """The largest number."""
-        return max((n for vector in self.vectors() for n in vector.values()), default=0)
-
-    def to_json(self) -> dict[str, Any]:
-        """As JSON, numbers of any size in hexadecimal."""
-        return {
-            "windowed": self.windowed,
-            "front": [(key, _hexed(vector)) for key, vector in self.front],
-            "back": list(self.back),
-            "image": [(d, _hexed(column)) for d, column in self.image.items()],
-            "v": _hexed(self.v),
-        }
-
-    @staticmethod
-    def from_json(data: dict[str, Any]) -> "WideSlot":
-        """The inverse of `to_json`."""
-        return WideSlot(
-            data["windowed"],
-            [(key, _unhexed(vector)) for key, vector in data["front"]],
-            deque((c, key) for c, key in data["back"]),
-            {d: _unhexed(column) for d, column in data["image"]},
-            _unhexed(data["v"]),
-        )
 
     def _expire(self, det: Determinised, low: int) -> None:
         while self.front and self.front[-1][0] < low:
@@ -122,11 +92,3 @@ def _plus(a: Vector, b: Vector) -> Vector:
     for d, n in b.items():
         total[d] = total.get(d, 0) + n
     return total
-
-
-def _hexed(vector: Vector) -> list[tuple[int, str]]:
-    return [(d, hex(n)) for d, n in vector.items()]
-
-
-def _unhexed(pairs: list[tuple[int, str]]) -> Vector:
-    return {d: int(n, 16) for d, n in pairs}
