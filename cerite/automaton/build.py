@@ -11,7 +11,18 @@ from dataclasses import dataclass, field, replace
 
 from cerite.automaton.automaton import TRUE, Automaton, Transition
 from cerite.automaton.determine import complement
-from cerite.automaton.fragment import ENTRY, Fragment, Labels, Step, new_state, product, single, strict_fragment, union
+from cerite.automaton.fragment import (
+    ENTRY,
+    Fragment,
+    Labels,
+    Step,
+    check_size,
+    new_state,
+    product,
+    single,
+    strict_fragment,
+    union,
+)  # fmt: skip
 from cerite.automaton.guards import ANY, Guard
 from cerite.automaton.joining import Link, chain, iterate, repeat
 from cerite.automaton.scopes import Registers, also_bound, check_scopes, hidden_names, narrowed, projected, reads
@@ -34,8 +45,6 @@ from cerite.pattern.sequence import Concat, Sequence
 from cerite.pattern.skipping import SkipAny, SkipNext
 from cerite.pattern.variables import nullable, written
 from cerite.pattern.window import Window
-
-MOST_STEPS = 200_000
 
 
 def build(pattern: Pattern) -> Automaton:
@@ -174,20 +183,11 @@ class _Builder:
         if count == 0:
             return Fragment(nullable=True)
         copies = [self.fragment(node.operand)]
-        self._check_size(node, count * (len(copies[0].steps) + len(copies[0].entries)))
+        check_size(count * (len(copies[0].steps) + len(copies[0].entries)), node.span)
         copies += [self.fragment(node.operand) for _ in range(count - 1)]
         if node.most is None:
             copies[-1] = repeat(copies[-1], link)
         return iterate(tuple(copies), node.least, link)
-
-    def _check_size(self, node: Pattern, steps: int) -> None:
-        """Refuse, before it is made, what makes the automaton too large."""
-        if steps > MOST_STEPS:
-            raise PatternError(
-                f"this iteration makes an automaton of {steps:,} transitions, more than the {MOST_STEPS:,} that the "
-                "engine takes", span=node.span,
-                hint="repeat less often, or without an upper bound: `φ+` needs no more states than `φ`",
-            )  # fmt: skip
 
 
 def _automaton(fragment: Fragment, watched: list[Watched]) -> Automaton:

@@ -14,15 +14,26 @@ from itertools import count
 
 from cerite.automaton.guards import ANY, Guard
 from cerite.automaton.watching import Op
+from cerite.errors import PatternError, Span
 
 Labels = frozenset[str]
 NO_LABELS: Labels = frozenset()
+MOST_STEPS = 200_000
 _fresh = count()
 
 
 def new_state() -> int:
     """A state that no other fragment has."""
     return next(_fresh)
+
+
+def check_size(steps: int, span: Span | None = None) -> None:
+    """Refuse what makes an automaton too large, before it is made."""
+    if steps > MOST_STEPS:
+        raise PatternError(
+            f"this pattern makes an automaton of at least {steps:,} transitions; the engine takes {MOST_STEPS:,}",
+            span=span, hint="repeat less often, or without an upper bound: `φ+` needs no more states than `φ`",
+        )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +133,7 @@ def product(one: Fragment, two: Fragment) -> Fragment:
                     step = both(left, right, states[a, b])
                     if step:
                         steps.append(step)
+        check_size(len(steps))
     exits = frozenset(state for (a, b), state in states.items() if a in one.exits and b in two.exits)
     return Fragment(tuple(entries), tuple(steps), exits, one.nullable and two.nullable)
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from cerite.automaton.determine import avoiding
-from cerite.automaton.fragment import Fragment, Gap, Step, pass_anything, union
+from cerite.automaton.fragment import Fragment, Gap, Step, check_size, pass_anything, union
 from cerite.errors import PatternError
 
 
@@ -102,9 +102,11 @@ class _Joining:
     def connect(self, exits: frozenset[int], entries: tuple[Step, ...], link: Link) -> None:
         """Let `entries` be taken after `exits`."""
         if link.contiguous:
+            check_size(len(self._steps) + len(exits) * len(entries))
             self._add([replace(entry, source=state) for state in sorted(exits) for entry in entries])
             return
         gap = link.gap() if link.gap is not None else avoiding(union(link.absent)) if link.absent else pass_anything()
+        check_size(len(self._steps) + len(gap.states) * len(entries))
         self._add([replace(entry, source=state) for state in gap.states for entry in entries])
 
         def entered(into: dict[int, list[Step]]) -> list[Step]:

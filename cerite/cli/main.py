@@ -26,6 +26,7 @@ from cerite.cli.inputs import (
 from cerite.cli.recognise import Meter, check_output, report
 from cerite.cli.spark_run import run_on_spark
 from cerite.data.reading import Reading
+from cerite.engine.plan import plan
 from cerite.errors import CeriteError, in_plain_words, was_interrupted
 from cerite.pattern.check import Note, check
 from cerite.run import RunnableQuery
@@ -96,7 +97,7 @@ def _root(
 
 @app.command("check")
 def check_command(query: QueryArgument, schema: SchemaOption = None, language: LanguageOption = Language.auto) -> None:
-    """Parse a query and check it, against a schema if there is one.
+    """Parse a query and check it, against a schema if there is one, and whether the engine runs it.
 
     Examples:
 
@@ -106,6 +107,7 @@ def check_command(query: QueryArgument, schema: SchemaOption = None, language: L
     """
     parsed = read_query(query, language)
     notes = check(parsed, read_schema(schema, parsed))
+    plan(parsed)  # refuses what the engine does not run, or only with too large an automaton
     for note in notes:
         _print_note(note, parsed.source)
     warned = f" ({len(notes)} warning{'s' if len(notes) > 1 else ''})" if notes else ""

@@ -5,7 +5,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cerite import jit
 from cerite.automaton import TRUE, Automaton, Transition
 from cerite.engine.classes import EventClasses
 from cerite.engine.determinise import Determinised
@@ -66,13 +65,3 @@ def test_a_final_state_with_a_loop_keeps_every_event() -> None:
         2, 0, frozenset({1}), (Transition(0, 0, 1, 1), Transition(1, TRUE, 0, 1)), (0,), (frozenset(), frozenset("x"))
     )
     assert classes_of(automaton).batch(rows(0, 1, 0), SINGLE)[1].tolist() == [0, 1, 2]
-
-
-def test_kernels_compile_without_a_cache(monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(cache: bool = False, **_: bool) -> object:
-        if cache:
-            raise RuntimeError("cannot cache function: no locator available")
-        return lambda function: function
-
-    monkeypatch.setattr(jit, "njit", refuse)
-    assert jit.kernel(max)(1, 2) == 2
