@@ -44,8 +44,8 @@ __all__ = [
     "BudgetError", "Builder", "CeriteError", "EventStream", "Match", "Matches", "MissingExtraError", "Pattern",
     "PatternError", "Query", "QuerySyntaxError", "RunnableQuery", "Schema", "SchemaError", "SnapshotError",
     "StreamError", "TextWarning", "absent", "attr", "check", "empty", "event", "matches", "nothing", "open_events",
-    "parse_condition", "parse_pattern", "parse_schema", "parse_sremo", "parse_wayeb", "permute", "query", "skip", "skip_any",
-    "skip_next", "sremo_text", "var",
+    "parse_condition", "parse_pattern", "parse_schema", "parse_sremo", "parse_wayeb", "permute", "query", "skip",
+    "skip_any", "skip_next", "sremo_text", "var",
 ]  # fmt: skip
 
 _HOMES = {  # the imports above, for `__getattr__`
