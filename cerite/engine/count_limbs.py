@@ -251,7 +251,7 @@ def _padded(numbers: Counts, shape: tuple[int, ...]) -> Counts:
 
 def _flat(numbers: Counts) -> Counts:
     """Rows of numbers as rows of limbs."""
-    return numbers.reshape(numbers.shape[0], -1)
+    return numbers.reshape(numbers.shape[0], numbers.shape[1] * numbers.shape[2])
 
 
 def _number(row: Counts) -> int:
