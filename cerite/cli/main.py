@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import signal
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib.metadata import version
 from io import TextIOWrapper
+from threading import current_thread, main_thread
 from typing import Annotated, Any
 
 import typer
@@ -41,13 +45,33 @@ class Commands(TyperGroup):
 
     def invoke(self, ctx: typer.Context) -> Any:  # type: ignore[override]
         """Run a command."""
-        try:
-            return super().invoke(ctx)
-        except BaseException as error:
-            if not was_interrupted(error):
-                raise
-            err.print("interrupted")
-            raise typer.Exit(INTERRUPTED) from None
+        with _noticing() as interrupts:
+            try:
+                return super().invoke(ctx)
+            except BaseException as error:
+                if not interrupts and not was_interrupted(error):
+                    raise
+                err.print("interrupted")
+                raise typer.Exit(INTERRUPTED) from None
+
+
+@contextmanager
+def _noticing() -> Iterator[list[int]]:
+    """Notes every Ctrl-C: Numba's compiler swallows some, and fails later with an error of its own."""
+    noted: list[int] = []
+
+    def notice(number: int, _: object) -> None:
+        noted.append(number)
+        raise KeyboardInterrupt
+
+    if current_thread() is not main_thread():  # where signals are not handled
+        yield noted
+        return
+    before = signal.signal(signal.SIGINT, notice)
+    try:
+        yield noted
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 app = typer.Typer(

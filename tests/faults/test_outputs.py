@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -181,6 +182,19 @@ def test_the_command_line_tells_an_interrupted_kernel_as_an_interrupt(
     monkeypatch.setattr("cerite.run.counter_of", interrupted)
     done = command("run", A, str(folder / "in"), "--engine", "local", "--count", code=130)
     assert done.stderr == "interrupted\n"
+
+
+def test_an_interrupt_that_the_compiler_swallowed_is_told_as_one(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def swallowed(*_: Any) -> None:
+        with suppress(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
+        raise RuntimeError("no compiled object yet for <Library>")
+
+    monkeypatch.setattr("cerite.run.counter_of", swallowed)
+    before = signal.getsignal(signal.SIGINT)
+    done = command("run", A, str(folder / "in"), "--engine", "local", "--count", code=130)
+    assert done.stderr == "interrupted\n"
+    assert signal.getsignal(signal.SIGINT) is before
 
 
 @pytest.mark.parametrize("where", ["cerite.run.recogniser_of", "cerite.run.counter_of"])
