@@ -22,7 +22,7 @@ from cerite.data.once import ReaderSource
 from cerite.data.opening import as_declared, opened
 from cerite.data.reading import Reading
 from cerite.data.rows import RowSource
-from cerite.data.source import Sight, Source
+from cerite.data.source import Source, described, remedy_of
 from cerite.data.unify import unified
 from cerite.engine.intake import Columns, Intake
 from cerite.engine.plan import Plan
@@ -147,11 +147,11 @@ def _refuse_guesses(query: Query, sources: Sequence[Source], reading: Reading) -
                 if "number" in odd:
                     seen = odd["number"]
                     text = f"column `{name}` is text and compared as text, but holds `{seen.value}` ({seen.where})"
-                    remedy = f"convert it to numbers, or say that it is text: schema={{{name!r}: 'string'}}"
-                    warnings.warn(f"{text}; {remedy}", TextWarning, stacklevel=4)
+                    advice = f"convert it to numbers, or say that it is text: schema={{{name!r}: 'string'}}"
+                    warnings.warn(f"{text}; {advice}", TextWarning, stacklevel=4)
             elif odd and odd.keys() != {"text"}:
                 raise StreamError(
-                    f"`{name}` is compared by order, but {_described(name, odd)}", span=span, hint=_remedy(name, odd)
+                    f"`{name}` is compared by order, but {described(name, odd)}", span=span, hint=remedy_of(name, odd)
                 ).at(query.source)
 
 
@@ -163,36 +163,13 @@ def _explain_text(error: CeriteError, query: Query, schema: pa.Schema, sources: 
         for source in sources:
             odd = source.sights(name) if _is_text(schema, name) and not isinstance(source, TableSource) else {}
             if odd and odd.keys() != {"text"}:
-                error.message += f"; {_described(name, odd)}"
-                error.hint = _remedy(name, odd)
+                error.message += f"; {described(name, odd)}"
+                error.hint = remedy_of(name, odd)
                 return
 
 
 def _is_text(schema: pa.Schema, name: str) -> bool:
     return name in schema.names and schema.field(name).type == STRINGS
-
-
-def _described(name: str, odd: Mapping[str, Sight]) -> str:
-    """What a column that is text holds, and where."""
-    if odd.keys() == {"number"}:
-        only = odd["number"]
-        return (
-            f"column `{name}` is read as text, because as numbers some would lose digits (`{only.value}`, {only.where})"
-        )
-    shown = [f"a {shape} (`{each.value}`, {each.where})" for shape, each in odd.items() if shape != "text"]
-    text = [f"other text (`{odd['text'].value}`, {odd['text'].where})"] if "text" in odd else []
-    return f"column `{name}` holds " + " and ".join([*shown, *text])
-
-
-def _remedy(name: str, odd: Mapping[str, Sight]) -> Hint:
-    """How to say what is meant."""
-    declare = (
-        Setting("schema", f"{name}:string"), " if the column is text, ",
-        Setting("schema", f"{name}:float"), " if it holds numbers",
-    )  # fmt: skip
-    if "text" not in odd:
-        return Hint(*declare)
-    return Hint(Setting("null_values", odd["text"].value), " if that is a missing value; ", *declare)
 
 
 def _names(order_by: Any) -> tuple[str, ...]:

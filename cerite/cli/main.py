@@ -32,7 +32,7 @@ from cerite.cli.spark_run import run_on_spark
 from cerite.data.reading import Reading
 from cerite.engine.plan import plan
 from cerite.errors import CeriteError, in_plain_words, was_interrupted
-from cerite.pattern.check import Note, check
+from cerite.pattern.check import Note, check, declared_kinds
 from cerite.run import RunnableQuery
 
 INTERRUPTED = 130  # 128 + the number of SIGINT
@@ -245,7 +245,7 @@ def run_command(
         "time_unit": time_unit.value,
         "schema": read_schema(schema),
     }
-    reading = Reading.of(null_values=null or (), delimiter=delimiter, format=format)
+    reading = Reading.of(declared_kinds(parsed, options["schema"]), null or (), delimiter, format)
     where, why = picked(engine, events, master, conf or ())
     if engine is EngineChoice.auto:
         err.print(Text(f"engine: {where.value} ({why})", style="dim"))
@@ -255,8 +255,8 @@ def run_command(
         check_output(output, events, overwrite=overwrite, with_events=with_events, folder=on_spark)
     if where is EngineChoice.spark:
         run_on_spark(
-            parsed, events, options, master=master, conf=conf or (), output=output, overwrite=overwrite, count=count,
-            show=show, explain=explain, progress=meter.shown, out=out, err=err,
+            parsed, events, options, reading, master=master, conf=conf or (), output=output, overwrite=overwrite,
+            count=count, show=show, explain=explain, progress=meter.shown, out=out, err=err,
         )  # fmt: skip
         return
     if explain:

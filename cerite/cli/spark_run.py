@@ -6,6 +6,7 @@ import json
 import sys
 import warnings
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,8 @@ from rich.table import Table
 from rich.text import Text
 
 from cerite.cli.recognise import told_count
+from cerite.data.chunks import COMPRESSIONS
+from cerite.data.reading import Reading
 from cerite.errors import CeriteError
 from cerite.pattern.query import Query
 from cerite.writing import replacing_folder
@@ -22,12 +25,14 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 FORMATS = {".parquet": "parquet", ".jsonl": "json", ".ndjson": "json", ".json": "json", ".csv": "csv", ".orc": "orc"}
+READ = FORMATS | {".tsv": "tsv"}
 
 
 def run_on_spark(
     query: Query,
     events: str,
     options: dict[str, Any],
+    reading: Reading,
     *,
     master: str | None,
     conf: Sequence[str],
@@ -45,7 +50,7 @@ def run_on_spark(
     from cerite.spark.failures import refusals
 
     session = spark.session(master, conf=_settings(conf, progress))
-    df = opened(session, events)
+    df = opened(session, events, reading)
     if explain:
         out.print(Text(spark.explain(df, query, **options)))
         return
@@ -62,24 +67,33 @@ def run_on_spark(
             _report(found, output, overwrite=overwrite, show=show, time=options.get("time"), out=out, err=err)
 
 
-def opened(session: SparkSession, events: str) -> DataFrame:
+def opened(session: SparkSession, events: str, reading: Reading) -> DataFrame:
     """A path in a format that Spark reads by its ending (folders are Parquet), else a table's name."""
     from pyspark.errors import AnalysisException
 
-    ending = PurePath(events.rstrip("/*")).suffix.lower()
+    from cerite.spark.texts import read_csv
+
+    if events == "-":
+        raise CeriteError("Spark cannot read standard input", hint="run it here: --engine local, or write it to a file")
+    path = PurePath(events.rstrip("/*"))
+    ending = (PurePath(path.stem) if path.suffix.lower() in COMPRESSIONS else path).suffix.lower()
+    form = {"ipc": None, "core": None, None: READ.get(ending)}.get(reading.format, reading.format)
+    if reading.format is not None and form is None:
+        raise CeriteError(f"Spark does not read the format {reading.format}", hint="run it here: --engine local")
+    if form not in ("csv", "tsv"):
+        replace(reading, format=None).refuse_text_options(f"what Spark reads from {events}")
     try:
-        if ending in FORMATS:
-            reader = session.read.format(FORMATS[ending])
-            if ending == ".csv":
-                reader = reader.option("header", "true").option("inferSchema", "true")
-            return reader.load(events)
+        if form in ("csv", "tsv"):
+            return read_csv(session, events, "\t" if form == "tsv" else ",", reading)
+        if form is not None:
+            return session.read.format(form).load(events)
         if "/" in events or Path(events).exists():
             return session.read.parquet(events)
         return session.table(events)
     except AnalysisException as error:
         raise CeriteError(
             f"Spark cannot read `{events}`: {str(error).splitlines()[0]}",
-            hint=f"give a table, a folder of Parquet, or a path that ends in {', '.join(FORMATS)}",
+            hint=f"give a table, a folder of Parquet, or a path that ends in {', '.join(READ)}",
         ) from None
 
 

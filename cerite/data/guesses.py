@@ -27,7 +27,7 @@ PADDED = r"^[+-]?0([0-9]+|[xX][0-9a-fA-F]+)$"
 """Digits that a number would lose."""
 _NUMBER = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$|^[+-]?(?i:inf|infinity)$"
 _BOOL = r"^(?i:true|false)$"
-_ZONE = r"(Z|[+-][0-9]{2}(:?[0-9]{2})?)$"
+ZONE = r":[0-9.]+(Z|[+-][0-9]{2}(:?[0-9]{2})?)$"
 _TIME = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}([T ][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,9})?)?(Z|[+-][0-9]{2}(:?[0-9]{2})?)?)?$"
 SHAPES = {"number": _NUMBER, "boolean": _BOOL, "time": _TIME}
 """What values of a kind look like."""
@@ -83,7 +83,7 @@ def times_guessed(text: Text, nulls: tuple[str, ...] = ()) -> Text:
 def as_times(text: Text) -> Text:
     """ISO 8601 as timestamps, all with a zone (then in UTC) or all without; microseconds unless that loses digits."""
     first = _first(text)
-    zone = "UTC" if first is not None and len(first) > len("2024-01-01") and _is(pa.scalar(first), _ZONE) else None
+    zone = "UTC" if first is not None and len(first) > len("2024-01-01") and _is(pa.scalar(first), ZONE) else None
     try:
         return text.cast(pa.timestamp("us", zone))
     except pa.ArrowInvalid:
@@ -115,7 +115,7 @@ def declared(text: Text, kind: Kind, nulls: tuple[str, ...] = ()) -> Text:
         return as_times(kept)
     except pa.ArrowInvalid:
         first = _first(kept)
-        zone = "UTC" if first is not None and _is(pa.scalar(first), _TIME) and _is(pa.scalar(first), _ZONE) else None
+        zone = "UTC" if first is not None and _is(pa.scalar(first), _TIME) and _is(pa.scalar(first), ZONE) else None
         row = _first_misfit(kept, pa.timestamp("ns", zone))
         raise MisfitError(row, kept[row].as_py()) from None
 

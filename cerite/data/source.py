@@ -7,7 +7,7 @@ position is its rank in the order in which `batches` gives the rows.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from cerite.data.columns import root, subschema
 from cerite.data.positions import Positions
-from cerite.errors import StreamError, listed, suggestion
+from cerite.errors import Hint, Setting, StreamError, listed, suggestion
 
 BATCH_ROWS = 1 << 20
 
@@ -134,3 +134,26 @@ def checked_rows(batch_rows: int) -> int:
     if isinstance(batch_rows, bool) or not isinstance(batch_rows, int) or batch_rows < 1:
         raise StreamError(f"batch_rows must be a whole number from 1 on, not {batch_rows!r}")
     return batch_rows
+
+
+def described(name: str, odd: Mapping[str, Sight]) -> str:
+    """What a column that is text holds, and where."""
+    if odd.keys() == {"number"}:
+        only = odd["number"]
+        return (
+            f"column `{name}` is read as text, because as numbers some would lose digits (`{only.value}`, {only.where})"
+        )
+    shown = [f"a {shape} (`{each.value}`, {each.where})" for shape, each in odd.items() if shape != "text"]
+    text = [f"other text (`{odd['text'].value}`, {odd['text'].where})"] if "text" in odd else []
+    return f"column `{name}` holds " + " and ".join([*shown, *text])
+
+
+def remedy_of(name: str, odd: Mapping[str, Sight]) -> Hint:
+    """How to say what is meant."""
+    declare = (
+        Setting("schema", f"{name}:string"), " if the column is text, ",
+        Setting("schema", f"{name}:float"), " if it holds numbers",
+    )  # fmt: skip
+    if "text" not in odd:
+        return Hint(*declare)
+    return Hint(Setting("null_values", odd["text"].value), " if that is a missing value; ", *declare)

@@ -10,6 +10,7 @@ from typing import Any
 
 from pyspark.sql import DataFrame
 
+from cerite.engine.intake import TimeUnit
 from cerite.engine.plan import Semantics
 from cerite.predicate.columns_formula import All, Formula, Negated, Some
 from cerite.spark.cuts import Cut
@@ -28,14 +29,26 @@ def explain(
     *,
     time: str | None = None,
     type: str | None = None,
-    order_by: Sequence[str] = (),
+    order_by: str | Sequence[str] = (),
     position: str | None = None,
     semantics: Semantics = "valuations",
     partitions: int | None = None,
     read: Reading = "auto",
+    schema: Any = None,
+    time_unit: TimeUnit = "ms",
 ) -> str:
     """How `match` would run, line by line; it looks at the data as `match` does before the first task."""
-    asked = request(df, query, time=time, type=type, order_by=order_by, position=position, semantics=semantics)
+    asked = request(
+        df,
+        query,
+        time=time,
+        type=type,
+        order_by=order_by,
+        position=position,
+        semantics=semantics,
+        schema=schema,
+        time_unit=time_unit,
+    )
     route = routed(asked, partitions, read)
     lines = [f"operator: {_operator(route)}", f"  why: {route.choice.why}"]
     lines += _ordered(route, route.ordered) if isinstance(route.ordered, ParquetPlan) else _shuffled(route)

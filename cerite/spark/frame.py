@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from os.path import commonprefix
@@ -19,6 +19,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as fn
 from pyspark.sql import types as ty
 
+from cerite.engine.intake import TimeUnit
 from cerite.errors import StreamError, listed, suggestion
 from cerite.schema import Kind, Schema
 
@@ -42,10 +43,30 @@ class Frame:
     @cached_property
     def df(self) -> DataFrame:
         """The same rows, columns called c0, c1, …"""
-        return self.original.toDF(*(f"c{index}" for index in range(len(self.names))))
+        rows = self.original
+        if len(self.names) > len(self.top):
+            inner = [fn.col(".".join(map(_quoted, path))) for path in self._members.values()]
+            rows = rows.select(*(fn.col(_quoted(name)) for name in self.top), *inner)
+        return rows.toDF(*(f"c{index}" for index in range(len(self.names))))
 
     @cached_property
     def names(self) -> tuple[str, ...]:
+        """The names of the columns, and of what structs hold: `ctx.ip`."""
+        for name in self._members:
+            if name in self.top:
+                raise StreamError(
+                    f"the DataFrame: `{name}` could be a column of that name or a member of a struct",
+                    hint="rename one of them",
+                )
+        return (*self.top, *self._members)
+
+    @cached_property
+    def _members(self) -> dict[str, tuple[str, ...]]:
+        """What structs hold, to any depth: the path of every dotted name."""
+        return {".".join(path): path for path, _ in _leaves(self.original.schema)}
+
+    @cached_property
+    def top(self) -> tuple[str, ...]:
         """The columns' own names."""
         names = tuple(self.original.columns)
         for name in names:
@@ -58,7 +79,8 @@ class Frame:
     @cached_property
     def types(self) -> dict[str, ty.DataType]:
         """Every column's Spark type."""
-        return dict(zip(self.names, (field.dataType for field in self.original.schema.fields), strict=True))
+        own = (field.dataType for field in self.original.schema.fields)
+        return dict(zip(self.names, (*own, *(kind for _, kind in _leaves(self.original.schema))), strict=True))
 
     @cached_property
     def kinds(self) -> dict[str, Kind]:
@@ -124,6 +146,20 @@ class Frame:
         return _number(file, self.files) if self.files else file, row
 
 
+def _leaves(struct: ty.StructType) -> Iterator[tuple[tuple[str, ...], ty.DataType]]:
+    for field in struct.fields:
+        if isinstance(field.dataType, ty.StructType):
+            for inner in field.dataType.fields:
+                if not isinstance(inner.dataType, ty.StructType):
+                    yield (field.name, inner.name), inner.dataType
+            for path, kind in _leaves(field.dataType):
+                yield (field.name, *path), kind
+
+
+def _quoted(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"
+
+
 def _number(name: Column, names: Sequence[str]) -> Column:
     """The place of a name among all names; a name that is not among them fails the job."""
     if len(names) == 1:
@@ -167,12 +203,15 @@ def ticks(column: Column, spark: ty.DataType, name: str) -> Column:
         return column.cast("bigint")
     if isinstance(spark, _FLOATS):
         return fn.nullif(column.cast("double"), fn.lit(float("nan")))
-    raise StreamError(f"the column `{name}` holds {spark.simpleString()}, not numbers or timestamps")
+    hint = f"convert it: df.withColumn({name!r}, to_timestamp({name!r}))" if kind_of(spark) == "string" else None
+    raise StreamError(f"the column `{name}` holds {spark.simpleString()}, not numbers or timestamps", hint=hint)
 
 
-def ticks_per_second(spark: ty.DataType) -> int:
-    """How many steps of `ticks` make a second; plain numbers are milliseconds."""
-    return 1_000_000 if isinstance(spark, (ty.TimestampType, ty.TimestampNTZType)) else 1_000
+def ticks_per_second(spark: ty.DataType, unit: TimeUnit = "ms") -> int:
+    """How many steps of `ticks` make a second; plain numbers count `unit`, days are in milliseconds."""
+    if isinstance(spark, (ty.TimestampType, ty.TimestampNTZType)):
+        return 1_000_000
+    return 1_000 if isinstance(spark, ty.DateType) else {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 10**9}[unit]
 
 
 def _collated(spark: ty.DataType) -> bool:

@@ -10,6 +10,7 @@ from typing import Any, Literal
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as fn
 
+from cerite.engine.intake import TimeUnit
 from cerite.engine.plan import Semantics
 from cerite.spark.choose import Choice, choose
 from cerite.spark.failures import refusals
@@ -72,11 +73,13 @@ def match(
     *,
     time: str | None = None,
     type: str | None = None,
-    order_by: Sequence[str] = (),
+    order_by: str | Sequence[str] = (),
     position: str | None = None,
     semantics: Semantics = "valuations",
     partitions: int | None = None,
     read: Reading = "auto",
+    schema: Any = None,
+    time_unit: TimeUnit = "ms",
 ) -> DataFrame:
     """The matches of a query in the rows of a DataFrame, one row each.
 
@@ -88,9 +91,20 @@ def match(
     The result has `match` (an id), `start_time` and `end_time` if there is a time, `start` and `end` if there is a
     position, the partition's columns, and a column per variable with the structs of its events. `partitions` is the
     number of tasks; by default it follows the session and the data. Parquet files in time order are read by the tasks
-    themselves, without a shuffle; `read="spark"` leaves reading to Spark.
+    themselves, without a shuffle; `read="spark"` leaves reading to Spark. `schema` declares the kinds of columns, which
+    the DataFrame's must have; `time_unit` is what numbers in the time column count.
     """
-    asked = request(df, query, time=time, type=type, order_by=order_by, position=position, semantics=semantics)
+    asked = request(
+        df,
+        query,
+        time=time,
+        type=type,
+        order_by=order_by,
+        position=position,
+        semantics=semantics,
+        schema=schema,
+        time_unit=time_unit,
+    )
     route = routed(asked, partitions, read)
     route.warn(2)
     return route.matches()
@@ -102,15 +116,26 @@ def count(
     *,
     time: str | None = None,
     type: str | None = None,
-    order_by: Sequence[str] = (),
+    order_by: str | Sequence[str] = (),
     position: str | None = None,
     semantics: Semantics = "valuations",
     partitions: int | None = None,
     read: Reading = "auto",
+    schema: Any = None,
+    time_unit: TimeUnit = "ms",
 ) -> int:
     """How many matches `match` would give, exactly and at any size: nothing is enumerated where the query allows it."""
     asked = request(
-        df, query, time=time, type=type, order_by=order_by, position=position, semantics=semantics, counting=True
+        df,
+        query,
+        time=time,
+        type=type,
+        order_by=order_by,
+        position=position,
+        semantics=semantics,
+        schema=schema,
+        time_unit=time_unit,
+        counting=True,
     )
     route = routed(asked, partitions, read)
     route.warn(2)

@@ -82,7 +82,7 @@ def stretches(asked: Request, plan: ParquetPlan) -> Stretches:
         window=(asked.time or "", asked.width(window)) if window is not None and timed else None, owned=True,
         files=asked.frame.paths, root=asked.frame.root,
     )  # fmt: skip
-    return Stretches(job, Columns(asked.type, asked.time), plan.footers, plan.cuts, sort)
+    return Stretches(job, Columns(asked.type, asked.time, unit=asked.unit), plan.footers, plan.cuts, sort)
 
 
 def _columns(asked: Request) -> tuple[str, ...]:

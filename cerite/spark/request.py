@@ -16,16 +16,20 @@ from pyspark.sql import functions as fn
 from pyspark.sql import types as ty
 
 from cerite.automaton.guards import Guard, Test
+from cerite.data.source import described
+from cerite.engine.intake import TimeUnit, checked_unit
 from cerite.engine.plan import Plan, Semantics, plan
 from cerite.errors import CeriteError, Hint, Setting, StreamError, listed
 from cerite.language.queries import make_query
 from cerite.pattern.atoms import Event
 from cerite.pattern.base import walk
-from cerite.pattern.check import check
+from cerite.pattern.check import check, declared_kinds
+from cerite.pattern.check_kinds import ordered_attributes
 from cerite.pattern.query import Query
 from cerite.pattern.window import Size
 from cerite.results import shown_attributes, variable_columns
 from cerite.run import RunnableQuery
+from cerite.schema import Kind
 from cerite.spark.conditions import Conditions
 from cerite.spark.footers import Footers, footers
 from cerite.spark.frame import Frame, ticks, ticks_per_second
@@ -33,11 +37,14 @@ from cerite.spark.job import FILE, ROW, Shown, attributes_across, windows
 from cerite.spark.relevance import Relevance, relevance
 from cerite.spark.scan import not_a_scan, same_type
 from cerite.spark.streams import together
+from cerite.spark.texts import is_text, sights
 
 
 @dataclass(frozen=True)
 class Request:
     """What is asked; `type`, `time`, `order_by` and `position` name columns of the frame.
+
+    `unit` is what a time column of plain numbers counts.
 
     Where matches are only counted, nothing of them is shown.
     """
@@ -49,6 +56,7 @@ class Request:
     time: str | None
     order_by: tuple[str, ...]
     position: str | None
+    unit: TimeUnit
     counting: bool
 
     @cached_property
@@ -116,7 +124,7 @@ class Request:
     @property
     def ticks_per_millisecond(self) -> float:
         """How many steps of the time column make a millisecond."""
-        return 1.0 if self.time is None else ticks_per_second(self.frame.types[self.time]) / 1000
+        return 1.0 if self.time is None else ticks_per_second(self.frame.types[self.time], self.unit) / 1000
 
     def width(self, size: Size) -> float:
         """A time or attribute window's width in steps of its column."""
@@ -152,7 +160,7 @@ class Request:
         )
 
     def _attributes(self, asked: tuple[str, ...] | None) -> tuple[str, ...]:
-        names = self.frame.names if asked is None else asked
+        names = self.frame.top if asked is None else asked
         for name in names:
             self.frame.known(name)
             self.frame.shippable(name)
@@ -197,19 +205,25 @@ def request(
     *,
     time: str | None,
     type: str | None,
-    order_by: Sequence[str],
+    order_by: str | Sequence[str],
     position: str | None,
     semantics: Semantics,
+    schema: Any = None,
+    time_unit: str = "ms",
     counting: bool = False,
 ) -> Request:
     """A checked request."""
     asked = query.query if isinstance(query, RunnableQuery) else make_query(query)
+    declared = declared_kinds(asked, query.schema if isinstance(query, RunnableQuery) else None, schema)
     frame = Frame(together(asked, data))
     kind = type if type is not None or "type" not in frame.names else "type"
     made = plan(asked, semantics)
-    found = Request(frame, asked, made, kind, time, tuple(order_by), position, counting)
+    order = (order_by,) if isinstance(order_by, str) else tuple(order_by)
+    found = Request(frame, asked, made, kind, time, order, position, checked_unit(time_unit), counting)
     try:
+        _check_declared(frame, declared)
         _check(found)
+        _refuse_guesses(found, declared)
     except CeriteError as error:
         raise error.at(asked.source) from None
     return found
@@ -240,6 +254,38 @@ def _check(asked: Request) -> None:
     if asked.type is not None:
         asked.conditions.guard(Guard(frozenset((Test("", None),))))
     _check_names(asked)
+
+
+def _check_declared(frame: Frame, declared: Mapping[str, Kind]) -> None:
+    """Refuse columns of other kinds than is declared."""
+    for name, kind in declared.items():
+        found = frame.kinds.get(name)
+        if name not in frame.names or isinstance(frame.types[name], ty.NullType) or found == kind:
+            continue
+        if (kind, found) != ("float", "int"):
+            raise StreamError(
+                f"the DataFrame, column `{name}` holds {frame.types[name].simpleString()}, but it is declared {kind}",
+                hint=f"cast the column, or declare it {found}" if found else "cast the column",
+            )
+
+
+def _refuse_guesses(asked: Request, declared: Mapping[str, Kind]) -> None:
+    """Refuse to order text of a text file, where a reader made a column text because it could make nothing of it."""
+    frame = asked.frame
+    spans = {
+        name: span
+        for name, span in ordered_attributes(asked.query).items()
+        if frame.kinds.get(name) == "string" and name not in declared
+    }
+    if not spans or not is_text(frame.original):
+        return
+    for name, odd in sights(frame.df, {name: frame.column(name) for name in spans}).items():
+        if odd and odd.keys() != {"text"}:
+            raise StreamError(
+                f"`{name}` is compared by order, but {described(name, odd)}", span=spans[name],
+                hint=f"cast the column, e.g. df.withColumn({name!r}, expr(\"try_cast({name} AS double)\")), or declare "
+                f"it: schema={{{name!r}: 'string'}}",
+            )  # fmt: skip
 
 
 def _check_names(asked: Request) -> None:
