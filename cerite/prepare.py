@@ -32,7 +32,7 @@ from cerite.pattern.base import walk
 from cerite.pattern.check import check
 from cerite.pattern.check_kinds import ordered_attributes, read_attributes
 from cerite.pattern.query import Query
-from cerite.schema import Schema
+from cerite.schema import Schema, arrow_kind
 
 Longs = npt.NDArray[np.int64]
 READ_ONCE = (ReaderSource, RowSource)
@@ -95,6 +95,11 @@ def fitted(
             hint=Hint("name it: ", Setting("type")),
         )
     found = replace(columns, type=kind)
+    time = columns.time
+    if time in schema.names and arrow_kind(schema.field(time).type) == "string":
+        raise StreamError(
+            f"the time column `{time}` holds text", hint="give it the type of a timestamp, or convert it; " + _TIMES
+        )
     try:
         if checked:
             check(query, Schema.of_arrow(schema))

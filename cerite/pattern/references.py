@@ -304,7 +304,8 @@ def _looks_back(node: Reference, on: On, frames: tuple[_Frame, ...]) -> bool:
         if frame.wall:
             walls.append(frame.wall)
     known = frozenset().union(*(frame.before | frame.after for frame in frames))
-    first = f"bind it first: `… AS {node.variable}`, in SREMO `…^o>{node.variable}`"
+    first = f"bind it first: `… AS {node.variable}`, in SREMO `…^o>{node.variable}`; "
+    first += f"a nested attribute is written in back-quotes: `` `{node.variable}.{node.name}` ``"
     raise PatternError(
         f"`{node.variable}` is not bound where `{on.variable}` is checked",
         span=node.span, hint=suggestion(node.variable, known) or first,

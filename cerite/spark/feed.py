@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from datetime import date, datetime
 from typing import Any
 
 import numpy as np
@@ -156,7 +157,7 @@ def check_order(job: Job, columns: Mapping[str, pa.Array], begins: Flags) -> Non
     same = ~begins & ~_differ([columns[name] for name in job.order], begins.size)
     if same.any():
         place = int(np.argmax(same))
-        shown = ", ".join(f"{name} = {columns[name][place].as_py()!r}" for name in job.order)
+        shown = ", ".join(f"{name} = {_shown(columns[name][place].as_py())}" for name in job.order)
         raise StreamError(
             f"two events cannot be ordered: both have {shown}",
             hint=Hint(
@@ -172,6 +173,11 @@ def check_order(job: Job, columns: Mapping[str, pa.Array], begins: Flags) -> Non
             raise StreamError(f"the position column `{job.position}` must hold whole numbers, none of them NULL")
         if (~begins & (values[1:] <= values[:-1])).any():
             raise StreamError(f"the positions in `{job.position}` do not rise with {listed(job.order)}")
+
+
+def _shown(value: object) -> str:
+    """A value for a message: times as ISO 8601."""
+    return value.isoformat() if isinstance(value, (date, datetime)) else repr(value)
 
 
 def _joined(before: pa.RecordBatch | None, rows: pa.RecordBatch, name: str) -> pa.Array:

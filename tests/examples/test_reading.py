@@ -283,6 +283,11 @@ def test_times_in_other_units(unit: Any, ticks: int, cast: Any) -> None:
     assert sum(stream.push(batch).count() for batch in table.to_batches(max_chunksize=1)) == 1
 
 
+def test_a_stream_with_times_as_text_is_refused() -> None:
+    with pytest.raises(StreamError, match="the time column `at` holds text"):
+        SOON.stream(pa.schema({"type": pa.string(), "at": pa.string()}), time="at")
+
+
 def test_an_unknown_unit_of_time_is_refused() -> None:
     assert "there is no time unit 'seconds'" in refused([], SOON, time="at", time_unit="seconds")
 
@@ -342,6 +347,8 @@ def test_dotted_names_and_variables_are_not_confused() -> None:
     table = pa.Table.from_pylist(rows)
     query = cerite.query("SELECT * FROM S WHERE A AS x ; B AS y FILTER y[ip = x.ip]")
     assert "`x.ip` may be `ip` of the variable `x`, or a nested attribute" in refused(table, query)
+    with pytest.raises(CeriteError, match="a nested attribute is written in back-quotes: `` `ctx.ip` ``"):
+        cerite.query("SELECT * FROM S WHERE A AS x ; B AS y FILTER y[ctx.ip = 1]")
     clash = pa.table({"x": [{"ip": 1}], "x.ip": [2]})
     with pytest.raises(StreamError, match=r"`x\.ip` could be a column of that name or a member of a struct"):
         open_events(clash)
