@@ -106,8 +106,10 @@ class Delimited:
             return without(text, nulls) if pc.any(pc.match_substring_regex(text, PADDED)).as_py() else column
         if is_.is_timestamp(column.type):
             return settled_times(column)
-        if is_.is_floating(column.type) and self._holds_huge(chunk, name, column):
-            return without(self._exact(chunk, [name])[name], nulls)
+        if is_.is_floating(column.type) and (b"+" in chunk.data or _is_huge(column)):
+            exact = self._exact(chunk, [name])[name]
+            if pc.all(pc.match_substring_regex(without(exact, (*MISSING, *nulls)), WHOLE)).as_py():
+                return self._whole(exact)
         if not is_.is_string(column.type):
             return column
         found = column if text is None else text
@@ -116,13 +118,12 @@ class Delimited:
             return trimmed
         return without(found, nulls)
 
-    def _holds_huge(self, chunk: Chunk, name: str, column: pa.ChunkedArray) -> bool:
-        """Whether these floats are really whole numbers, some too large to be integers."""
-        bounds = pc.min_max(pc.filter(column, pc.is_finite(column))).as_py()
-        if bounds["max"] is None or max(-bounds["min"], bounds["max"]) < 2.0**63:
-            return False
-        text = self._exact(chunk, [name])[name]
-        return bool(pc.all(pc.match_substring_regex(without(text, MISSING), WHOLE)).as_py())
+    def _whole(self, text: pa.ChunkedArray) -> pa.ChunkedArray:
+        """Whole numbers that Arrow took for floats: some have a plus sign, or 64 bits do not hold them."""
+        try:
+            return typed(text, pa.int64(), self._reading.null_values)
+        except MisfitError:
+            return without(text, self._reading.null_values)
 
     def _typed(self, chunk: Chunk, types: dict[str, pa.DataType]) -> pa.Table:
         """The columns as these types, natively where that is exact."""
@@ -193,6 +194,12 @@ class Delimited:
                     hint="put values that hold the separator, quotes or line ends in quotes",
                 ) from error
         raise StreamError(f"{chunk.where}: {first_line(error)}") from error
+
+
+def _is_huge(column: pa.ChunkedArray) -> bool:
+    """Whether some of these floats are beyond whole numbers of 64 bits."""
+    bounds = pc.min_max(pc.filter(column, pc.is_finite(column))).as_py()
+    return bounds["max"] is not None and max(-bounds["min"], bounds["max"]) >= 2.0**63
 
 
 def _may_have_lost(column: pa.ChunkedArray) -> bool:

@@ -31,6 +31,8 @@ ZONE = r":[0-9.]+(Z|[+-][0-9]{2}(:?[0-9]{2})?)$"
 _TIME = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}([T ][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,9})?)?(Z|[+-][0-9]{2}(:?[0-9]{2})?)?)?$"
 SHAPES = {"number": _NUMBER, "boolean": _BOOL, "time": _TIME}
 """What values of a kind look like."""
+SIGHTS = SHAPES | {"formatted number": r"^[+-]?[$€£¥]?[0-9]{1,3}([,' ][0-9]{3})*([.,][0-9]+)? ?[%$€£¥]?$"}
+"""What text is looked at for where its order matters: `1,000`, `3,14` and `5 %` are not read as numbers, but meant."""
 ARROW: dict[Kind, pa.DataType] = {
     "int": pa.int64(), "float": pa.float64(), "bool": pa.bool_(), "string": STRINGS, "timestamp": pa.timestamp("us"),
 }  # fmt: skip
@@ -129,8 +131,8 @@ def shapes(text: Text) -> dict[str, tuple[int, str]]:
     kept = without(pc.utf8_trim_whitespace(text), MISSING)
     rest = pc.is_valid(kept)
     found: dict[str, tuple[int, str]] = {}
-    for shape, pattern in SHAPES.items():
-        fits = pc.fill_null(pc.match_substring_regex(kept, pattern), False)
+    for shape, pattern in SIGHTS.items():
+        fits = pc.and_(rest, pc.fill_null(pc.match_substring_regex(kept, pattern), False))
         rest = pc.and_(rest, pc.invert(fits))
         if (row := pc.index(fits, True).as_py()) >= 0:
             found[shape] = row, kept[row].as_py()

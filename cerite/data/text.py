@@ -89,11 +89,11 @@ class TextPart(Part):
     def sights(self, name: str) -> dict[str, Sight]:
         """For every shape of value that the column has, the first one: numbers, booleans, times, and other text."""
         found: dict[str, Sight] = {}
+        if name not in self.schema.names:
+            return found
         with reading(self.path):
             for chunk in again(self.path, self._spans):
                 table = self._form.parse(chunk, pa.schema({name: STRINGS}))
-                if name not in table.column_names:
-                    continue
                 for shape, (row, value) in shapes(table[name]).items():
                     if shape not in found:
                         found[shape] = Sight(value, f"{self.path}, line {self._form.line(chunk, row)}")

@@ -14,7 +14,7 @@ from typing import Any
 from pyspark.sql import Column, DataFrame, Row, SparkSession
 from pyspark.sql import functions as fn
 
-from cerite.data.guesses import ABSENT, MISSING, PADDED, SHAPES, WHOLE, ZONE
+from cerite.data.guesses import ABSENT, MISSING, PADDED, SHAPES, SIGHTS, WHOLE, ZONE
 from cerite.data.reading import Reading, refusal
 from cerite.data.source import Sight
 from cerite.schema import Kind
@@ -114,11 +114,11 @@ def sights(df: DataFrame, columns: Mapping[str, Column]) -> dict[str, dict[str, 
     for column in columns.values():
         text = _missing(fn.trim(column), MISSING)
         other = text.isNotNull()
-        for shape in SHAPES.values():
-            looks.append(fn.first(fn.when(text.rlike(shape), _placed(text)), ignorenulls=True))
+        for shape in SIGHTS.values():
+            looks.append(fn.first(fn.when(other & text.rlike(shape), _placed(text)), ignorenulls=True))
             other = other & ~text.rlike(shape)
         looks.append(fn.first(fn.when(other, _placed(text)), ignorenulls=True))
-    shapes = (*SHAPES, "text")
+    shapes = (*SIGHTS, "text")
     (row,) = _with_file(df).select(*(each.alias(f"c{at}") for at, each in enumerate(looks))).collect()
     found: dict[str, dict[str, Sight]] = {}
     for at, name in enumerate(columns):

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import csv
 import json
+import random
+from datetime import date, datetime, time
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +16,7 @@ from pyspark.sql import SparkSession
 
 from cerite import query
 from cerite.data import open_events
+from cerite.data.guesses import MISSING
 from cerite.data.reading import Reading
 from cerite.errors import CeriteError
 from cerite.schema import Schema
@@ -53,6 +57,38 @@ def test_csv_has_the_kinds_and_values_that_it_has_locally(spark: SparkSession, t
     ]
     with pytest.raises(CeriteError, match=r"x\.csv, column `g`: `Ann` is not an int, as declared"):
         read_csv(spark, str(path), ",", Reading.of({"g": "int"}))
+
+
+def test_random_columns_are_what_they_are_locally(spark: SparkSession, tmp_path: Path) -> None:
+    """Many columns of few spellings each: mixtures, missing values and doubtful numbers in all combinations."""
+    chance = random.Random(7)
+    pools = ("1", "-2", "+5", "2.5", "1e3", "007", "0", "0x7", "9223372036854775808", "inf", "true", "False", "Ann",
+             "2024-05-01", "2024-05-01T12:00:00", "2024-05-01 12:00:00.5", "2024-05-01T12:00:00Z", "1,000")  # fmt: skip
+    columns = []
+    for _ in range(150):
+        own = chance.sample(pools, chance.choice((1, 1, 2, 3))) + chance.sample(MISSING, 2)
+        columns.append([chance.choice(own) for _ in range(8)])
+    path = tmp_path / "x.csv"
+    with path.open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow([f"c{at}" for at in range(len(columns))])
+        writer.writerows(zip(*columns, strict=True))
+    source = open_events(path)
+    df = read_csv(spark, str(path), ",", Reading())
+    mine, theirs = Schema.of_arrow(source.schema).columns or {}, Frame(df).kinds
+    unlike = {
+        name: (columns[int(name[1:])], mine.get(name), theirs[name])
+        for name in theirs
+        if mine.get(name, "string") != theirs[name]
+    }
+    assert unlike == {}
+    for row, local in zip(df.collect(), source.table().to_pylist(), strict=True):
+        unzoned = [name for name in local if getattr(local[name], "tzinfo", None) is None]
+        assert {name: _plain(row[name]) for name in unzoned} == {name: _plain(local[name]) for name in unzoned}
+
+
+def _plain(value: Any) -> str:
+    return str(datetime.combine(value, time()) if type(value) is date else value)
 
 
 def test_text_that_a_reader_guessed_is_not_ordered(spark: SparkSession, tmp_path: Path) -> None:
