@@ -102,8 +102,8 @@ class Delimited:
             if without(text, nulls).null_count < len(text):
                 self.spelled.add(name)
             return column
-        if text is not None and not is_.is_string(column.type):
-            return without(text, nulls) if pc.any(pc.match_substring_regex(text, PADDED)).as_py() else column
+        if text is not None and _is_number(column.type) and pc.any(pc.match_substring_regex(text, PADDED)).as_py():
+            return without(text, nulls)
         if is_.is_timestamp(column.type):
             return settled_times(column)
         if is_.is_floating(column.type) and (b"+" in chunk.data or _is_huge(column)):

@@ -55,7 +55,7 @@ def _look(column: Column, kind: Kind | None) -> Column:
         fn.count(column).alias("values"),
         *(fn.coalesce(fn.bool_and(text.rlike(shape)), fn.lit(False)).alias(name) for name, shape in SHAPES.items()),
         fn.coalesce(fn.bool_and(text.rlike(WHOLE)), fn.lit(False)).alias("whole"),
-        fn.coalesce(fn.bool_and(text.try_cast("bigint").isNotNull()), fn.lit(False)).alias("long"),
+        fn.coalesce(fn.bool_and(fn.when(text.isNotNull(), text.try_cast("bigint").isNotNull())), fn.lit(False)).alias("long"),
         fn.coalesce(fn.bool_or(text.rlike(PADDED)), fn.lit(False)).alias("padded"),
         fn.coalesce(fn.bool_and(text.rlike(ZONE)), fn.lit(False)).alias("zoned"),
         fn.coalesce(fn.bool_or(text.rlike(ZONE)), fn.lit(False)).alias("some_zoned"),

@@ -138,6 +138,8 @@ def test_lines_of_mixtures_are_right_across_chunks_and_quotes(monkeypatch: pytes
 def test_numbers_that_would_lose_digits_are_text() -> None:
     assert read("z,n\n007,0\n7,10\n0x7,0.5\n") == {"z": ["007", "7", "0x7"], "n": [0.0, 10.0, 0.5]}
     assert "would lose digits (`009`, x.csv, line 2)" in refused(written("x.csv", "type,v\nA,009\nB,010\n"))
+    assert read("z,n\n007,+5\nNA,NA\n") == {"z": ["007", "NA"], "n": [5, None]}
+    assert read(f"z,n\n007,{2**63}\nNA,NA\n")["n"] == [str(2**63), "NA"]
     assert read("z\n+5\n-3\nNA\n") == {"z": [5, -3, None]}
     assert read("z\n-07\n1\n", schema={"z": "int"}) == {"z": [-7, 1]}
 
