@@ -140,9 +140,7 @@ def described(name: str, odd: Mapping[str, Sight]) -> str:
     """What a column that is text holds, and where."""
     if odd.keys() == {"number"}:
         only = odd["number"]
-        return (
-            f"column `{name}` is read as text, because as numbers some would lose digits (`{only.value}`, {only.where})"
-        )
+        return f"column `{name}` is text, and as numbers some would lose digits (`{only.value}`, {only.where})"
     shown = [f"a {shape} (`{each.value}`, {each.where})" for shape, each in odd.items() if shape != "text"]
     text = [f"other text (`{odd['text'].value}`, {odd['text'].where})"] if "text" in odd else []
     return f"column `{name}` holds " + " and ".join([*shown, *text])

@@ -16,7 +16,7 @@ from pyspark.sql import functions as fn
 from pyspark.sql import types as ty
 
 from cerite.automaton.guards import Guard, Test
-from cerite.data.source import described
+from cerite.data.source import Sight, described
 from cerite.engine.intake import TimeUnit, checked_unit
 from cerite.engine.plan import Plan, Semantics, plan
 from cerite.errors import CeriteError, Hint, Setting, StreamError, listed
@@ -282,10 +282,16 @@ def _refuse_guesses(asked: Request, declared: Mapping[str, Kind]) -> None:
     for name, odd in sights(frame.df, {name: frame.column(name) for name in spans}).items():
         if odd and odd.keys() != {"text"}:
             raise StreamError(
-                f"`{name}` is compared by order, but {described(name, odd)}", span=spans[name],
+                f"`{name}` is compared by order, but {_numbers_as_text(name, odd)}", span=spans[name],
                 hint=f"cast the column, e.g. df.withColumn({name!r}, expr(\"try_cast({name} AS double)\")), or declare "
                 f"it: schema={{{name!r}: 'string'}}",
             )  # fmt: skip
+
+
+def _numbers_as_text(name: str, odd: Mapping[str, Sight]) -> str:
+    if odd.keys() == {"number"}:
+        return f"column `{name}` is text that holds numbers (`{odd['number'].value}`, {odd['number'].where})"
+    return described(name, odd)
 
 
 def _check_names(asked: Request) -> None:

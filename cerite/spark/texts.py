@@ -51,14 +51,18 @@ def _look(column: Column, kind: Kind | None) -> Column:
     """What all values of a column have in common, or the first that is not of the declared kind."""
     text = fn.trim(column)
     misfit = fn.lit(None).cast("string") if kind is None else fn.when(column.isNotNull() & _wrong(text, kind), text)
+
+    def every(condition: Column) -> Column:
+        return fn.coalesce(fn.bool_and(fn.when(text.isNotNull(), condition)), fn.lit(False))
+
     return fn.struct(
         fn.count(column).alias("values"),
-        *(fn.coalesce(fn.bool_and(text.rlike(shape)), fn.lit(False)).alias(name) for name, shape in SHAPES.items()),
-        fn.coalesce(fn.bool_and(text.rlike(WHOLE)), fn.lit(False)).alias("whole"),
-        fn.coalesce(fn.bool_and(fn.when(text.isNotNull(), text.try_cast("bigint").isNotNull())), fn.lit(False)).alias("long"),
-        fn.coalesce(fn.bool_or(text.rlike(PADDED)), fn.lit(False)).alias("padded"),
-        fn.coalesce(fn.bool_and(text.rlike(ZONE)), fn.lit(False)).alias("zoned"),
-        fn.coalesce(fn.bool_or(text.rlike(ZONE)), fn.lit(False)).alias("some_zoned"),
+        *(every(text.rlike(shape)).alias(name) for name, shape in SHAPES.items()),
+        every(text.rlike(WHOLE)).alias("whole"),
+        every(text.try_cast("bigint").isNotNull()).alias("long"),
+        every(~text.rlike(PADDED)).alias("plain"),
+        every(text.rlike(ZONE)).alias("zoned"),
+        every(~text.rlike(ZONE)).alias("local"),
         fn.first(fn.when(misfit.isNotNull(), _placed(misfit)), ignorenulls=True).alias("misfit"),
     )
 
@@ -80,13 +84,11 @@ def _wrong(text: Column, kind: Kind) -> Column:
 
 
 def _kind(seen: Row) -> Kind:
-    if not seen["values"] or (seen["number"] and (seen["padded"] or (seen["whole"] and not seen["long"]))):
-        return "string"
-    if seen["number"]:
+    if seen["number"] and seen["plain"] and (seen["long"] or not seen["whole"]):
         return "int" if seen["whole"] else "float"
     if seen["boolean"]:
         return "bool"
-    return "timestamp" if seen["time"] and seen["zoned"] == seen["some_zoned"] else "string"
+    return "timestamp" if seen["time"] and (seen["zoned"] or seen["local"]) else "string"
 
 
 def _as(column: Column, kind: Kind, zoned: bool) -> Column:
