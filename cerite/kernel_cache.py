@@ -12,6 +12,10 @@ other's code. Here an entry is named by everything that its machine code follows
 So an entry is right or absent. It is written beside its place, renamed, and begins with a checksum of the rest: what is
 half written or damaged is compiled anew. A disk that is full or read-only costs the compilation, never the result.
 
+Before the first compilation of a process that takes more than a second, one line on stderr says so (`CERITE_QUIET=1`
+leaves it out). Numba compiles in one thread, under a lock; and most of a query's time is one kernel with all that it
+calls, which several processes could not share.
+
 Entries lie below `NUMBA_CACHE_DIR` if that is set, else beside Cerite's sources, else in the user's cache folder.
 Entries of code that has changed go as new ones are written; of the folders, the last used ones stay.
 """
@@ -47,6 +51,8 @@ _SUFFIX = ".kernel"
 _DIGEST = 16  # bytes
 _KEPT_FOLDERS = 4  # of versions and processors, by last use
 _PACKAGE = Path(__file__).resolve().parent
+_SECONDS = 0.5e-3  # that a byte of bytecode takes to compile, on a core of 2024
+_WORTH_SAYING = 1.0  # seconds
 
 
 class KernelCache(_Cache):  # type: ignore[misc]
@@ -74,7 +80,13 @@ class KernelCache(_Cache):  # type: ignore[misc]
             if payload is not None:
                 with suppress(Exception):  # whatever Numba cannot rebuild is compiled
                     return CompileResult._rebuild(target_context, *pickle.loads(payload))
+        announce(self._function, environment(machine))
         return None
+
+    def kept(self, folder: str) -> bool:
+        """Whether an entry of this code is there, of any types."""
+        stem = f"{self._stem()}{code_digest(self._function, self._options)}"
+        return any(next((place / folder).glob(f"{stem}*{_SUFFIX}"), None) for place in places())
 
     def save_overload(self, sig: Any, data: Any) -> None:
         """Keep a compiled kernel, in the first place that takes it."""
@@ -117,6 +129,58 @@ class KernelCache(_Cache):  # type: ignore[misc]
         for path in folder.glob(f"{self._stem()}*{_SUFFIX}"):
             if not path.name.startswith(f"{self._stem()}{current}"):
                 path.unlink(missing_ok=True)
+
+
+_announced = False
+_expected: list[Any] = []  # kernels that will be called soon
+
+
+def expect(*kernels: Any) -> None:
+    """Name what an engine is going to call, so that the first compilation can tell how long all of it takes."""
+    if not _announced:
+        _expected.extend(kernel for kernel in kernels if kernel not in _expected)
+
+
+def announce(function: Any, folder: str) -> None:
+    """Say, once per process, that compiling takes a while, if it does."""
+    global _announced
+    if _announced or os.environ.get("CERITE_QUIET", "") not in ("", "0"):
+        return
+    seen: set[Any] = set()
+    total = bytes_to_compile(function, folder, seen)
+    for kernel in _expected:
+        if isinstance(kernel, Dispatcher) and kernel.py_func not in seen and not _kept(kernel, folder):
+            total += bytes_to_compile(kernel.py_func, folder, seen)
+    seconds = _SECONDS * total
+    if seconds < _WORTH_SAYING:
+        return
+    _announced = True
+    kept = any(map(writable, places()))
+    often = "once" if kept else "in every process: no folder to keep them can be written, set NUMBA_CACHE_DIR to one"
+    told = f"cerite: compiling kernels for this machine, about {1 + round(seconds)} s, {often}"
+    print(told, file=sys.stderr, flush=True)
+
+
+def bytes_to_compile(function: Any, folder: str, seen: set[Any]) -> int:
+    """The bytecode of a kernel and of all that it calls and that is not kept."""
+    seen.add(function)
+    total = len(function.__code__.co_code)
+    for name in names_read(function.__code__):
+        called = function.__globals__.get(name)
+        if isinstance(called, Dispatcher) and called.py_func not in seen and not _kept(called, folder):
+            total += bytes_to_compile(called.py_func, folder, seen)
+    return total
+
+
+def _kept(kernel: Any, folder: str) -> bool:
+    return isinstance(kernel._cache, KernelCache) and kernel._cache.kept(folder)
+
+
+def writable(place: Path) -> bool:
+    """Whether a folder can be written, or made."""
+    while not place.exists() and place != place.parent:
+        place = place.parent
+    return place.is_dir() and os.access(place, os.W_OK)
 
 
 def places() -> Iterator[Path]:

@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from cerite.engine.count_steps import advance_matrix, advance_vector, retreat_matrix, set_identity, unknown_state
 from cerite.engine.determinise import MISSING
-from cerite.jit import kernel
+from cerite.jit import inner, kernel
 
 Ints = npt.NDArray[np.int32]
 Longs = npt.NDArray[np.int64]
@@ -39,7 +39,7 @@ def free_chain(head: int, node_next: Ints, regs: Longs) -> None:
         head = following
 
 
-@kernel
+@inner
 def flip(
     s: int,
     size: int,

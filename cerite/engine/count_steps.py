@@ -11,13 +11,13 @@ import numpy as np
 import numpy.typing as npt
 
 from cerite.engine.determinise import MISSING
-from cerite.jit import kernel
+from cerite.jit import inner
 
 Ints = npt.NDArray[np.int32]
 Counts = npt.NDArray[np.uint64]
 
 
-@kernel
+@inner
 def advance_vector(
     v: Counts, c: int, entry: Ints, touched: Ints, n_touched: Ints, succ: Ints, spare: Counts
 ) -> np.uint64:
@@ -39,7 +39,7 @@ def advance_vector(
     return top
 
 
-@kernel
+@inner
 def advance_matrix(
     p: Counts, size: int, c: int, entry: Ints, touched: Ints, n_touched: Ints, succ: Ints, spare: Counts
 ) -> np.uint64:
@@ -64,7 +64,7 @@ def advance_matrix(
     return top
 
 
-@kernel
+@inner
 def retreat_matrix(
     r: Counts, size: int, c: int, entry: Ints, touched: Ints, n_touched: Ints, succ: Ints, spare: Counts
 ) -> np.uint64:
@@ -89,7 +89,7 @@ def retreat_matrix(
     return top
 
 
-@kernel
+@inner
 def set_identity(p: Counts, size: int) -> None:
     """P ← I."""
     for a in range(size):
@@ -97,7 +97,7 @@ def set_identity(p: Counts, size: int) -> None:
             p[a, b] = np.uint64(a == b)
 
 
-@kernel
+@inner
 def unknown_state(
     c: int, v: Counts, p: Counts, front: Counts, has_front: bool, size: int, entry: Ints, touched: Ints, n_touched: Ints
 ) -> int:

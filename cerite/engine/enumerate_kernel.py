@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from cerite.engine.select_kernel import UNKNOWN, Chooser, choose
 from cerite.engine.tecs import BOTTOM, KIND, LEFT, MAX, OTHER, UNION
-from cerite.jit import inlined, kernel
+from cerite.jit import inlined, inner, kernel
 
 Longs = npt.NDArray[np.int64]
 Ints = npt.NDArray[np.int32]
@@ -32,7 +32,7 @@ ONE = np.uint64(1)
 FINISHED, CHUNK_FULL, DEEPER, MORE_SETS = range(4)
 
 
-@kernel
+@inner
 def spread(width: int, matches: int, offsets: Longs, labels: Ints) -> None:
     """Write the offsets and labels of matches that all have the labels of the first."""
     for m in range(matches):

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from cerite.engine.count_steps import advance_matrix, retreat_matrix
 from cerite.engine.determinise import MISSING
-from cerite.jit import kernel
+from cerite.jit import inner, kernel
 
 Ints = npt.NDArray[np.int32]
 Longs = npt.NDArray[np.int64]
@@ -25,7 +25,7 @@ DONE, MISS, MORE_LIMBS, READ_AND_FULL = range(4)
 SHIFT, MASK = np.uint64(32), np.uint64(0xFFFFFFFF)
 
 
-@kernel
+@inner
 def settle(rows: Counts, begin: int, end: int, width: int, limbs: int) -> bool:
     """Propagate carries in the numbers of some rows; whether a top limb has outgrown the base."""
     full = False
@@ -41,7 +41,7 @@ def settle(rows: Counts, begin: int, end: int, width: int, limbs: int) -> bool:
     return full
 
 
-@kernel
+@inner
 def is_zero(row: Counts, first: int, limbs: int) -> bool:
     """Whether one number is zero."""
     bits = np.uint64(0)
@@ -50,7 +50,7 @@ def is_zero(row: Counts, first: int, limbs: int) -> bool:
     return bool(bits == 0)
 
 
-@kernel
+@inner
 def add_product(total: Counts, a: Counts, b: Counts, first: int, limbs: int) -> None:
     """total += a[first:] · b[first:] for two settled numbers; `total` stays unsettled."""
     for i in range(limbs):
@@ -62,7 +62,7 @@ def add_product(total: Counts, a: Counts, b: Counts, first: int, limbs: int) -> 
                 total[0, i + j + 1] += product >> SHIFT
 
 
-@kernel
+@inner
 def flip_limbs(
     size: int,
     limbs: int,
@@ -109,7 +109,7 @@ def flip_limbs(
     return True
 
 
-@kernel
+@inner
 def read_event(
     c: int,
     now: int,

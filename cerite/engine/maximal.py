@@ -12,12 +12,12 @@ import numpy as np
 import numpy.typing as npt
 
 from cerite.engine.matches import Matches, concatenate
-from cerite.jit import kernel
+from cerite.jit import inner, kernel
 
 Longs = npt.NDArray[np.int64]
 
 
-@kernel
+@inner
 def _within(positions: Longs, a: int, a_end: int, b: int, b_end: int) -> bool:
     while a < a_end:
         while b < b_end and positions[b] < positions[a]:

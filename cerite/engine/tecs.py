@@ -14,7 +14,7 @@ right child of output-depth at most 2. Nodes never change, so an old root stays 
 import numpy as np
 import numpy.typing as npt
 
-from cerite.jit import inlined, kernel
+from cerite.jit import inlined, inner
 
 Longs = npt.NDArray[np.int64]
 Ints = npt.NDArray[np.int32]
@@ -53,7 +53,7 @@ def link(nodes: Longs, left: int, right: int, regs: Longs) -> int:
     return add_node(nodes, UNION, left, right, nodes[left, MAX], regs)
 
 
-@kernel
+@inner
 def union(nodes: Longs, a: int, b: int, regs: Longs) -> int:
     """union(n1, n2) of safe nodes with equal MAX: the gadgets (a) to (d) of Figure 5."""
     if nodes[a, KIND] != UNION:

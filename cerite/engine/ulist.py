@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cerite.engine.tecs import FREE_CELL, MAX, N_CELLS, link, union
-from cerite.jit import inlined, kernel
+from cerite.jit import inlined, inner
 
 Longs = npt.NDArray[np.int64]
 Ints = npt.NDArray[np.int32]
@@ -45,7 +45,7 @@ def length(cell_next: Ints, head: int) -> int:
     return n
 
 
-@kernel
+@inner
 def merge_tail(nodes: Longs, cell_node: Ints, cell_next: Ints, cell: int, low: int, regs: Longs) -> int:
     """The chain u1 = (n1, u2), u2 = (n2, ...) of Figure 5 (e), without what left the window; -1 if nothing is left."""
     if cell < 0 or nodes[cell_node[cell], MAX] < low:
@@ -54,14 +54,14 @@ def merge_tail(nodes: Longs, cell_node: Ints, cell_next: Ints, cell: int, low: i
     return cell_node[cell] if rest < 0 else link(nodes, cell_node[cell], rest, regs)
 
 
-@kernel
+@inner
 def merge(nodes: Longs, cell_node: Ints, cell_next: Ints, head: int, low: int, regs: Longs) -> int:
     """merge(ul): one safe node for the whole list."""
     rest = merge_tail(nodes, cell_node, cell_next, cell_next[head], low, regs)
     return cell_node[head] if rest < 0 else link(nodes, cell_node[head], rest, regs)
 
 
-@kernel
+@inner
 def insert(nodes: Longs, cell_node: Ints, cell_next: Ints, head: int, node: int, low: int, regs: Longs) -> None:
     """insert(ul, n) for a safe node with MAX(n) <= MAX(n0)."""
     before = head

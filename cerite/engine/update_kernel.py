@@ -29,7 +29,7 @@ from cerite.engine.tecs import (
     new_bottom,
 )
 from cerite.engine.ulist import drop_list, insert, length, merge, new_cell
-from cerite.jit import inlined, kernel
+from cerite.jit import inlined, inner, kernel
 
 Longs = npt.NDArray[np.int64]
 Ints = npt.NDArray[np.int32]
@@ -37,7 +37,7 @@ Ints = npt.NDArray[np.int32]
 DONE, MISS, MORE_SLOTS, MORE_NODES, MORE_CELLS, ROOTS_FULL = range(6)
 
 
-@kernel
+@inner
 def clear_slot(head: Ints, s: int, cell_next: Ints, regs: Longs) -> None:
     """Forget every partial match of one partition."""
     for d in range(head.shape[1]):
@@ -99,7 +99,7 @@ def give(
     target: int, given: int, low: int, head: Ints, s: int, nodes: Longs, cell_node: Ints, cell_next: Ints, regs: Longs
 ) -> None:
     """ADD of Algorithm 1: combine the list `given` with what the target holds, the later maximum-start as the base."""
-    held = head[s, target]
+    held = int(head[s, target])
     if held < 0:
         head[s, target] = given
         return
@@ -128,16 +128,19 @@ def exec_trans(
 ) -> None:
     """EXECTRANS of Algorithm 1 for a list taken out of T; label 0 comes last and may keep the list itself."""
     merged = -1
+    given = int(taken)
     for y in range(offset + 1, offset + 1 + 2 * succ[offset], 2):
         label, target = succ[y], succ[y + 1]
-        if label == 0:
-            give(target, taken, low, head, s, nodes, cell_node, cell_next, regs)
-            return
-        if merged < 0:
-            merged = merge(nodes, cell_node, cell_next, taken, low, regs)
-        marked = extend(nodes, merged, position, label, regs)
-        given = new_cell(cell_node, cell_next, marked, -1, regs)
+        if label:
+            if merged < 0:
+                merged = int(merge(nodes, cell_node, cell_next, taken, low, regs))
+            marked = extend(nodes, merged, position, label, regs)
+            given = int(new_cell(cell_node, cell_next, marked, -1, regs))
+        else:
+            given = int(taken)
         give(target, given, low, head, s, nodes, cell_node, cell_next, regs)
+        if label == 0:
+            return
     drop_list(cell_next, taken, regs)
 
 
@@ -207,13 +210,15 @@ def update(
             d = moving[y]
             moving[n + y] = head[s, d]
             head[s, d] = -1
-        if succ[start]:
-            bottom = new_bottom(nodes, position[i], key[i], regs)
-            taken = new_cell(cell_node, cell_next, bottom, -1, regs)
-            exec_trans(start, taken, position[i], low[i], head, s, nodes, cell_node, cell_next, succ, regs)
-        for y in range(n):
-            exec_trans(entry[c, moving[y]], moving[n + y], position[i], low[i], head, s, nodes, cell_node, cell_next,
-                       succ, regs)  # fmt: skip
+        for y in range(-1, n):  # the start first; one call, because it is compiled into every place that it stands in
+            if y >= 0:
+                offset, taken = int(entry[c, moving[y]]), int(moving[n + y])
+            elif succ[start]:
+                bottom = new_bottom(nodes, position[i], key[i], regs)
+                offset, taken = int(start), int(new_cell(cell_node, cell_next, bottom, -1, regs))
+            else:
+                continue
+            exec_trans(offset, taken, position[i], low[i], head, s, nodes, cell_node, cell_next, succ, regs)
         before = regs[ROOTS]
         for a in accepting:
             cell = head[s, a]

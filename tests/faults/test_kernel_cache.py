@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from numba.core.dispatcher import Dispatcher
 from numba.core.registry import cpu_target
@@ -212,3 +213,39 @@ def test_a_numba_that_refuses_the_private_option(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(jit, "_BORROWS", {})
     ends: Callable[[Any], int] = jit.kernel(lambda x: x[0] + x[3])
     assert ends(np.arange(4)) == 3
+
+
+def test_compiling_for_long_is_said_once(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.delenv("CERITE_QUIET", raising=False)
+    monkeypatch.setattr(kernel_cache, "_announced", False)
+    monkeypatch.setattr(kernel_cache, "places", lambda: iter(()))
+    short: Callable[[int], int] = jit.kernel(lambda x: x + 2)
+    assert short(1) == 3
+    assert capsys.readouterr().err == ""
+    monkeypatch.setattr(kernel_cache, "_SECONDS", 1.0)
+    for kernel in (jit.kernel(lambda x: x + 3), jit.kernel(lambda x: x + 4)):
+        long: Callable[[int], int] = kernel
+        assert long(1) in (4, 5)
+    told = capsys.readouterr().err
+    assert told.startswith("cerite: compiling kernels for this machine, about ")
+    assert "set NUMBA_CACHE_DIR" in told
+    assert told.count("\n") == 1
+
+
+def test_what_is_kept_is_not_counted_as_to_compile(monkeypatch: pytest.MonkeyPatch) -> None:
+    by_name = {f"{k.py_func.__module__}.{k.py_func.__name__}": k for k in kernels()}
+    update = by_name["cerite.engine.registers.update_kernel.update"].py_func
+    monkeypatch.setattr(kernel_cache, "places", lambda: iter(()))
+    all_of_it = kernel_cache.bytes_to_compile(update, "", set())
+    monkeypatch.setattr(kernel_cache.KernelCache, "kept", lambda self, folder: True)
+    assert kernel_cache.bytes_to_compile(update, "", set()) < all_of_it / 2
+
+
+def test_a_plain_query_compiles_nothing_of_selection() -> None:
+    table = pa.table({"type": ["A", "B"] * 4})
+    query = "SELECT {} FROM S WHERE A ; B"
+    enumerate_roots = next(k for k in kernels() if k.py_func.__name__ == "enumerate_roots")
+    assert cerite.query(query.format("*")).run(table).to_arrow().num_rows == 10
+    assert cerite.query(query.format("NEXT *")).run(table).to_arrow().num_rows == 4
+    spelled = {str(types[7]).partition("(")[0] for types in enumerate_roots.signatures}
+    assert spelled == {"none", "Chooser"}
