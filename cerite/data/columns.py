@@ -29,6 +29,8 @@ def canonical(arrow: pa.DataType) -> pa.DataType:
     """
     if is_.is_dictionary(arrow) or is_.is_run_end_encoded(arrow):
         return canonical(arrow.value_type)
+    if is_.is_binary_view(arrow):  # which Arrow cannot take rows of
+        return pa.large_binary()
     return STRINGS if is_string(arrow) else arrow
 
 

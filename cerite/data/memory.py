@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from cerite.data.columns import STRINGS, canonical_schema, conform, subschema, with_leaves
 from cerite.data.guesses import MisfitError, declared, shapes
@@ -69,7 +70,7 @@ class TableSource(Source):
         column = self._table[name] if name in self._table.column_names else None
         if column is None or not self.is_text(name) or not len(column):
             return {}
-        text = column.cast(pa.string())
+        text = _as_text(column)
         return {shape: Sight(value, f"{self.name}, row {row}") for shape, (row, value) in shapes(text).items()}
 
     def batches(self) -> Iterator[pa.RecordBatch]:
@@ -106,9 +107,16 @@ def times_of(column: pa.ChunkedArray, where: str, name: str) -> pa.ChunkedArray:
     TimestampType(timestamp[us])
     """
     try:
-        return declared(column.cast(pa.string()), "timestamp")
+        return declared(_as_text(column), "timestamp")
     except MisfitError as misfit:
         raise StreamError(
             f"{where}, row {misfit.row} (from 0), column `{name}`: `{misfit.value}` is not a time",
             hint="write times as 2024-05-01T12:30:00, all with a zone or all without, or convert the column",
         ) from None
+
+
+def _as_text(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """A column of strings of any make as plain ones."""
+    if pa.types.is_run_end_encoded(column.type):
+        column = pa.chunked_array([pc.run_end_decode(chunk) for chunk in column.chunks], column.type.value_type)
+    return column.cast(pa.string())
