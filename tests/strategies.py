@@ -255,7 +255,7 @@ def regular_patterns(size: int = 6) -> st.SearchStrategy[Pattern]:
             | _projections(inner)
             | many(marked).map(SkipAny)
             | many(marked).map(SkipNext)
-            | inner.map(Complement)
+            | inner.map(lambda each: Concat((Event(None), Complement(each), Event(None))))  # alone it marks nothing
             | st.builds(Select, st.just(Strategy.STRICT), inner)
         ),
         max_leaves=size,

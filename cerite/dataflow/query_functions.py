@@ -88,7 +88,7 @@ class QueryCondition(QueryFunction):
                 "T-CER runs queries with a time window, and this one has none",
                 hint="add WITHIN … seconds, or run the query as a QueryRule in R-CER",
             )
-        self._window = int(self.plan.window.milliseconds)
+        self._window = int(self.plan.window.width)
 
 
 def _completed(schema: pa.Schema, time: str, position: str | None) -> pa.Schema:

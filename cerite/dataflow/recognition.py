@@ -105,7 +105,7 @@ class Recognition:
             return
         for position, t in list(self._kept.items()):
             age = now - t.time if window.is_time else len(self._kept)
-            if age <= (window.milliseconds if window.is_time else window.amount):
+            if age <= window.width:
                 return
             del self._kept[position]
 

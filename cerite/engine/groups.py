@@ -1,6 +1,6 @@
 """PARTITION BY: value tuples become dense numbers that stay the same from batch to batch.
 
-An event with a NULL (or NaN) in one of the columns belongs to no partition and gets -1.
+An event with a NULL (or NaN) in one of the columns belongs to no partition and gets -1; 0.0 and -0.0 are one value.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cerite.engine.numbering import Numbering
+from cerite.predicate.columns_read import plain
 
 Longs = npt.NDArray[np.int64]
 
@@ -60,6 +61,11 @@ class Groups:
 
 
 def _numbered(numbering: Numbering, column: pa.Array) -> Longs:
-    if pa.types.is_floating(column.type):
+    coded = pa.types.is_dictionary(column.type)
+    kind = column.type.value_type if coded else column.type
+    if pa.types.is_string_view(kind) or (coded and pa.types.is_floating(kind)):
+        column = plain(column)
+    if pa.types.is_floating(column.type):  # adding 0 makes -0.0 the same as 0.0
+        column = pc.add(column.cast(pa.float64()), 0.0)
         column = pc.if_else(pc.is_nan(column), None, column)
     return numbering.of(column)

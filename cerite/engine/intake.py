@@ -11,7 +11,6 @@ import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, Literal, cast, get_args
 
 import numpy as np
@@ -20,7 +19,7 @@ import pyarrow as pa
 
 from cerite.automaton.guards import Test, distinct_tests
 from cerite.engine.groups import Groups
-from cerite.engine.keys import LEAST, Ranks, carry, count_keys, numbers, tick_text, value_keys, width_of
+from cerite.engine.keys import LEAST, MOST, Ranks, carry, count_keys, keys_of, numbers, tick_text, value_keys
 from cerite.engine.plan import Plan
 from cerite.engine.registers.tables import Machine
 from cerite.errors import Hint, Setting, StreamError, listed, suggestion
@@ -88,7 +87,7 @@ class Intake:
         self.groups = Groups(plan.partition) if plan.partition else None
         self.ranks = Ranks()
         self.rows = 0
-        self._last: dict[str, int | float] = {}
+        self._last: dict[str, tuple[int, str]] = {}  # the last key of a column that must rise, and how it is shown
         self._last_keys: Longs = np.full((2, 1), LEAST, np.int64)  # key and low, by partition
 
     @property
@@ -212,9 +211,10 @@ class Intake:
         if name is None:
             return np.arange(self.rows, self.rows + batch.num_rows, dtype=np.int64)
         values, missing = numbers(batch.column(name), name)
-        if missing is not None or values.dtype != np.int64:
-            raise StreamError(f"the position column `{name}` must hold whole numbers, none of them NULL")
-        self._check_rising("position", name, values, strictly=True)
+        whole = pa.types.is_integer(batch.schema.field(name).type)
+        if missing is not None or not whole or (values.size and int(values.max()) > MOST):
+            raise StreamError(f"the position column `{name}` must hold whole numbers below 2^63, none of them NULL")
+        self._check_rising("position", name, values.astype(np.int64), batch.column(name), strictly=True)
         return values.astype(np.int64)
 
     def _check_order(self, name: str, column: pa.Array, position: Longs) -> None:
@@ -222,25 +222,25 @@ class Intake:
         if missing is not None:
             row = int(np.argmax(missing)) + self.rows
             raise StreamError(f"row {row} has no time in `{name}`", hint="filter such rows out, or fill them in")
-        self._check_rising("time", name, values, strictly=False)
+        self._check_rising("time", name, keys_of(values), column, strictly=False)
 
-    def _check_rising(self, role: str, name: str, values: npt.NDArray[Any], *, strictly: bool) -> None:
+    def _check_rising(self, role: str, name: str, keys: Longs, column: pa.Array, *, strictly: bool) -> None:
         """Refuse a column that goes back, naming the first row that does."""
-        if not values.size:
+        if not keys.size:
             return
         before = self._last.get(role)
-        whole: npt.NDArray[Any] = values if before is None else np.append(np.array([before], values.dtype), values)
+        whole = keys if before is None else np.append(np.array([before[0]], np.int64), keys)
         steps = whole[1:] <= whole[:-1] if strictly else whole[1:] < whole[:-1]
         if steps.any():
             place = int(np.argmax(steps))
-            row = self.rows + place + (before is None)
+            at = place + (before is None)
             what = "does not rise" if strictly else "goes back"
-            shown = partial(tick_text, kind=self._schema.field(name).type)
+            previous = before[1] if before is not None and not at else tick_text(column[at - 1])
             raise StreamError(
-                f"`{name}` {what} at row {row}: {shown(whole[place + 1])} after {shown(whole[place])}",
+                f"`{name}` {what} at row {self.rows + at}: {tick_text(column[at])} after {previous}",
                 hint=None if strictly else Hint("sort by it first, or let Cerite sort: ", Setting("order_by", name)),
             )
-        self._last[role] = values[-1].item()
+        self._last[role] = int(keys[-1]), tick_text(column[-1])
 
     def _keys(self, batch: pa.RecordBatch, position: Longs, partition: Longs | None) -> tuple[Longs, Longs]:
         window = self.plan.window
@@ -250,20 +250,28 @@ class Intake:
             return count_keys(window, self.ranks.of(partition, position.size))
         name = self.columns.time if window.is_time else window.attribute
         assert name is not None
-        column = batch.column(name)
-        key, low = value_keys(column, name, width_of(window, column.type, self.columns.unit))
+        key, low, missing = value_keys(batch.column(name), name, window, self.columns.unit)
         if not window.is_time:
-            key = self._carried(key, low, partition, name, position)
+            none = np.zeros(key.size, np.bool_) if missing is None else missing
+            self._carry(key, low, none, partition, name, position)
         return key, low
 
-    def _carried(self, key: Longs, low: Longs, partition: Longs | None, name: str, position: Longs) -> Longs:
+    def _carry(
+        self,
+        key: Longs,
+        low: Longs,
+        missing: npt.NDArray[np.bool_],
+        partition: Longs | None,
+        name: str,
+        position: Longs,
+    ) -> None:
         """Attribute keys, checked to rise inside every partition; where there is none, the partition's last one."""
         ids = np.zeros(key.size, np.int64) if partition is None else partition
         size = self._last_keys.shape[1]
         top = int(ids.max()) + 1 if ids.size else 0
         if top > size:
             self._last_keys = np.pad(self._last_keys, ((0, 0), (0, max(top, size))), constant_values=LEAST)
-        place = carry(key, low, ids, self._last_keys[0], self._last_keys[1])
+        place = carry(key, low, missing, ids, self._last_keys[0], self._last_keys[1])
         if place >= 0:
             raise StreamError(
                 f"the window's attribute `{name}` goes back at position {position[place]}",
@@ -271,7 +279,6 @@ class Intake:
                     "a window over an attribute needs the events in its order; sort by it: ", Setting("order_by")
                 ),
             )
-        return key
 
 
 def _under(prefix: str, kept: dict[str, npt.NDArray[Any]]) -> dict[str, npt.NDArray[Any]]:

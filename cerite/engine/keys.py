@@ -1,15 +1,19 @@
 """Window keys: for every event a number that does not decrease, and the least key a match ending there may start at.
 
 Time and attribute windows compare the column itself, count windows the rank in the (partition's) stream; the kernel
-only ever compares `key >= low`. Floats become integers in the same order. Invariant: `key[start] >= low[end]` exactly
-when the window holds between the two events. An event without a value neither starts nor ends a match (the plan sees
-to that); it gets the last known key and low, so that neither ever decreases.
+only ever compares `key >= low`. Every column becomes 64-bit integers in the same order: decimals by their digits,
+unsigned numbers by an offset, floats by their bits. Invariant: `key[start] >= low[end]` exactly when the window holds
+between the two events, as the judge says it: whole numbers, decimals and instants subtract exactly, floats as floats
+do. An event without a value neither starts nor ends a match (the plan sees to that); it gets the last known key and
+low, so that neither ever decreases.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Union
 
 import numpy as np
 import numpy.typing as npt
@@ -18,17 +22,19 @@ import pyarrow.compute as pc
 
 from cerite.errors import StreamError
 from cerite.jit import kernel
-from cerite.pattern.window import Size
+from cerite.pattern.window import Size, of_floats
+from cerite.predicate.columns_read import digits
 
 Longs = npt.NDArray[np.int64]
+Flags = npt.NDArray[np.bool_]
+Numbers = Union[Longs, npt.NDArray[np.uint64], npt.NDArray[np.float64]]
 LEAST, MOST = int(np.iinfo(np.int64).min), int(np.iinfo(np.int64).max)
+_SIGN = np.uint64(1 << 63)
 _PER_SECOND = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
 
 
-def numbers(
-    column: pa.Array, name: str
-) -> tuple[npt.NDArray[np.int64] | npt.NDArray[np.float64], npt.NDArray[np.bool_] | None]:
-    """A numeric or timestamp column as int64 or float64, and where it is NULL (None: nowhere)."""
+def numbers(column: pa.Array, name: str) -> tuple[Numbers, Flags | None]:
+    """A column as 64-bit numbers, decimals by their digits, and where it is NULL (None: nowhere)."""
     kind = column.type
     if pa.types.is_dictionary(kind):
         column = column.dictionary_decode()
@@ -37,12 +43,14 @@ def numbers(
         column = column.cast(pa.timestamp(kind.unit)).view(pa.int64())
     elif pa.types.is_date(kind):
         column = column.cast(pa.timestamp("ms")).view(pa.int64())
-    elif pa.types.is_uint64(kind) or pa.types.is_decimal(kind) or pa.types.is_floating(kind):
+    elif pa.types.is_decimal(kind):
+        column = _unscaled(column, name)
+    elif pa.types.is_floating(kind):
         column = column.cast(pa.float64())
-    elif pa.types.is_integer(kind) or pa.types.is_null(kind):
+    elif not pa.types.is_uint64(kind):
+        if not (pa.types.is_integer(kind) or pa.types.is_null(kind)):
+            raise StreamError(f"the column `{name}` holds {kind}, not numbers or timestamps")
         column = column.cast(pa.int64())
-    else:
-        raise StreamError(f"the column `{name}` holds {kind}, not numbers or timestamps")
     if column.null_count == 0 and not pa.types.is_floating(column.type):
         return column.to_numpy(zero_copy_only=False), None
     missing = pc.is_null(column, nan_is_null=True).to_numpy(zero_copy_only=False)
@@ -50,27 +58,43 @@ def numbers(
     return values, missing if missing.any() else None
 
 
-def ticks_per_second(kind: pa.DataType, unit: str = "ms") -> int:
-    """How many steps of the time column make a second; plain numbers count `unit`, days are in milliseconds."""
+def _unscaled(column: pa.Array, name: str) -> pa.Array:
+    values = digits(column)
+    if values is None:
+        kind = column.type
+        raise StreamError(
+            f"`{name}` holds {kind} with more digits than 64 bits have, which windows cannot compare exactly",
+            hint=f"cast it to decimal(18, {min(kind.scale, 6)}), to a timestamp or to whole numbers",
+        )
+    return pa.array(values, mask=None if not column.null_count else column.is_null().to_numpy(zero_copy_only=False))
+
+
+def width_of(size: Size, kind: pa.DataType, unit: str = "ms") -> Fraction:
+    """A window's width in steps of `numbers`; plain numbers count `unit`, days are in milliseconds."""
+    if pa.types.is_dictionary(kind):
+        kind = kind.value_type
+    width = size.width * Fraction(_ticks_per_second(kind, unit), 1_000) if size.is_time else size.width
+    if pa.types.is_decimal(kind):
+        return Fraction(width * Fraction(10) ** int(kind.scale))
+    return Fraction(of_floats(width)) if pa.types.is_floating(kind) else width
+
+
+def _ticks_per_second(kind: pa.DataType, unit: str) -> int:
     if pa.types.is_timestamp(kind):
         return _PER_SECOND[kind.unit]
     return 1_000 if pa.types.is_date(kind) else _PER_SECOND[unit]
 
 
-def tick_text(value: object, kind: pa.DataType) -> str:
-    """A value of `numbers` as people read it: a timestamp as ISO 8601, a number as it is."""
+def tick_text(value: pa.Scalar) -> str:
+    """A time or number as people read it: a timestamp as ISO 8601, a number as it is."""
+    kind = value.type
     if pa.types.is_date(kind):
-        kind = pa.timestamp("ms")
+        value, kind = value.cast(pa.timestamp("ms")), pa.timestamp("ms")
     if not pa.types.is_timestamp(kind):
-        return str(value)
-    text = str(np.datetime64(int(value), kind.unit))  # type: ignore[call-overload]
+        return str(value.as_py())
+    text = str(np.datetime64(value.value, kind.unit))
     text = text.rstrip("0").rstrip(".") if "." in text else text
     return text if kind.tz is None else f"{text}Z"
-
-
-def width_of(size: Size, kind: pa.DataType, unit: str = "ms") -> float:
-    """A time or attribute window's width in steps of the column it is measured on."""
-    return size.milliseconds * ticks_per_second(kind, unit) / 1000 if size.is_time else float(size.amount)
 
 
 def ordered(values: npt.NDArray[np.float64]) -> Longs:
@@ -79,15 +103,34 @@ def ordered(values: npt.NDArray[np.float64]) -> Longs:
     return np.where(bits < 0, bits ^ MOST, bits)
 
 
-def lowest(values: npt.NDArray[np.float64], width: float) -> npt.NDArray[np.float64]:
-    """The least float s with `value - s <= width`, rounding included."""
-    low = values - width
-    for _ in range(2):
-        below = np.nextafter(low, -np.inf)
-        low = np.where(values - below <= width, below, low)
-    for _ in range(2):
-        low = np.where(values - low <= width, low, np.nextafter(low, np.inf))
-    return low
+def lowest(values: npt.NDArray[np.float64], width: Fraction) -> npt.NDArray[np.float64]:
+    """The least float s with `value - s <= width`, the difference rounded as floats do; infinity reaches itself only.
+
+    Every difference up to half a step above the width rounds to it. What is left to find is a step or two away: the
+    first subtraction is exact where much cancels, the second is small.
+    """
+    limit = _float_below(width)
+    with np.errstate(all="ignore"):
+        low = (values - limit) - np.spacing(limit) / 2
+        for _ in range(3):
+            below = np.nextafter(low, -np.inf)
+            low = np.where(values - below <= limit, below, low)
+        for _ in range(4):
+            low = np.where(values - low <= limit, low, np.nextafter(low, np.inf))
+        return np.fmin(np.where(values - low <= limit, low, np.nan), values)
+
+
+def _float_below(width: Fraction) -> float:
+    """The greatest float that is not above the width."""
+    if width > Fraction(np.finfo(np.float64).max):
+        return float(np.finfo(np.float64).max)
+    nearest = float(width)
+    return nearest if Fraction(nearest) <= width else math.nextafter(nearest, -math.inf)
+
+
+def below(value: int, width: Fraction) -> int:
+    """The least whole number s with `value - s <= width`, as far down as 64 bits go."""
+    return max(LEAST, value - math.floor(width))
 
 
 @dataclass
@@ -134,24 +177,34 @@ def count_keys(size: Size, ranks: Longs) -> tuple[Longs, Longs]:
     return ranks, ranks - (int(size.amount) - 1)
 
 
-def value_keys(column: pa.Array, name: str, width: float) -> tuple[Longs, Longs]:
-    """Keys of a time or attribute window; where the column is NULL, `low` is `MOST`."""
+def value_keys(column: pa.Array, name: str, size: Size, unit: str = "ms") -> tuple[Longs, Longs, Flags | None]:
+    """Keys of a time or attribute window, and where the column is NULL (None: nowhere)."""
     values, missing = numbers(column, name)
+    width = width_of(size, column.type, unit)
     if values.dtype == np.float64:
         floats = values.astype(np.float64)
-        key, low = ordered(floats), ordered(lowest(floats, width))
-    else:
-        key = values.astype(np.int64)
-        whole = math.floor(min(width, 2.0**62))
-        low = np.where(key < LEAST + whole, LEAST, key - whole)
-    return key, low if missing is None else np.where(missing, MOST, low)
+        return ordered(floats), ordered(lowest(floats, width)), missing
+    key = keys_of(values)
+    place, whole = key.view(np.uint64) ^ _SIGN, np.uint64(min(math.floor(width), 2**64 - 1))
+    low = (np.where(place < whole, np.uint64(0), place - whole) ^ _SIGN).view(np.int64)
+    return key, low, missing
+
+
+def keys_of(values: Numbers) -> Longs:
+    """Numbers as signed integers in the same order."""
+    if values.dtype == np.float64:
+        return ordered(values.astype(np.float64))
+    if values.dtype == np.uint64:
+        shifted: Longs = (values.astype(np.uint64) ^ _SIGN).view(np.int64)
+        return shifted
+    return values.astype(np.int64)
 
 
 @kernel
-def carry(key: Longs, low: Longs, ids: Longs, last_key: Longs, last_low: Longs) -> int:
+def carry(key: Longs, low: Longs, missing: Flags, ids: Longs, last_key: Longs, last_low: Longs) -> int:
     """Fill in missing keys and lows with the partition's last ones; the first event whose key goes back, or -1."""
     for i in range(key.size):
-        if low[i] == MOST:
+        if missing[i]:
             key[i] = last_key[ids[i]]
             low[i] = last_low[ids[i]]
         elif key[i] < last_key[ids[i]]:

@@ -135,7 +135,7 @@ def _peeled(query: Query) -> _Layers:
     window, kept = query.within, []
     while isinstance(pattern, Window):
         if window is None or _kind(window) == _kind(pattern.size):
-            window = pattern.size if window is None else min(window, pattern.size, key=_length)
+            window = pattern.size if window is None else min(window, pattern.size, key=lambda size: size.width)
         else:
             kept.append(pattern.size)
         pattern = pattern.operand
@@ -146,10 +146,6 @@ def _peeled(query: Query) -> _Layers:
 
 def _kind(size: Size) -> tuple[str, str | None]:
     return ("time" if size.is_time else size.unit, size.attribute)
-
-
-def _length(size: Size) -> float:
-    return size.milliseconds if size.is_time else size.amount
 
 
 def _with_known_ends(automaton: Automaton, attribute: str) -> Automaton:

@@ -31,6 +31,8 @@ from cerite.predicate.expression import (
     Not,
     Or,
     Reference,
+    Written,
+    written_float,
 )
 
 _MAX_CHAIN = 150  # terms of one `a + b + …`: the tree of a longer one would be too deep
@@ -161,9 +163,11 @@ def number_of(node: Node, *, negative: bool = False) -> int | float:
     token = cast(Token, node.children[0])
     if len(token) > 400:
         raise QuerySyntaxError("this number is too large", span=span_of(token))
-    value = int(token) if token.type == "INT" else float(token)
+    value = int(token) if token.type == "INT" else written_float(str(token))
     if (isinstance(value, int) and value >= _INT_LIMIT + negative) or math.isinf(value):
         raise QuerySyntaxError("this number does not fit 64 bits", span=span_of(token))
+    if negative and isinstance(value, Written):
+        return Written(f"-{token}")
     return -value if negative else value
 
 

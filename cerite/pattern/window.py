@@ -6,6 +6,8 @@ Both ends belong to the window (CORE: end − start ≤ ε; SRT report, definiti
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from decimal import Decimal
+from fractions import Fraction
 
 from cerite.errors import Span
 from cerite.names import quoted
@@ -26,11 +28,16 @@ def unit_named(word: str) -> str | None:
     return unit if unit in UNITS or unit == "events" else None
 
 
+def of_floats(width: Fraction) -> int | float:
+    """The width that differences of floats are compared with: a whole number as it is, else the nearest double."""
+    return int(width) if width.denominator == 1 else float(width)
+
+
 @dataclass(frozen=True, slots=True)
 class Size:
     """How large a window is: an amount of a time unit, of an attribute, or of events."""
 
-    amount: int | float
+    amount: int | float | Fraction
     unit: str = "events"
     attribute: str | None = None
     span: Span | None = field(default=None, compare=False, repr=False, kw_only=True)
@@ -41,7 +48,7 @@ class Size:
         return Size(count, "events")
 
     @staticmethod
-    def of(attribute: str, amount: int | float) -> Size:
+    def of(attribute: str, amount: int | float | Fraction) -> Size:
         """`amount [attribute]`."""
         return Size(amount, "attribute", attribute)
 
@@ -51,13 +58,14 @@ class Size:
         return self.unit in UNITS
 
     @property
-    def milliseconds(self) -> float:
-        """The length of a time window.
+    def width(self) -> Fraction:
+        """The length exactly as written, of a time window in milliseconds: `0.1` is a tenth, not the nearest double.
 
-        >>> Size(1.5, "minutes").milliseconds
-        90000.0
+        >>> Size(1.001, "seconds").width, Size.of("price", 0.1).width
+        (Fraction(1001, 1), Fraction(1, 10))
         """
-        return self.amount * UNITS[self.unit]
+        exact = Fraction(Decimal(repr(self.amount))) if isinstance(self.amount, float) else Fraction(self.amount)
+        return exact * UNITS.get(self.unit, 1)
 
     def __str__(self) -> str:
         if self.unit == "attribute":

@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 
 from cerite.predicate.columns_formula import All, Formula, Negated, Some
 from cerite.predicate.columns_numbers import arithmetic, compare_instants, compare_numbers
-from cerite.predicate.columns_read import Column, Flags, Instants, Integers
+from cerite.predicate.columns_read import Column, Decimals, Flags, Instants, Integers
 from cerite.predicate.expression import (
     Arithmetic,
     Attribute,
@@ -133,7 +133,7 @@ class Block:
             valid = self._columns[node.name].valid(self._start, self._stop)
         else:
             value = self.value(node)
-            valid = value.valid if isinstance(value, Integers) else np.equal(value, value)
+            valid = value.valid if isinstance(value, (Integers, Decimals)) else np.equal(value, value)
         return np.zeros(self._stop - self._start, np.bool_) if valid is None else ~valid
 
 
@@ -148,7 +148,8 @@ def _look_up(value: Any, points: list[Any], found: Flags) -> list[Any]:
         found |= known if value.valid is None else known & value.valid
         return [point for point in points if isinstance(point, float)]
     if isinstance(value, np.ndarray):  # adding 0 makes -0.0 the same as 0.0
-        found |= _flags(pc.is_in(pa.array(value + 0.0), value_set=pa.array(np.array(points, np.float64) + 0.0)))
+        floats = np.array([point for point in points if float(point) == point], np.float64)
+        found |= _flags(pc.is_in(pa.array(value + 0.0), value_set=pa.array(floats + 0.0)))
         return []
     if isinstance(value, pa.Array):
         found |= _flags(pc.is_in(value, value_set=pa.array(points, value.type)))

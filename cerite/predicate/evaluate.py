@@ -2,7 +2,10 @@
 
 Three-valued logic as in SQL: a comparison with NULL is unknown, NOT unknown is unknown, and a condition holds only
 when it is true. A condition that reads a variable with no event is false as a whole (docs/semantics.md, *References*).
-Integers are 64-bit: a result that does not fit is NULL, like a division by zero and NaN.
+Integers are 64-bit: a result that does not fit is NULL, like a division by zero and NaN. Numbers of different kinds
+compare by their exact values, so that 2^53 + 1 is not 2^53 as a float, and 0.1 as a float is not 0.1 as a decimal. A
+constant meets a decimal as it is written. Decimals add, subtract, multiply and leave remainders exactly, their digits
+in 64 bits and NULL beyond; `/` gives a float, and so does arithmetic with a float.
 
 This is the reference for every vectorised form; it works on one event at a time.
 """
@@ -15,6 +18,7 @@ import re
 from collections.abc import Callable, Mapping
 from datetime import date, datetime, timezone
 from decimal import Decimal
+from fractions import Fraction
 from functools import lru_cache
 from typing import Any
 
@@ -36,6 +40,7 @@ from cerite.predicate.expression import (
     Not,
     Or,
     Reference,
+    is_constant,
     references,
 )
 
@@ -87,9 +92,9 @@ def value_of(node: Expression, event: Event, lookup: Lookup = nothing_bound) -> 
         case Negative(operand=operand):
             return _arithmetic("-", 0, value_of(operand, event, lookup), node)
         case Arithmetic(op=op, left=left, right=right):
-            return _arithmetic(op, value_of(left, event, lookup), value_of(right, event, lookup), node)
+            return _arithmetic(op, *_sides(left, right, event, lookup), node)
         case Comparison(op=op, left=left, right=right):
-            return compare(op, value_of(left, event, lookup), value_of(right, event, lookup), node)
+            return compare(op, *_sides(left, right, event, lookup), node)
         case And(operands=operands):
             return _all(_truth(value_of(each, event, lookup), each) for each in operands)
         case Or(operands=operands):
@@ -110,9 +115,8 @@ def _membership(node: Expression, event: Event, lookup: Lookup) -> bool | None:
             value = value_of(operand, event, lookup)
             return _not(_all(_not(_is_item(value, item, node)) for item in items)) if value is not None else None
         case InRange(operand=operand, low=low, high=high):
-            value = value_of(operand, event, lookup)
-            ends = (value_of(low, event, lookup), value_of(high, event, lookup))
-            return _all((compare(">=", value, ends[0], node), compare("<=", value, ends[1], node)))
+            above = compare(">=", *_sides(operand, low, event, lookup), node)
+            return _all((above, compare("<=", *_sides(operand, high, event, lookup), node)))
         case Like(operand=operand, pattern=pattern):
             value = value_of(operand, event, lookup)
             if value is None:
@@ -125,8 +129,38 @@ def _membership(node: Expression, event: Event, lookup: Lookup) -> bool | None:
 
 def _is_item(value: Any, item: Literal | Interval, node: Expression) -> bool | None:
     if isinstance(item, Literal):
-        return compare("=", value, item.value, node)
-    return _all((compare(">=", value, item.low.value, node), compare("<=", value, item.high.value, node)))
+        return compare("=", value, _met(item.value, value), node)
+    low, high = _met(item.low.value, value), _met(item.high.value, value)
+    return _all((compare(">=", value, low, node), compare("<=", value, high, node)))
+
+
+def _sides(left: Expression, right: Expression, event: Event, lookup: Lookup) -> tuple[Any, Any]:
+    """Two values that meet; a constant as the other one sees it."""
+    one, other = value_of(left, event, lookup), value_of(right, event, lookup)
+    if isinstance(one, Decimal) != isinstance(other, Decimal):
+        return (_met(one, other) if is_constant(left) else one), (_met(other, one) if is_constant(right) else other)
+    return one, other
+
+
+def _met(constant: Any, other: Any) -> Any:
+    exact = isinstance(other, Decimal) and isinstance(constant, float) and math.isfinite(constant)
+    return written(constant) if exact else constant
+
+
+def exactly(constant: float, *, beside_decimals: bool = False) -> Fraction:
+    """A constant's exact value, beside decimals as it is written; infinity is more than any number of any column."""
+    if isinstance(constant, float) and math.isinf(constant):
+        return Fraction(10**400 if constant > 0 else -(10**400))
+    return Fraction(written(constant) if beside_decimals and isinstance(constant, float) else constant)
+
+
+def written(constant: float) -> Decimal:
+    """A constant as it is written: 0.35 and not the nearest float.
+
+    >>> written(0.35), Decimal(0.35) == written(0.35)
+    (Decimal('0.35'), False)
+    """
+    return Decimal(repr(constant))
 
 
 @lru_cache(maxsize=512)
@@ -156,13 +190,12 @@ def like_regex(pattern: str) -> re.Pattern[str]:
 
 
 def compare(op: str, left: Any, right: Any, node: Expression | None = None) -> bool | None:
-    """A comparison in three-valued logic; numbers of different kinds compare as floats, timestamps by instant."""
+    """A comparison in three-valued logic; numbers compare by their exact values, timestamps by instant."""
     if left is None or right is None:
         return None
     kinds = {_kind(left), _kind(right)}
     if kinds == {"number"}:
-        if type(left) is not type(right):
-            left, right = float(left), float(right)
+        pass
     elif "timestamp" in kinds and kinds <= {"timestamp", "string"}:
         left, right = _instant(left, node), _instant(right, node)
     elif len(kinds) > 1:
@@ -172,13 +205,18 @@ def compare(op: str, left: Any, right: Any, node: Expression | None = None) -> b
     return _COMPARE[op](left, right)
 
 
-def _arithmetic(op: str, left: Any, right: Any, node: Expression) -> int | float | None:
+def _arithmetic(op: str, left: Any, right: Any, node: Expression) -> int | float | Decimal | None:
     if left is None or right is None:
         return None
     if {_kind(left), _kind(right)} != {"number"}:
         raise _clash(f"`{op}` needs numbers", left, right, node)
     if op in ("/", "%") and right == 0:
         return None
+    if op != "/" and isinstance(left, (int, Decimal)) and isinstance(right, (int, Decimal)):
+        if isinstance(left, Decimal) or isinstance(right, Decimal):
+            return _decimal(op, Decimal(left), Decimal(right))
+    else:
+        left, right = (float(side) if isinstance(side, Decimal) else side for side in (left, right))
     result: int | float
     try:
         if op == "/":
@@ -190,22 +228,48 @@ def _arithmetic(op: str, left: Any, right: Any, node: Expression) -> int | float
             result = {"+": operator.add, "-": operator.sub, "*": operator.mul}[op](left, right)
     except (OverflowError, ValueError):  # math.fmod(inf, 1)
         return None
-    return None if isinstance(result, int) and not _INT_MIN <= result <= _INT_MAX else _known(result)
+    return None if isinstance(result, int) and not _fits(result) else _known(result)
+
+
+def _decimal(op: str, left: Decimal, right: Decimal) -> Decimal | None:
+    """Decimals as whole numbers of a common scale, in 64 bits."""
+    scales = scale_of(left), scale_of(right)
+    common = sum(scales) if op == "*" else max(scales)
+    one, other = (_digits(*side) for side in zip((left, right), scales if op == "*" else (common,) * 2, strict=True))
+    if not (_fits(one) and _fits(other)):
+        return None
+    if op == "%":
+        found = (abs(one) % abs(other)) * (-1 if one < 0 else 1)
+    else:
+        found = {"+": operator.add, "-": operator.sub, "*": operator.mul}[op](one, other)
+    return Decimal((int(found < 0), tuple(map(int, str(abs(found)))), -common)) if _fits(found) else None
+
+
+def scale_of(value: Decimal) -> int:
+    """How many digits are behind the point."""
+    exponent = value.as_tuple().exponent
+    return max(0, -exponent) if isinstance(exponent, int) else 0
+
+
+def _digits(value: Decimal, scale: int) -> int:
+    return int(Fraction(value) * 10**scale)
+
+
+def _fits(value: int) -> bool:
+    return _INT_MIN <= value <= _INT_MAX
 
 
 def _known(value: Any) -> Any:
-    """A value as conditions see it: NaN is NULL, a decimal a float, a date its first instant."""
-    if isinstance(value, Decimal):
-        value = float(value)
-    elif isinstance(value, date) and not isinstance(value, datetime):
+    """A value as conditions see it: NaN is NULL, a date its first instant."""
+    if isinstance(value, date) and not isinstance(value, datetime):
         value = datetime(value.year, value.month, value.day)
-    return None if isinstance(value, float) and math.isnan(value) else value
+    return None if isinstance(value, (float, Decimal)) and value != value else value
 
 
 def _kind(value: Any) -> str:
     if isinstance(value, bool):
         return "boolean"
-    if isinstance(value, (int, float)):
+    if isinstance(value, (int, float, Decimal)):
         return "number"
     return "timestamp" if isinstance(value, datetime) else "string" if isinstance(value, str) else type(value).__name__
 

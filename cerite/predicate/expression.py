@@ -11,8 +11,10 @@ stack.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, fields, replace
+from decimal import Decimal
 from typing import Literal as OneOf
 from typing import TypeVar, Union
 
@@ -20,6 +22,37 @@ from cerite.errors import PatternError, Span
 
 DEEPEST = 160
 Value = Union[int, float, bool, str]
+
+
+class Written(float):
+    """A constant of more digits than a float keeps: a float that remembers how it is written."""
+
+    def __new__(cls, text: str) -> Written:
+        """From what is written."""
+        made = super().__new__(cls, text)
+        made.text = text
+        return made
+
+    text: str
+
+    def __repr__(self) -> str:
+        return self.text
+
+    def __getnewargs__(self) -> tuple[str]:  # type: ignore[override]
+        return (self.text,)
+
+
+def written_float(text: str) -> float:
+    """A float, which is read back from its shortest form unless that is another number than what is written.
+
+    >>> written_float("0.10"), written_float("0.12345678901234567890123")
+    (0.1, 0.12345678901234567890123)
+    """
+    found = float(text)
+    exact = math.isfinite(found) and Decimal(text) == Decimal(repr(found))
+    return found if exact or math.isinf(found) else Written(text)
+
+
 ArithmeticOp = OneOf["+", "-", "*", "/", "%"]
 ComparisonOp = OneOf["=", "!=", "<", "<=", ">", ">="]
 
@@ -203,6 +236,11 @@ def walk(expression: Expression) -> Iterator[Expression]:
 def references(expression: Expression) -> tuple[Reference, ...]:
     """Every `x.a` in the expression."""
     return tuple(node for node in walk(expression) if isinstance(node, Reference))
+
+
+def is_constant(expression: Expression) -> bool:
+    """Whether it reads no event."""
+    return not any(isinstance(node, (Attribute, Reference)) for node in walk(expression))
 
 
 def variables(expression: Expression) -> frozenset[str]:

@@ -11,11 +11,12 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Union
 
 import numpy as np
 
-from cerite.engine.keys import lowest
+from cerite.engine.keys import below, lowest
 
 Number = Union[int, float]
 ROWS_PER_CHUNK = 8_000_000
@@ -31,19 +32,19 @@ class Cut:
     read: Number
 
 
-def reach(end: Number, width: float) -> Number:
+def reach(end: Number, width: Fraction) -> Number:
     """The earliest start that a window of this width allows for a match ending here."""
     if isinstance(end, int):
-        return end - math.floor(min(width, 2.0**62))
+        return below(end, width)
     return float(lowest(np.array([end], np.float64), width)[0])
 
 
-def time_cuts(quantiles: Sequence[Number], count: int, width: float, *, spaced: bool) -> tuple[Cut, ...]:
+def time_cuts(quantiles: Sequence[Number], count: int, width: Fraction, *, spaced: bool) -> tuple[Cut, ...]:
     """At most `count` chunks with cuts among the quantiles; `spaced` keeps them some windows apart.
 
-    >>> time_cuts([0, 10, 20, 30], 2, 5, spaced=True)
+    >>> time_cuts([0, 10, 20, 30], 2, Fraction(5), spaced=True)
     (Cut(own=20, read=15),)
-    >>> time_cuts([7, 7, 7, 7], 4, 5, spaced=False)
+    >>> time_cuts([7, 7, 7, 7], 4, Fraction(5), spaced=False)
     ()
     """
     if count < 2 or len(quantiles) < 2:

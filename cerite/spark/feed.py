@@ -21,7 +21,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cerite.data import Source
-from cerite.engine.keys import numbers
+from cerite.engine.keys import keys_of, numbers, value_keys
 from cerite.errors import Hint, Setting, StreamError, listed
 from cerite.spark.job import BIT, GROUP, OWNED, WORD, Job
 from cerite.spark.kept import Kept
@@ -136,11 +136,10 @@ class Run(Source):
     def _outside(self, old: Pack, new: Pack) -> bool:
         if self._job.window is None:
             return False
-        name, width = self._job.window
-        first, _ = numbers(new.rows.column(name).slice(0, 1), name)
+        name, size = self._job.window
+        _, low, unknown = value_keys(new.rows.column(name).slice(0, 1), name, size)
         last, missing = numbers(old.rows.column(name), name)
-        known = last if missing is None else last[~missing]
-        return bool(known.size) and bool(missing is None) and float(first[0]) - float(known.max()) > 1.01 * width + 1
+        return missing is None and unknown is None and bool(keys_of(last).max() < low[0])
 
     def _prepared(self, pack: Pack) -> pa.RecordBatch:
         rows, job = pack.rows, self._job

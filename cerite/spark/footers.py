@@ -19,6 +19,7 @@ import pyarrow.parquet as pq
 from pyarrow import fs
 
 from cerite.engine.keys import numbers
+from cerite.errors import StreamError
 
 Number = Any  # int or float: what `keys.numbers` gives
 MOST_FILES = 4096
@@ -137,7 +138,10 @@ def _groups(metadata: pq.FileMetaData, file: int, clock: str) -> list[Group] | s
         statistics = group.column(place).statistics
         if statistics is None or not statistics.has_min_max or statistics.null_count:
             return f"row groups have no statistics of `{clock}`, or NULLs"
-        ends, missing = numbers(pa.array([statistics.min, statistics.max]).cast(kind), clock)
+        try:
+            ends, missing = numbers(pa.array([statistics.min, statistics.max]).cast(kind), clock)
+        except StreamError as error:
+            return str(error)
         if missing is not None:
             return f"`{clock}` holds values that are no numbers"
         found.append(Group(file, index, group.num_rows, first, ends[0].item(), ends[1].item()))

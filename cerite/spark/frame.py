@@ -11,6 +11,7 @@ import logging
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from functools import cached_property
 from os.path import commonprefix
 
@@ -201,6 +202,9 @@ def ticks(column: Column, spark: ty.DataType, name: str) -> Column:
         return fn.unix_date(column).cast("bigint") * fn.lit(86_400_000)
     if isinstance(spark, _INTEGERS):
         return column.cast("bigint")
+    if isinstance(spark, ty.DecimalType):  # its digits; NULL where they may be too many for 64 bits
+        scaled = column.try_cast(f"decimal(18,{spark.scale})") if spark.precision > 18 else column
+        return (scaled * fn.lit(Decimal(10**spark.scale))).cast("bigint")
     if isinstance(spark, _FLOATS):
         return fn.nullif(column.cast("double"), fn.lit(float("nan")))
     hint = f"convert it: df.withColumn({name!r}, to_timestamp({name!r}))" if kind_of(spark) == "string" else None
@@ -208,7 +212,7 @@ def ticks(column: Column, spark: ty.DataType, name: str) -> Column:
 
 
 def ticks_per_second(spark: ty.DataType, unit: TimeUnit = "ms") -> int:
-    """How many steps of `ticks` make a second; plain numbers count `unit`, days are in milliseconds."""
+    """How much of a time column's value makes a second; plain numbers count `unit`, days are in milliseconds."""
     if isinstance(spark, (ty.TimestampType, ty.TimestampNTZType)):
         return 1_000_000
     return 1_000 if isinstance(spark, ty.DateType) else {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 10**9}[unit]

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from fractions import Fraction
 
 from cerite.automaton.guards import Guard, Reach, Test
 from cerite.engine.plan import Plan
@@ -37,7 +38,7 @@ class Job:
     """One query on prepared rows; it travels to the workers.
 
     `columns` are the names of what arrives. `unit` are those whose change begins a new group, `order` those that order
-    a group's rows. `window` is the column and width that bound a match, where it has one. `files` are those whose
+    a group's rows. `window` is the column and size that bound a match, where it has one. `files` are those whose
     numbers the column FILE holds; where there are too many, it holds their names. `root` is the folder of all files.
     """
 
@@ -50,7 +51,7 @@ class Job:
     time: str | None
     position: str | None
     shown: tuple[Shown, ...]
-    window: tuple[str, float] | None
+    window: tuple[str, Size] | None
     owned: bool
     files: tuple[str, ...]
     root: str
@@ -93,7 +94,7 @@ def windows(plan: Plan) -> tuple[Size, ...]:
     return tuple(size for size in (plan.window, *inner) if size is not None)
 
 
-def task_plan(plan: Plan, time: str | None, ticks: float) -> Plan:
+def task_plan(plan: Plan, time: str | None, ticks: Fraction) -> Plan:
     """The plan that reads prepared rows; `ticks` of the time column make a millisecond."""
     number = {test: k for k, test in enumerate(unary_tests(plan))}
 
@@ -102,7 +103,7 @@ def task_plan(plan: Plan, time: str | None, ticks: float) -> Plan:
             return size
         if size.is_time:
             assert time is not None
-            return Size.of(time, size.milliseconds * ticks)
+            return Size.of(time, size.width * ticks)
         return Size.of(RANK, int(size.amount) - 1)
 
     guards = tuple(_prepared(guard, number, resized) for guard in plan.guards)

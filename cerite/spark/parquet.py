@@ -79,7 +79,7 @@ def stretches(asked: Request, plan: ParquetPlan) -> Stretches:
     job = Job(
         plan=asked.plan, columns=_columns(asked), tests=0, unit=(), order=sort or ids,
         keys=asked.plan.partition, time=asked.time, position=asked.position, shown=asked.shown,
-        window=(asked.time or "", asked.width(window)) if window is not None and timed else None, owned=True,
+        window=(asked.time or "", window) if window is not None and timed else None, owned=True,
         files=asked.frame.paths, root=asked.frame.root,
     )  # fmt: skip
     return Stretches(job, Columns(asked.type, asked.time, unit=asked.unit), plan.footers, plan.cuts, sort)

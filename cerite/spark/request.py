@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
@@ -26,7 +27,7 @@ from cerite.pattern.base import walk
 from cerite.pattern.check import check, declared_kinds
 from cerite.pattern.check_kinds import ordered_attributes
 from cerite.pattern.query import Query
-from cerite.pattern.window import Size
+from cerite.pattern.window import Size, of_floats
 from cerite.results import shown_attributes, variable_columns
 from cerite.run import RunnableQuery
 from cerite.schema import Kind
@@ -122,13 +123,18 @@ class Request:
         return ticks(self.frame.column(self.clock), self.frame.types[self.clock], self.clock)
 
     @property
-    def ticks_per_millisecond(self) -> float:
-        """How many steps of the time column make a millisecond."""
-        return 1.0 if self.time is None else ticks_per_second(self.frame.types[self.time], self.unit) / 1000
+    def per_millisecond(self) -> Fraction:
+        """How much of the time column's value makes a millisecond."""
+        return Fraction(ticks_per_second(self.frame.types[self.time], self.unit) if self.time else 1_000, 1_000)
 
-    def width(self, size: Size) -> float:
-        """A time or attribute window's width in steps of its column."""
-        return size.milliseconds * self.ticks_per_millisecond if size.is_time else float(size.amount)
+    def width(self, size: Size) -> Fraction:
+        """A time or attribute window's width in steps of its column's ticks."""
+        name = self.time if size.is_time else size.attribute
+        spark = None if name is None else self.frame.types[name]
+        width = size.width * (self.per_millisecond if size.is_time else 1)
+        if isinstance(spark, ty.DecimalType):
+            return Fraction(width * 10**spark.scale)
+        return Fraction(of_floats(width)) if isinstance(spark, (ty.FloatType, ty.DoubleType)) else width
 
     @cached_property
     def in_a_partition(self) -> Column | None:

@@ -51,7 +51,7 @@ def laid_out(asked: Request, choice: Choice, tasks: int, *, forced: bool) -> tup
         keys = [asked.frame.column(name) for name in asked.plan.partition]
         least = 1 if forced else 100_000
         by_rank = window.unit == "events"
-        width = float(window.amount) - 1 if by_rank else asked.width(window)
+        width = window.width - 1 if by_rank else asked.width(window)
         hot = hot_buckets(rows, keys, None if by_rank else asked.tick, width, tasks, least=least)
         return choice, Layout(tasks, hot=hot if hot.cuts and not hot.missing else None)
     assert window is not None
@@ -92,7 +92,7 @@ def job_of(asked: Request, layout: Layout) -> Job:
     tests = unary_tests(asked.plan)
     keys = asked.plan.partition
     unit = () if layout.sequence else (*keys, CHUNK) if layout.chunked else keys
-    made = task_plan(asked.plan, asked.time, asked.ticks_per_millisecond)
+    made = task_plan(asked.plan, asked.time, asked.per_millisecond)
     if not layout.sequence:
         made = replace(made, partition=(GROUP,) if unit else ())
     own = (*((CHUNK, OWNED) if layout.chunked else ()), *((RANK,) if asked.ranked else ()))
@@ -102,7 +102,7 @@ def job_of(asked: Request, layout: Layout) -> Job:
     return Job(
         plan=made, columns=(*asked.shipped, *tied, *words, *own), tests=len(tests), unit=unit,
         order=tuple(asked.order), keys=keys, time=asked.time, position=asked.position, shown=asked.shown,
-        window=None if window is None or window.attribute is None else (window.attribute, float(window.amount)),
+        window=None if window is None or window.attribute is None else (window.attribute, window),
         owned=layout.chunked, files=asked.frame.files if FILE in asked.order else (),
         root=asked.frame.root if FILE in asked.order else "",
     )  # fmt: skip

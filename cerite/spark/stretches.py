@@ -20,7 +20,7 @@ from pyspark import TaskContext
 from cerite.data import Source
 from cerite.data.columns import canonical
 from cerite.engine.intake import Columns
-from cerite.engine.keys import numbers
+from cerite.engine.keys import LEAST, Numbers, keys_of, numbers, value_keys
 from cerite.run import Found
 from cerite.spark.cuts import Cut
 from cerite.spark.feed import check_order
@@ -97,7 +97,7 @@ class Stretch(Source):
         schema = stretches.footers.schema
         self.schema = pa.schema([(name, canonical(schema.field(name).type)) for name in stretches.job.columns])
         self.name, self.rows, self.available = f"chunk {chunk}", None, tuple(self.schema.names)
-        self.kept: Kept[float] = Kept()
+        self.kept: Kept[int] = Kept()
 
     def batches(self) -> Batches:
         """The rows in order, row group by row group."""
@@ -105,12 +105,13 @@ class Stretch(Source):
         parts: Batches = (rows for rows in map(self._rows, groups) if rows.num_rows)
         if self._of.sort:
             parts = self._ties_broken(parts)
-        width = self._of.job.window[1] if self._of.job.window else math.inf
+        window = self._of.job.window
         for rows in parts:
-            ticks, _ = numbers(rows.column(self._clock), self._clock)
-            needed, last = float(ticks[0]) - 1.01 * width - 1, float(ticks[-1])
-            owned = pa.array(ticks >= self._own)
-            self.kept.add(rows.append_column(OWNED, owned), last, needed.__gt__)
+            clock = rows.column(self._clock)
+            ticks, _ = numbers(clock, self._clock)
+            needed = value_keys(clock.slice(0, 1), *window, self._of.columns.unit)[1][0] if window else LEAST
+            owned = pa.array(np.arange(ticks.size) >= _place(ticks, self._own))
+            self.kept.add(rows.append_column(OWNED, owned), int(keys_of(ticks[-1:])[0]), needed.__gt__)
             yield rows.select(self.schema.names)
 
     def take(self, positions: Any, columns: Any = None) -> pa.Table:
@@ -136,7 +137,7 @@ class Stretch(Source):
         if (ticks[1:] < ticks[:-1]).any():
             order = np.argsort(ticks, kind="stable")
             rows, ticks = rows.take(pa.array(order)), ticks[order]
-        begin, stop = np.searchsorted(ticks, [self._read, self._end])
+        begin, stop = _place(ticks, self._read), _place(ticks, self._end)
         return rows.slice(begin, stop - begin)
 
     def _ties_broken(self, parts: Batches) -> Batches:
@@ -161,6 +162,13 @@ class Stretch(Source):
         keys = {name: _decoded(rows.column(name)) for name in self._of.sort}
         check_order(self._of.job, keys, np.zeros(rows.num_rows - 1, np.bool_))
         return rows
+
+
+def _place(ticks: Numbers, bound: Any) -> int:
+    """Where the ticks, which rise, reach a bound; whole numbers are never compared as floats."""
+    if isinstance(bound, float) and math.isinf(bound) and ticks.dtype != np.float64:
+        return 0 if bound < 0 else ticks.size
+    return int(np.searchsorted(ticks, ticks.dtype.type(bound)))
 
 
 def _has_cores() -> bool:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as fn
@@ -59,7 +60,7 @@ def bucket(keys: Sequence[Column]) -> Column:
 
 
 def hot_buckets(
-    df: DataFrame, keys: Sequence[Column], tick: Column | None, width: float, tasks: int, *, least: int = _HOT_ROWS
+    df: DataFrame, keys: Sequence[Column], tick: Column | None, width: Fraction, tasks: int, *, least: int = _HOT_ROWS
 ) -> Hot:
     """Which buckets of keys hold more than a task's share, and where to cut them: by tick, or without one by rank.
 

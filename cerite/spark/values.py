@@ -1,21 +1,27 @@
 """Numbers, strings and instants as Spark Columns, with the arithmetic and the comparisons of `predicate.evaluate`.
 
-Integers are exact in 64 bits and NULL beyond; an integer meets a float as a float; NaN is NULL, which is put right
-where a value is compared or asked for NULL; instants compare in microseconds UTC.
+Integers are exact in 64 bits and NULL beyond, and so are decimals by their digits; numbers of different kinds compare
+by their exact values, where Spark would round (constants are brought to the column's type); NaN is NULL, which is put
+right where a value is compared or asked for NULL; instants compare in microseconds UTC.
 """
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
+from decimal import Decimal
+from fractions import Fraction
 from typing import Any
 
 from pyspark.sql import Column
 from pyspark.sql import functions as fn
 from pyspark.sql import types as ty
 
+from cerite.errors import StreamError
+from cerite.predicate.evaluate import exactly, scale_of, written
 from cerite.predicate.expression import Arithmetic, Attribute, Expression, Literal, Negative
 from cerite.predicate.expression import Value as Constant
 from cerite.spark.frame import Frame, ticks
@@ -27,18 +33,21 @@ _EXACT = {"+": fn.try_add, "-": fn.try_subtract, "*": fn.try_multiply, "%": fn.t
 _FLOAT: dict[str, Callable[[Column, Column], Column]] = {
     "+": operator.add, "-": operator.sub, "*": operator.mul, "/": fn.try_divide, "%": fn.try_mod,
 }  # fmt: skip
+_FLIPPED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
+MOST_PLACES = 18
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
 
 @dataclass(frozen=True)
 class Value:
-    """A Column with its kind; `nan` if it may hold NaN, `constant` if it is one."""
+    """A Column with its kind; `nan` if it may hold NaN, `constant` if it is one, `digits` of a computed decimal."""
 
     column: Column
     kind: str
     spark: ty.DataType | None = None
     nan: bool = False
     constant: Constant | None = None
+    digits: Column | None = None
 
     @property
     def null(self) -> Column:
@@ -48,7 +57,27 @@ class Value:
     @property
     def as_float(self) -> Column:
         """A number as a double."""
-        return self.column if self.kind == "float" else self.column.cast("double")
+        return self.column if self.kind == "float" and not self.is_decimal else self.column.cast("double")
+
+    @property
+    def is_decimal(self) -> bool:
+        """Whether it is exact with places behind the point."""
+        return isinstance(self.spark, ty.DecimalType)
+
+    @property
+    def places(self) -> int | None:
+        """The scale of what can be exact: a decimal, a whole number, a constant as it is written; None for a float."""
+        if isinstance(self.spark, ty.DecimalType):
+            return self.spark.scale
+        if isinstance(self.constant, float):
+            return scale_of(written(self.constant)) if math.isfinite(self.constant) else None
+        return 0 if self.kind == "int" else None
+
+    @property
+    def exact(self) -> Fraction:
+        """A constant's value beside decimals."""
+        assert isinstance(self.constant, (int, float))
+        return exactly(self.constant, beside_decimals=True)
 
     @property
     def huge(self) -> bool:
@@ -76,9 +105,9 @@ class Values:
         raise TypeError(f"not a value: {node!r}")
 
     def attribute(self, name: str) -> Value:
-        """A column's value; decimals and short floats are doubles."""
+        """A column's value; short floats are doubles."""
         column, spark, kind = self._frame.column(name), self._frame.types[name], self._frame.kinds[name]
-        if kind == "float" and not isinstance(spark, ty.DoubleType):
+        if isinstance(spark, ty.FloatType):
             column = column.cast("double")
         return Value(column, kind, spark, nan=kind == "float" and not isinstance(spark, ty.DecimalType))
 
@@ -100,6 +129,14 @@ def compared(op: str, left: Value, right: Value) -> Column:
         return _COMPARE[op](left.column, right.column)
     if left.kind == right.kind == "int":
         return _beyond(op, left, right) if right.huge else _COMPARE[op](left.column, right.column)
+    if left.is_decimal or right.is_decimal:
+        return _decimals(op, left, right)
+    if left.kind == "int" and isinstance(right.constant, float):
+        return _at_scale(op, left, exactly(right.constant), 0)
+    if left.kind != right.kind and right.constant is None and _long(left if left.kind == "int" else right):
+        return _mixed(op, left, right) if left.kind == "int" else _mixed(_FLIPPED.get(op, op), right, left)
+    if isinstance(right.constant, int) and float(right.constant) != right.constant:
+        return _between(op, left, right.constant)
     found = _COMPARE[op](left.as_float, right.as_float)
     sides = [side for side in (left, right) if side.nan]
     if len(sides) == 1 and right.constant is not None and op in ("=", "<", "<="):
@@ -107,6 +144,78 @@ def compared(op: str, left: Value, right: Value) -> Column:
     for side in sides:
         found = found & ~fn.isnan(side.column)
     return found
+
+
+def _at_scale(op: str, left: Value, constant: Fraction, scale: int) -> Column:
+    """A whole number or decimal against a constant, which becomes one of the column's own steps or lies between two."""
+    whole, rest = divmod(constant * 10**scale, 1)
+    if rest and op in ("=", "!="):
+        return left.column.isNotNull() if op == "!=" else fn.lit(False)
+    whole += rest > 0 and op in ("<", ">=")
+    if not (abs(whole) < 10**38 if left.is_decimal else -(2**63) <= whole < 2**63):
+        above = op in (("<", "<=") if whole > 0 else (">", ">="))
+        return left.column.isNotNull() if op == "!=" or above else fn.lit(False)
+    if not left.is_decimal:
+        return _COMPARE[op](left.column, fn.lit(whole))
+    digits = Decimal((int(whole < 0), tuple(map(int, str(abs(whole)))), -scale))
+    return _COMPARE[op](left.column, fn.lit(str(digits)).cast(f"decimal(38,{scale})"))
+
+
+def _decimals(op: str, left: Value, right: Value) -> Column:
+    """Where at least one is a decimal."""
+    if right.constant is not None and left.places is not None:
+        return _at_scale(op, left, right.exact, left.places)
+    if left.places is None or right.places is None:
+        raise StreamError(
+            "a decimal meets a float, which Spark cannot compare exactly",
+            hint="cast one of the columns, so that decimals meet decimals or floats meet floats",
+        )
+    types = [_decimal_type(side) for side in (left, right)]
+    scale = max(each.scale for each in types)
+    digits = scale + max(each.precision - each.scale for each in types)
+    if digits > 38:
+        raise StreamError(
+            f"{types[0].simpleString()} and {types[1].simpleString()} have too many digits for Spark to compare",
+            hint="cast one of the columns to the other's type",
+        )
+    one, other = (side.column.cast(f"decimal({digits},{scale})") for side in (left, right))
+    return _COMPARE[op](one, other)
+
+
+def _decimal_type(value: Value) -> ty.DecimalType:
+    if isinstance(value.spark, ty.DecimalType):
+        return value.spark
+    small = isinstance(value.spark, (ty.ByteType, ty.ShortType, ty.IntegerType))
+    return ty.DecimalType(10 if small else 19, 0)
+
+
+def _long(value: Value) -> bool:
+    return not isinstance(value.spark, (ty.ByteType, ty.ShortType, ty.IntegerType))
+
+
+def _mixed(op: str, whole: Value, real: Value) -> Column:
+    """A whole number of 64 bits against a float, without rounding it to a float."""
+    number, value = whole.column.cast("bigint"), real.column
+    below = fn.floor(value).cast("bigint")
+    found = (
+        fn.when(number.isNull() | real.null, None)
+        .when(value >= fn.lit(2.0**63), -1)
+        .when(value < fn.lit(-(2.0**63)), 1)
+        .when(number < below, -1)
+        .when(number > below, 1)
+        .when(value > below.cast("double"), -1)
+        .otherwise(0)
+    )
+    return _COMPARE[op](found, fn.lit(0))
+
+
+def _between(op: str, left: Value, constant: int) -> Column:
+    """Floats against a whole number that lies between two of them."""
+    if op in ("=", "!="):
+        return ~left.null if op == "!=" else fn.lit(False)
+    above = float(constant) if float(constant) > constant else math.nextafter(float(constant), math.inf)
+    found = _COMPARE[{"<=": "<", ">": ">="}.get(op, op)](left.column, fn.lit(above))
+    return found if op in ("<", "<=") else found & ~fn.isnan(left.column)
 
 
 def _beyond(op: str, left: Value, right: Value) -> Column:
@@ -120,7 +229,45 @@ def _arithmetic(op: str, left: Value, right: Value) -> Value:
             wide = _EXACT[op](left.column.cast("decimal(38,0)"), right.column.cast("decimal(38,0)"))
             return Value(wide.try_cast("bigint"), "int")
         return Value(_EXACT[op](left.column.cast("bigint"), right.column.cast("bigint")), "int")
+    if op != "/" and (left.is_decimal or right.is_decimal) and left.places is not None and right.places is not None:
+        return _exact_decimals(op, left, right)
     return Value(_FLOAT[op](left.as_float, right.as_float), "float", nan=True)
+
+
+def _exact_decimals(op: str, left: Value, right: Value) -> Value:
+    """Decimals by their digits in 64 bits, as `evaluate` does it."""
+    places = (left.places or 0, right.places or 0)
+    common = sum(places) if op == "*" else max(places)
+    if common > MOST_PLACES:
+        raise StreamError(
+            f"`{op}` would have {common} places behind the point; on Spark at most {MOST_PLACES} are exact",
+            hint="cast the columns to decimals of fewer places, or to floats",
+        )
+    scales = places if op == "*" else (common, common)
+    one, other = (_digits(side, scale) for side, scale in zip((left, right), scales, strict=True))
+    digits = _EXACT[op](one, other)
+    kind = ty.DecimalType(20 + common, common)
+    found = digits.cast("decimal(19,0)")
+    found = found * fn.lit(Decimal((0, (1,), -common))) if common else found
+    return Value(found.cast(kind), "float", kind, digits=digits)
+
+
+def _digits(value: Value, scale: int) -> Column:
+    """The digits at a scale, NULL where 64 bits are too few; a column's own digits must not be too many."""
+    if value.constant is not None:
+        whole = int(value.exact * 10**scale)
+        return fn.lit(whole if -(2**63) <= whole < 2**63 else None).cast("bigint")
+    digits, own = value.digits, value.places or 0
+    if digits is None and isinstance(value.spark, ty.DecimalType):
+        short = value.column
+        if value.spark.precision > 18:
+            short = value.column.try_cast(f"decimal(18,{own})")
+            why = fn.lit("a decimal has more digits than Cerite calculates with; cast the column to decimal(18, …)")
+            wide = fn.raise_error(why).cast(f"decimal(18,{own})")
+            short = fn.when(short.isNull() & value.column.isNotNull(), wide).otherwise(short)
+        digits = (short * fn.lit(Decimal(10**own))).cast("bigint")
+    digits = value.column.cast("bigint") if digits is None else digits
+    return fn.try_multiply(digits, fn.lit(10 ** (scale - own)).cast("bigint"))
 
 
 def _instants(op: str, left: Value, right: Value) -> Column:

@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given, reject, settings
 from hypothesis import strategies as st
 
+from cerite.errors import StreamError
 from cerite.language.ceql import parse_condition
 from cerite.predicate import columns as module
 from cerite.predicate import columns_codes
@@ -210,12 +211,22 @@ def typed() -> st.SearchStrategy[Condition]:
 
 # ---------------------------------------------------------------- the reference
 def _plain(value: Any) -> Any:
-    """An Arrow value as `holds` wants it: numbers as int and float, times as instants in UTC."""
-    if isinstance(value, (Decimal, np.floating)):
+    """An Arrow value as `holds` wants it: numbers as int, float and Decimal, times as instants in UTC."""
+    if isinstance(value, np.floating):
         return float(value)
     if isinstance(value, datetime):
         return value.astimezone(timezone.utc) if value.tzinfo else value
     return datetime(value.year, value.month, value.day) if isinstance(value, date) else value
+
+
+def read(bits: ConditionBits, batch: pa.RecordBatch) -> Any:
+    """The bits; a case that calculates with decimals of too many digits is refused and tells nothing."""
+    try:
+        return bits.bits(batch)
+    except StreamError as error:
+        if "more digits than 64 bits" not in str(error):
+            raise
+        reject()
 
 
 def rows_of(batch: pa.RecordBatch) -> list[dict[str, Any]]:
@@ -246,7 +257,7 @@ def found(bits: np.ndarray[Any, np.dtype[np.uint64]], count: int) -> list[list[b
 def test_bits_are_what_holds_says(given_: list[Condition], batch: pa.RecordBatch, type_column: str | None) -> None:
     bits = ConditionBits(given_, batch.schema, type_column)
     assert set(bits.columns) <= set(batch.schema.names)
-    assert found(bits.bits(batch), len(given_)) == expected(given_, batch, type_column)
+    assert found(read(bits, batch), len(given_)) == expected(given_, batch, type_column)
 
 
 @SOME
@@ -257,7 +268,7 @@ def test_batch_and_block_boundaries_do_not_matter(
     given_: list[Condition], batch: pa.RecordBatch, cuts: list[int], block: int
 ) -> None:
     """One object reads the pieces of a batch, in blocks of any size, with its memory of the pieces before."""
-    whole = ConditionBits(given_, batch.schema, "type").bits(batch)
+    whole = read(ConditionBits(given_, batch.schema, "type"), batch)
     pieces = ConditionBits(given_, batch.schema, "type")
     ends = [0, *sorted(min(cut, batch.num_rows) for cut in cuts), batch.num_rows]
     before, module._BLOCK = module._BLOCK, block
@@ -274,7 +285,7 @@ def test_more_conditions_than_a_word_has_bits(some: list[Condition], count: int,
     apart = [Comparison("=", Attribute("id"), Literal(number % 16 - 8)) for number in range(count)]
     given_ = [some[number % 7] if number % 7 < len(some) else ("a", apart[number]) for number in range(count)]
     bits = ConditionBits(given_, batch.schema, "type")
-    assert found(bits.bits(batch), len(given_)) == expected(given_, batch, "type")
+    assert found(read(bits, batch), len(given_)) == expected(given_, batch, "type")
 
 
 @SOME
@@ -286,7 +297,7 @@ def test_layouts_may_change_from_batch_to_batch(given_: list[Expression], some: 
     for batch in some:
         kept = [name for name in batch.schema.names if _fits(batch.schema, some[0].schema, name)]
         part = batch.select(kept) if kept else pa.record_batch({"x": pa.nulls(batch.num_rows)})
-        assert found(bits.bits(part), len(pairs)) == expected(pairs, part, None)
+        assert found(read(bits, part), len(pairs)) == expected(pairs, part, None)
 
 
 def _fits(schema: pa.Schema, first: pa.Schema, name: str) -> bool:

@@ -14,10 +14,12 @@ from cerite.engine.plan import plan
 from cerite.engine.registers import base
 from cerite.pattern import Query, Size, Strategy
 from tests import strategies as random
-from tests.properties.test_engine import SEMANTICS, Rows, agree, runnable, stream_agrees
+from tests.dressed import Dress, dresses
+from tests.properties.test_engine import SEMANTICS, Rows, agree, cases, runnable, stream_agrees
+from tests.telling import Share
 
-MANY = settings(max_examples=2500, deadline=None, suppress_health_check=list(HealthCheck))
-SOME = settings(MANY, max_examples=600)
+MANY = settings(max_examples=1000, deadline=None, suppress_health_check=list(HealthCheck))
+SOME = settings(MANY, max_examples=400)
 STREAMS = random.streams(9, random.full_rows | random.full_rows | random.rows)
 QUERIES = random.queries(random.register_patterns(3))
 PLAIN = random.register_patterns(3).map(lambda pattern: Query(pattern, within=Size.events(8)))
@@ -27,20 +29,18 @@ def reads_others(query: Query) -> bool:
     return runnable(query) and plan(query).has_registers
 
 
-@MANY
-@given(PLAIN, STREAMS, SEMANTICS)
-def test_differential_patterns(query: Query, rows: Rows, semantics: Any) -> None:
+@cases(MANY, PLAIN, STREAMS, SEMANTICS, dresses)
+def test_differential_patterns(share: Share, query: Query, rows: Rows, semantics: Any, dress: Dress) -> None:
     assume(reads_others(query))
-    agree(query, rows, semantics)
+    agree(query, rows, semantics, dress, share)
 
 
-@MANY
-@given(QUERIES, STREAMS, SEMANTICS)
-def test_differential_queries(query: Query, rows: Rows, semantics: Any) -> None:
+@cases(MANY, QUERIES, STREAMS, SEMANTICS, dresses)
+def test_differential_queries(share: Share, query: Query, rows: Rows, semantics: Any, dress: Dress) -> None:
     """With every clause: windows by time, attribute and count, partitions, strategies, consumption, limits."""
     query = query if query.within is not None else replace(query, within=Size.events(7))
     assume(reads_others(query))
-    agree(query, rows, semantics)
+    agree(query, rows, semantics, dress, share)
 
 
 @SOME
@@ -71,9 +71,8 @@ def test_differential_with_little_room(query: Query, rows: Rows, semantics: Any)
 
 
 @pytest.mark.nightly
-@settings(MANY, max_examples=200_000)
-@given(QUERIES | PLAIN, STREAMS, SEMANTICS)
-def test_differential_at_length(query: Query, rows: Rows, semantics: Any) -> None:
+@cases(settings(MANY, max_examples=100_000), QUERIES | PLAIN, STREAMS, SEMANTICS, dresses)
+def test_differential_at_length(share: Share, query: Query, rows: Rows, semantics: Any, dress: Dress) -> None:
     query = query if query.within is not None else replace(query, within=Size.events(7))
     assume(reads_others(query))
-    agree(query, rows, semantics)
+    agree(query, rows, semantics, dress, share)

@@ -19,12 +19,16 @@ from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
 from cerite.engine.plan import plan
+from cerite.errors import PatternError, StreamError
 from cerite.match import Match
 from cerite.pattern import Query, Size
 from cerite.run import RunnableQuery
 from cerite.spark import OneTaskWarning, count, match
+from cerite.spark.job import unary_tests
+from cerite.spark.request import request
 from tests import strategies as random
-from tests.properties.test_engine import SCHEMA, SEMANTICS, engine_queries, judged, runnable, sorted_window
+from tests.dressed import Dress
+from tests.properties.test_engine import SEMANTICS, engine_queries, judged, runnable, sorted_window
 from tests.spark.support import POSITION, difference, frame, shifted, together
 
 Rows = list[dict[str, Any]]
@@ -33,6 +37,12 @@ Answered = tuple[Question, list[Match]]
 TASKS = ((1, 7), (2, 200), (1, 2), (7, 1), (2, 7), (7, 2), (1, 200), (2, 1))
 REGISTERS = random.queries(random.register_patterns(3)).filter(
     lambda query: runnable(query) and plan(query).has_registers
+)
+NUMBERS = [("int64", "float64"), ("int8", "float32 and -0.0"), ("float64", "-0.0"), ("decimal(5,0)", "decimal(8,2)"),
+           ("int64", "decimal(8,2)")]  # fmt: skip
+CLOCKS = ["int64", "beyond 2^53", "floats between", "decimal(8,2)", "timestamp[us]", "date32"]
+DRESSES = st.builds(
+    lambda numbers, at: Dress(numbers[0], numbers[1], at=at), st.sampled_from(NUMBERS), st.sampled_from(CLOCKS)
 )
 COUNTED = 3  # every third query is counted, too
 
@@ -43,6 +53,7 @@ class Drawn:
 
     questions: list[Question]
     streams: list[Rows]
+    dress: Dress
 
     def _repr_pretty_(self, printer: Any, _: object) -> None:
         """Hypothesis would take minutes to print so many queries; the assertion names the one that fails."""
@@ -54,7 +65,7 @@ def drawn(draw: st.DrawFn) -> Drawn:
     plain = draw(st.lists(st.tuples(engine_queries(), SEMANTICS), min_size=24, max_size=24))
     reading = draw(st.lists(st.tuples(REGISTERS, SEMANTICS), min_size=12, max_size=12))
     streams = random.streams(8) | random.streams(8, random.full_rows)
-    return Drawn([*plain, *reading], draw(st.lists(streams, min_size=15, max_size=15)))
+    return Drawn([*plain, *reading], draw(st.lists(streams, min_size=15, max_size=15)), draw(DRESSES))
 
 
 def random_cases(examples: int) -> settings:
@@ -64,9 +75,11 @@ def random_cases(examples: int) -> settings:
     )  # fmt: skip
 
 
-def many_streams(spark: SparkSession, questions: list[Question], streams: list[Rows]) -> None:
+def many_streams(spark: SparkSession, questions: list[Question], streams: list[Rows], dress: Dress) -> None:
     """Every stream is a partition of its own."""
     answered = []
+    tables = [dress.table(rows) for rows in streams]
+    streams = [table.to_pylist() for table in tables]
     for query, semantics in questions:
         sorted_ = all(sorted_window(query, rows) for rows in streams)
         changed = query if sorted_ else replace(query, within=Size.events(4))
@@ -77,18 +90,18 @@ def many_streams(spark: SparkSession, questions: list[Question], streams: list[R
                 begin += len(rows)
             keyed = replace(changed, partition=("stream", *changed.partition), source=None)
             answered.append(((keyed, semantics), expected))
-    numbered = [{**row, "stream": number} for number, rows in enumerate(streams) for row in rows]
-    check(spark, pa.Table.from_pylist(numbered, schema=SCHEMA.append(pa.field("stream", pa.int64()))), answered)
+    numbers = [number for number, rows in enumerate(streams) for _ in rows]
+    check(spark, pa.concat_tables(tables).append_column("stream", pa.array(numbers, pa.int64())), answered)
 
 
-def one_stream(spark: SparkSession, questions: list[Question], streams: list[Rows]) -> None:
+def one_stream(spark: SparkSession, questions: list[Question], streams: list[Rows], dress: Dress) -> None:
     """All streams one after the other."""
     rows: Rows = []
     for stream in streams:
         begin = rows[-1]["at"] + 2 if rows else 0
         rows += [{**row, "at": begin + row["at"] % 50 if row["at"] % 50 else begin + 49} for row in stream]
     rows.sort(key=lambda row: int(row["at"]))
-    table = pa.Table.from_pylist(rows, schema=SCHEMA)
+    table = dress.table(rows)
     answered = []
     for query, semantics in questions:
         sorted_ = query.within is not None and sorted_window(query, rows)
@@ -105,11 +118,27 @@ def check(spark: SparkSession, table: pa.Table, answered: list[Answered]) -> Non
     telling = sorted(answered, key=lambda each: not each[1])
     reading = [each for each in telling if plan(each[0][0]).has_registers]
     asked = [each for each in telling if each not in reading][:6] + reading[:3]
+    asked = [each for each in asked if not refused(spark, table, *each[0])]
     assume(asked)
     found = found_by_spark(spark, table, [question for question, _ in asked])
     for ((query, _), expected), mine in zip(asked, found, strict=True):
         wrong = difference(told(query, mine), told(query, expected))
         assert not wrong, f"{query}: {wrong}"
+
+
+def refused(spark: SparkSession, table: pa.Table, query: Query, semantics: Any) -> bool:
+    """Whether the query compares decimals with floats that it computes, which is not exact everywhere."""
+    how: Any = {"time": "at", "order_by": (), "semantics": semantics}
+    asked = request(frame(spark, table), query, type="type", position=POSITION, **how)
+    try:
+        RunnableQuery(query).run(table, time="at", semantics=semantics).count()
+        for test in unary_tests(asked.plan):
+            asked.conditions.column(asked.conditions.test(test))
+    except (StreamError, PatternError) as error:
+        if "exact" not in str(error) and "too many digits" not in str(error):
+            raise
+        return True
+    return False
 
 
 def found_by_spark(spark: SparkSession, table: pa.Table, questions: list[Question]) -> list[list[Match]]:
@@ -138,18 +167,18 @@ def told(query: Query, found: Iterable[Match]) -> list[Match] | list[int]:
 @random_cases(6)
 @given(case=drawn())
 def test_differential_judge(quick: SparkSession, case: Drawn) -> None:
-    many_streams(quick, case.questions, case.streams)
+    many_streams(quick, case.questions, case.streams, case.dress)
 
 
 @random_cases(6)
 @given(case=drawn())
 def test_differential_local(quick: SparkSession, case: Drawn) -> None:
-    one_stream(quick, case.questions, case.streams)
+    one_stream(quick, case.questions, case.streams, case.dress)
 
 
 @pytest.mark.nightly
 @random_cases(300)
 @given(case=drawn())
 def test_differential_at_length(quick: SparkSession, case: Drawn) -> None:
-    many_streams(quick, case.questions, case.streams)
-    one_stream(quick, case.questions, case.streams)
+    many_streams(quick, case.questions, case.streams, case.dress)
+    one_stream(quick, case.questions, case.streams, case.dress)

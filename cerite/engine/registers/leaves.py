@@ -17,11 +17,12 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from cerite.engine.keys import MOST, Ranks, count_keys, value_keys, width_of
+from cerite.engine.keys import LEAST, MOST, Ranks, count_keys, keys_of, value_keys
 from cerite.engine.numbering import Numbering
 from cerite.errors import Hint, Setting, StreamError
 from cerite.pattern.window import Size
 from cerite.predicate.columns_formula import Formulas
+from cerite.predicate.columns_numbers import as_float, at_scale, compare_numbers, floor_at, ordered_text
 from cerite.predicate.columns_read import Column, Instants, Integers
 from cerite.predicate.columns_truth import Block
 from cerite.predicate.expression import Expression, Not
@@ -29,13 +30,22 @@ from cerite.schema import Kind
 
 Longs = npt.NDArray[np.int64]
 
+_HALF = 2**62
+
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """An expression over one event's attributes, as a value of this kind."""
+    """An expression over one event's attributes, as a value of this kind.
+
+    Where kinds of numbers meet, the `form` says how it is laid out: "digits" of a scale (refused where 64 bits are too
+    few, or NULL), "text" in the order of decimals of any length, "unsigned" numbers in signed order, "exact float" of
+    whole numbers, and "between": twice the digits, one more for a float that lies between two decimals.
+    """
 
     expression: Expression
     kind: Kind
+    form: str = ""
+    scale: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,9 +129,8 @@ class LeafColumns:
             raise StreamError(
                 "the query has a time window, but no time column is named", hint=Hint("name it: ", Setting("time"))
             )
-        column = batch.column(name)
-        key, low = value_keys(column, name, width_of(leaf.size, column.type, self._unit))
-        return (low if leaf.low else key), low == MOST
+        key, low, missing = value_keys(batch.column(name), name, leaf.size, self._unit)
+        return (low if leaf.low else key), missing
 
     def _value(self, leaf: Value, batch: pa.RecordBatch) -> tuple[Longs, npt.NDArray[np.bool_] | None]:
         columns = {name: Column(batch.column(name)) for name in batch.schema.names if name in self._kinds}
@@ -132,15 +141,19 @@ class LeafColumns:
             false = block.truth(formulas.of(Not(leaf.expression)))
             return true.astype(np.int64), ~(true | false)
         found = block.value(leaf.expression)
+        if leaf.form == "text":
+            return self._codes(ordered_text(found, leaf.scale))
+        if leaf.form:
+            return _formed(leaf, found)
         if leaf.kind == "string":
             return self._codes(found)
         if isinstance(found, Instants):
             return _scaled(found, self._finest), None if found.valid is None else ~found.valid
         if isinstance(found, Integers) and leaf.kind == "int":
             if found.values.dtype == np.uint64 and (found.values > np.uint64(MOST)).any():
-                raise StreamError(f"`{leaf.expression}` holds a number beyond 2^63", hint="cast the column to float")
+                raise _beyond(leaf)
             return found.values.astype(np.int64), None if found.valid is None else ~found.valid
-        floats = _floats(found)
+        floats = np.asarray(as_float(found), np.float64)
         null = np.isnan(floats)
         return (floats + 0.0).view(np.int64), null if null.any() else None
 
@@ -149,13 +162,34 @@ class LeafColumns:
         return self.strings.of(column), null
 
 
-def _floats(found: Any) -> npt.NDArray[np.float64]:
-    if isinstance(found, Integers):
-        floats = found.values.astype(np.float64)
-        if found.valid is not None:
-            floats[~found.valid] = np.nan
-        return floats
-    return np.asarray(found, np.float64)
+def _formed(leaf: Value, found: Any) -> tuple[Longs, npt.NDArray[np.bool_] | None]:
+    """The payloads of a number in the leaf's form."""
+    if leaf.form == "unsigned":
+        return keys_of(found.values), None if found.valid is None else ~found.valid
+    if leaf.form == "exact float":
+        floats = np.asarray(as_float(found), np.float64)
+        if isinstance(found, Integers) and compare_numbers("!=", found, floats).any():
+            raise _beyond(leaf)
+        return (floats + 0.0).view(np.int64), np.isnan(floats)
+    if isinstance(found, np.ndarray):  # between decimals
+        whole, more, beyond = floor_at(found, leaf.scale)
+        inside = (beyond == 0) & (whole > -_HALF) & (whole < _HALF)
+        return np.where(inside, 2 * whole + more, np.where(found > 0, MOST, LEAST)), np.isnan(found)
+    digits = at_scale(found, leaf.scale)
+    null = np.zeros(digits.values.size, np.bool_) if digits.valid is None else ~digits.valid
+    lost = null if found.valid is None else null & found.valid
+    if leaf.form == "between":
+        lost = lost | (~null & ((digits.values >= _HALF) | (digits.values <= -_HALF)))
+    if leaf.form != "digits or NULL" and lost.any():
+        raise _beyond(leaf)
+    return (2 * digits.values if leaf.form == "between" else digits.values), null
+
+
+def _beyond(leaf: Value) -> StreamError:
+    return StreamError(
+        f"`{leaf.expression}` holds a number that 64 bits do not keep exactly beside what it is compared with",
+        hint="cast the column to the type of the other, or both to decimal(38, …)",
+    )
 
 
 def _scaled(found: Instants, finest: int) -> Longs:

@@ -110,7 +110,7 @@ def run(
         elif name in (op.ALL, op.ANY_OF):
             top = join(name == op.ALL, argument, top, stack, unknown)
         elif name in (op.NEGATE, op.IS_NULL, op.IS_TRUE, op.TO_FLOAT):
-            change(name, top, stack, unknown)
+            change(name, argument, top, stack, unknown)
         else:
             top -= 1
             unknown[top] |= unknown[top + 1]
@@ -135,7 +135,7 @@ def join(every: bool, count: int, top: int, stack: Longs, unknown: Longs) -> int
 
 
 @inner
-def change(name: int, top: int, stack: Longs, unknown: Longs) -> None:
+def change(name: int, places: int, top: int, stack: Longs, unknown: Longs) -> None:
     """Operations on one value."""
     if name == op.NEGATE:
         stack[top] = 1 - stack[top]
@@ -144,7 +144,7 @@ def change(name: int, top: int, stack: Longs, unknown: Longs) -> None:
     elif name == op.IS_TRUE:
         stack[top], unknown[top] = int(stack[top] == 1 and unknown[top] == 0), 0
     else:
-        stack[top] = as_bits(float(stack[top]))
+        stack[top] = as_bits(point(stack[top], places))
 
 
 @inner
@@ -155,6 +155,10 @@ def combine(name: int, how: int, top: int, string_order: Longs, stack: Longs, un
         stack[top] = int(compare(how, a, b))
     elif name == op.COMPARE_FLOAT:
         stack[top] = int(compare(how, as_float(a), as_float(b)))
+    elif name == op.COMPARE_MIXED:
+        stack[top] = int(compare(how, float(beside(a, as_float(b))), 0.0))
+    elif name == op.COMPARE_SCALED:
+        stack[top] = int(compare(how % op.PLACES, float(coarser(a, b, how // op.PLACES)), 0.0))
     elif name == op.COMPARE_STRING and how in (op.EQUAL, op.DIFFERENT):
         stack[top] = int(compare(how, a, b))
     elif name == op.COMPARE_STRING:
@@ -163,6 +167,57 @@ def combine(name: int, how: int, top: int, string_order: Longs, stack: Longs, un
         stack[top], unknown[top] = whole(name, a, b)
     else:
         stack[top], unknown[top] = real(name, as_float(a), as_float(b))
+
+
+@inner
+def beside(a: int, b: float) -> int:
+    """-1, 0 or 1 where a whole number is below, at or above a float; exactly."""
+    if b >= 9223372036854775808.0:
+        return -1
+    if b < -9223372036854775808.0:
+        return 1
+    below = np.floor(b)
+    whole = np.int64(below)
+    if a != whole:
+        return -1 if a < whole else 1
+    return -1 if b > below else 0
+
+
+@inner
+def coarser(a: int, b: int, places: int) -> int:
+    """-1, 0 or 1 where digits are below, at or above digits with so many more places behind the point."""
+    step = np.int64(1)
+    for _ in range(min(places, 18)):
+        step *= 10
+    whole = b // step
+    rest = b - whole * step
+    if places > 18:  # a step is more than 64 bits reach
+        rest = b
+        whole = np.int64(0)
+        if b < 0:
+            whole = np.int64(-1)
+            rest = np.int64(1)
+    if a != whole:
+        return -1 if a < whole else 1
+    return -1 if rest > 0 else 0
+
+
+@inner
+def point(digits: int, places: int) -> float:
+    """The float nearest to a decimal: a quotient of floats, corrected by what rounding took (Dekker)."""
+    step = 1.0
+    for _ in range(places):
+        step *= 10.0
+    high = float(digits)
+    found = high / step
+    if -9007199254740992 <= digits <= 9007199254740992 or places == 0:
+        return found
+    product = found * step
+    a, b = 134217729.0 * found, 134217729.0 * step
+    one, other = a - (a - found), b - (b - step)
+    error = (found - one) * (step - other) - (((product - one * other) - (found - one) * other) - one * (step - other))
+    low = -1.0 if high >= 9223372036854775808.0 else float(digits - np.int64(high))
+    return found + (((high - product) - error) + low) / step
 
 
 @inner

@@ -9,7 +9,10 @@ Invariant: a program is true exactly where `evaluate.holds` says so; with an emp
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from fractions import Fraction
 
 import numpy as np
 
@@ -17,12 +20,14 @@ from cerite.engine.registers.leaves import Leaf, Mark, Value
 from cerite.errors import PatternError
 from cerite.pattern.window import Size
 from cerite.predicate.columns_formula import FLIPPED
-from cerite.predicate.evaluate import value_of
+from cerite.predicate.columns_read import LONG_DIGITS
+from cerite.predicate.evaluate import scale_of, value_of, written
 from cerite.predicate.expression import (
     And,
     Arithmetic,
     Attribute,
     Comparison,
+    ComparisonOp,
     Expression,
     In,
     InRange,
@@ -34,6 +39,7 @@ from cerite.predicate.expression import (
     Not,
     Or,
     Reference,
+    is_constant,
     transform,
     walk,
 )
@@ -43,10 +49,15 @@ from cerite.schema import Kind
 EVENT, STORED, CONSTANT, TO_FLOAT, COMPARE_INT, COMPARE_FLOAT, COMPARE_STRING = range(7)
 ADD, SUBTRACT, MULTIPLY, DIVIDE, MODULO, ADD_FLOAT, SUBTRACT_FLOAT, MULTIPLY_FLOAT, MODULO_FLOAT = range(7, 16)
 ALL, ANY_OF, NEGATE, IS_NULL, IS_TRUE, NULL = range(16, 22)
+COMPARE_MIXED, COMPARE_SCALED = 22, 23  # a whole number with a float; a decimal with one of more places
+PLACES = 8  # in the argument of COMPARE_SCALED: so many times the further places, and the comparison
 EQUAL, DIFFERENT, LESS, AT_MOST, MORE, AT_LEAST = range(6)
 COMPARISONS = {"=": EQUAL, "!=": DIFFERENT, "<": LESS, "<=": AT_MOST, ">": MORE, ">=": AT_LEAST}
 _WHOLE = {"+": ADD, "-": SUBTRACT, "*": MULTIPLY, "%": MODULO}
 _FLOAT = {"+": ADD_FLOAT, "-": SUBTRACT_FLOAT, "*": MULTIPLY_FLOAT, "/": DIVIDE, "%": MODULO_FLOAT}
+
+MOST_SCALE = 22  # ten to this power is a float
+_LEAST, _MOST = -(2**63), 2**63 - 1
 
 Slot = tuple[str, Leaf]  # a register and what is kept of its event
 
@@ -79,8 +90,12 @@ class Program:
 class Compiler:
     """Makes the programs of one query, sharing leaves, stored values and constants."""
 
-    def __init__(self, kinds: dict[str, Kind]) -> None:
+    def __init__(
+        self, kinds: dict[str, Kind], decimals: Mapping[str, tuple[int, int]], unsigned: frozenset[str]
+    ) -> None:
         self._kinds = kinds
+        self._decimals = decimals  # digits and, of them, places behind the point
+        self._unsigned = unsigned
         self.leaves: dict[Leaf, int] = {}
         self.slots: dict[Slot, int] = {}
         self.constants: list[int] = []
@@ -127,28 +142,36 @@ class Compiler:
         source = _source(node)
         if source is not None:
             return self._emit_leaf(node, source, program, as_float)
-        if _is_constant(node):
+        if is_constant(node):
             return self._emit_constant(node, program, as_float)
         kind = self._emit_node(node, program)
-        if as_float and kind == "int":
-            program.code.append((TO_FLOAT, 0))
+        scale = self._scale(transform(node, _as_attribute))
+        if as_float and (kind == "int" or scale is not None):
+            if scale is not None and scale > MOST_SCALE:
+                raise self._too_many(node)
+            program.code.append((TO_FLOAT, scale or 0))
             return "float"
         return kind
 
     def _emit_leaf(self, node: Expression, source: str, program: Program, as_float: bool) -> Kind | None:
         plain = transform(node, _as_attribute)
         kind = self._kind(plain)
-        if kind is None or (kind in ("int", "float") and any(map(_is_constant, _operations(plain)))):
+        if kind is None:
             program.code.append((NULL, 0))
             return None
         if as_float and kind == "int":
             kind = "float"
-        leaf = Value(plain, kind)
-        if source == "":
+        self._read(Value(plain, kind), source, program)
+        return kind
+
+    def _read(self, leaf: Value, source: str, program: Program) -> None:
+        number = leaf.kind in ("int", "float")
+        if number and any(map(is_constant, _operations(leaf.expression))):
+            program.code.append((NULL, 0))
+        elif source == "":
             program.code.append((EVENT, self._leaf(leaf)))
         else:
             program.code.append((STORED, self._slot(source, leaf)))
-        return kind
 
     def _emit_constant(self, node: Expression, program: Program, as_float: bool) -> Kind | None:
         value = value_of(node, {})
@@ -158,10 +181,12 @@ class Compiler:
         if isinstance(value, str):
             raise PatternError(f"`{node}` cannot be compared with what several events give", span=node.span)
         kind: Kind = "bool" if isinstance(value, bool) else "float" if isinstance(value, float) or as_float else "int"
-        payload = int(np.array([value], np.float64).view(np.int64)[0]) if kind == "float" else int(value)
+        self._push(int(np.array([value], np.float64).view(np.int64)[0]) if kind == "float" else int(value), program)
+        return kind
+
+    def _push(self, payload: int, program: Program) -> None:
         program.code.append((CONSTANT, len(self.constants)))
         self.constants.append(payload)
-        return kind
 
     def _emit_node(self, node: Expression, program: Program) -> Kind | None:
         match node:
@@ -182,21 +207,131 @@ class Compiler:
                 return self._emit_arithmetic(op, left, right, program)
         raise TypeError(f"not an expression: {node!r}")
 
-    def _emit_comparison(self, op: str, left: Expression, right: Expression, program: Program) -> None:
-        kinds = {self._kind(transform(side, _as_attribute)) for side in (left, right)}
-        mixed = kinds == {"int", "float"}
-        self._emit(left, program, mixed)
-        self._emit(right, program, mixed)
-        name = COMPARE_STRING if "string" in kinds else COMPARE_FLOAT if "float" in kinds else COMPARE_INT
-        program.code.append((name, COMPARISONS[op]))
+    def _emit_comparison(self, op: ComparisonOp, left: Expression, right: Expression, program: Program) -> None:
+        plain = [transform(side, _as_attribute) for side in (left, right)]
+        kinds = {self._kind(side) for side in plain}
+        leaves = _source(left) is not None and _source(right) is not None
+        if None not in kinds and any(self._scale(side) is not None for side in plain):
+            self._emit_decimals(op, left, right, program)
+        elif all(isinstance(side, Attribute) and side.name in self._unsigned for side in plain):
+            self._emit_leaves("unsigned", 0, (left, right), program)
+            program.code.append((COMPARE_INT, COMPARISONS[op]))
+        elif kinds == {"int", "float"} and leaves:
+            self._emit_leaves("exact float", 0, (left, right), program)
+            program.code.append((COMPARE_FLOAT, COMPARISONS[op]))
+        elif kinds == {"int", "float"}:
+            if self._kind(plain[0]) == "float":
+                op, left, right = FLIPPED[op], right, left
+            self._emit(left, program)
+            self._emit(right, program)
+            program.code.append((COMPARE_MIXED, COMPARISONS[op]))
+        else:
+            self._emit(left, program)
+            self._emit(right, program)
+            name = COMPARE_STRING if "string" in kinds else COMPARE_FLOAT if "float" in kinds else COMPARE_INT
+            program.code.append((name, COMPARISONS[op]))
+
+    def _emit_leaves(self, form: str, scale: int, sides: tuple[Expression, ...], program: Program) -> None:
+        for side in sides:
+            source, plain = _source(side), transform(side, _as_attribute)
+            kind = self._kind(plain)
+            assert source is not None
+            assert kind is not None
+            self._read(Value(plain, kind, form, scale), source, program)
+
+    def _emit_decimals(self, op: ComparisonOp, left: Expression, right: Expression, program: Program) -> None:
+        """A comparison of which at least one side is a decimal."""
+        sides = (left, right)
+        plain = [transform(side, _as_attribute) for side in sides]
+        scales = [self._places(side) for side in plain]
+        common = max(scale or 0 for scale in scales)
+        if None in scales:  # one is a float: whole numbers that say where it lies between the other's
+            if None in map(_source, sides) or common > MOST_SCALE:
+                raise self._too_many(left if scales[0] is None else right)
+            self._emit_leaves("between", common, sides, program)
+            program.code.append((COMPARE_INT, COMPARISONS[op]))
+        elif None not in map(_source, sides):
+            wide = any(self._width(side) + common - (scale or 0) > LONG_DIGITS
+                       for side, scale in zip(plain, scales, strict=True))  # fmt: skip
+            self._emit_leaves("text" if wide else "digits", common, sides, program)
+            program.code.append((COMPARE_STRING if wide else COMPARE_INT, COMPARISONS[op]))
+        else:
+            first, second = (scale or 0 for scale in scales)
+            if first > second:
+                op, left, right = FLIPPED[op], right, left
+            self._emit_digits(left, min(first, second), program)
+            self._emit_digits(right, common, program)
+            program.code.append((COMPARE_SCALED, PLACES * abs(first - second) + COMPARISONS[op]))
+
+    def _emit_digits(self, node: Expression, scale: int, program: Program) -> None:
+        """A whole number or decimal by its digits at this scale, NULL where they are too many."""
+        source, plain = _source(node), transform(node, _as_attribute)
+        if is_constant(node):
+            value = value_of(node, {})
+            exact = None if value is None else Fraction(written(value) if isinstance(value, float) else value)
+            if exact is None:
+                program.code.append((NULL, 0))
+            else:
+                self._push(max(_LEAST, min(_MOST, int(exact * 10**scale))), program)
+        elif source is not None:
+            kind = self._kind(plain)
+            assert kind is not None
+            self._read(Value(plain, kind, "digits or NULL", scale), source, program)
+        else:
+            self._emit(node, program)
+            own = self._places(plain) or 0
+            if scale > own:
+                self._push(10 ** min(scale - own, 18), program)
+                program.code.append((MULTIPLY, 0))
 
     def _emit_arithmetic(self, op: str, left: Expression, right: Expression, program: Program) -> Kind:
-        kinds = {self._kind(transform(side, _as_attribute)) for side in (left, right)}
+        plain = [transform(side, _as_attribute) for side in (left, right)]
+        scales = [self._places(side) for side in plain]
+        kinds = {self._kind(side) for side in plain}
+        if op != "/" and None not in scales and any(self._scale(side) is not None for side in plain):
+            common = max(scale or 0 for scale in scales)
+            for side, scale in zip((left, right), scales, strict=True):
+                self._emit_digits(side, (scale or 0) if op == "*" else common, program)
+            program.code.append((_WHOLE[op], 0))
+            return "float"
         whole = kinds <= {"int", None} and op != "/"
         self._emit(left, program, not whole)
         self._emit(right, program, not whole)
         program.code.append(((_WHOLE if whole else _FLOAT)[op], 0))
         return "int" if whole else "float"
+
+    def _scale(self, node: Expression) -> int | None:
+        """The places behind the point of a decimal; None for what is none."""
+        match node:
+            case Attribute(name=name):
+                return self._decimals[name][1] if name in self._decimals else None
+            case Negative(operand=operand):
+                return self._scale(operand)
+            case Arithmetic(op=op, left=left, right=right) if op != "/":
+                if self._scale(left) is None and self._scale(right) is None:
+                    return None
+                one, other = self._places(left), self._places(right)
+                return None if one is None or other is None else one + other if op == "*" else max(one, other)
+        return None
+
+    def _places(self, node: Expression) -> int | None:
+        """The scale of what can be exact: a decimal, a whole number, a constant as it is written; None for a float."""
+        if is_constant(node):
+            value = value_of(node, {})
+            if isinstance(value, float):
+                return scale_of(written(value)) if math.isfinite(value) else None
+            return 0
+        return 0 if self._kind(node) == "int" else self._scale(node)
+
+    def _width(self, node: Expression) -> int:
+        """The digits a decimal column may have; others are looked at when they come."""
+        return self._decimals[node.name][0] if isinstance(node, Attribute) and node.name in self._decimals else 0
+
+    def _too_many(self, node: Expression) -> PatternError:
+        return PatternError(
+            f"`{node}` meets a number of another kind that it cannot be compared with exactly", span=node.span,
+            hint="cast one of the columns, so that decimals meet decimals or floats meet floats",
+        )  # fmt: skip
 
     def _kind(self, node: Expression) -> Kind | None:
         match node:
@@ -239,13 +374,9 @@ def _comparisons(node: Expression) -> Expression:
             return each[0] if len(each) == 1 else Or(each)
         case Negative(operand=operand):
             return _comparisons(Arithmetic("-", Literal(0), operand))
-        case Arithmetic() if _is_constant(node) and value_of(node, {}) is not None:
+        case Arithmetic() if is_constant(node) and value_of(node, {}) is not None:
             return Literal(value_of(node, {}))
     return node
-
-
-def _is_constant(node: Expression) -> bool:
-    return not any(isinstance(each, (Attribute, Reference)) for each in walk(node))
 
 
 def _operations(node: Expression) -> list[Expression]:

@@ -48,7 +48,7 @@ class Machine:
     def __init__(self, automaton: Automaton, schema: pa.Schema, time: str | None, unit: str = "ms") -> None:
         self.automaton = automaton
         kinds: dict[str, Kind] = dict(Schema.of_arrow(schema).columns or {})
-        self._compiler = Compiler(kinds)
+        self._compiler = Compiler(kinds, *_numbers(schema))
         self.programs: list[Program] = []
         self._known: dict[object, int] = {}
         self.splits = [self._split(guard) for guard in automaton.conditions]
@@ -182,8 +182,25 @@ class Machine:
 
 def _finest(schema: pa.Schema) -> int:
     units = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
-    found = [units[field.type.unit] for field in schema if pa.types.is_timestamp(field.type)]
+    found = [units[kind.unit] for kind in _types(schema).values() if pa.types.is_timestamp(kind)]
     return min([*found, 10**6])
+
+
+def _types(schema: pa.Schema) -> dict[str, pa.DataType]:
+    """Every column's type, of dictionaries that of their values."""
+    coded = pa.types.is_dictionary
+    return {each.name: each.type.value_type if coded(each.type) else each.type for each in schema}
+
+
+def _numbers(schema: pa.Schema) -> tuple[dict[str, tuple[int, int]], frozenset[str]]:
+    """Digits and places of the decimals, and which columns are unsigned and of 64 bits."""
+    types = _types(schema)
+    decimals = {
+        name: (kind.precision - min(0, kind.scale), max(0, kind.scale))
+        for name, kind in types.items()
+        if pa.types.is_decimal(kind)
+    }
+    return decimals, frozenset(name for name, kind in types.items() if pa.types.is_uint64(kind))
 
 
 def _attributes(leaf: Leaf, time: str | None) -> set[str]:

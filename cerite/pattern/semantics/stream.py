@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime, timezone
+from datetime import date, datetime, timedelta, timezone
+from decimal import Decimal
+from fractions import Fraction
 from itertools import pairwise
-from typing import Any
+from typing import Any, Union
 
 from cerite.errors import Hint, Setting, StreamError, listed
-from cerite.pattern.window import Size
+from cerite.pattern.window import Size, of_floats
+
+Number = Union[int, float, Decimal, Fraction]
+_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +24,7 @@ class StreamEvent:
     type: str
     attributes: Mapping[str, Any]
     position: int
-    time: float | None = None
+    time: Number | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +38,7 @@ class Stream:
         """A stream from dictionaries: which key holds the event type, and which the time.
 
         >>> Stream.of([{"type": "A", "id": 1, "at": 5}], time="at").events[0].time
-        5.0
+        5
         """
         events = []
         for position, row in enumerate(rows):
@@ -73,23 +78,37 @@ class Stream:
             low, high = first.attributes.get(size.attribute or ""), last.attributes.get(size.attribute or "")
             if low is None or high is None:
                 return False
-            if not all(isinstance(value, (int, float)) for value in (low, high)):
+            if not all(isinstance(value, (int, float, Decimal)) for value in (low, high)):
                 raise StreamError(f"a window over `{size.attribute}` needs numbers, not {low!r}")
-            return bool(high - low <= size.amount)
+            return _apart(low, high, size)
         if first.time is None or last.time is None:
             raise StreamError(
                 "the query has a time window but the stream no time", hint=Hint("name its column: ", Setting("time"))
             )
-        return last.time - first.time <= size.milliseconds
+        return _apart(first.time, last.time, size)
 
 
-def _milliseconds(row: Mapping[str, Any], time: str | None, position: int) -> float | None:
+def _apart(low: Number, high: Number, size: Size) -> bool:
+    """Whether two values are at most so far apart: floats subtract as floats, everything else exactly."""
+    if isinstance(low, float) or isinstance(high, float):
+        return high == low or float(high) - float(low) <= of_floats(size.width)  # equal ones may be infinite
+    return Fraction(high) - Fraction(low) <= size.width
+
+
+def _milliseconds(row: Mapping[str, Any], time: str | None, position: int) -> Number | None:
     if time is None:
         return None
     value = row.get(time)
-    if isinstance(value, datetime):
-        aware = value if value.tzinfo else value.replace(tzinfo=timezone.utc)
-        return aware.timestamp() * 1000
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
+    if isinstance(value, date):
+        return instant(value) / 1_000_000
+    if isinstance(value, bool) or not isinstance(value, (int, float, Decimal)) or value != value:
         raise StreamError(f"event {position} has no usable time in `{time}`: {value!r}")
-    return float(value)
+    return value
+
+
+def instant(value: date) -> Fraction:
+    """Nanoseconds since 1970 of a date or a time; without a zone it is UTC."""
+    whole = value if isinstance(value, datetime) else datetime(value.year, value.month, value.day)
+    aware = whole.astimezone(timezone.utc) if whole.tzinfo else whole.replace(tzinfo=timezone.utc)
+    micros = (aware - _EPOCH) // timedelta(microseconds=1)
+    return Fraction(micros * 1_000 + getattr(value, "nanosecond", 0))

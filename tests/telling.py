@@ -1,0 +1,105 @@
+"""Cases that tell something: most random queries match nothing on a random stream, so one is looked for that does.
+
+A query and a stream are changed step by step until there is a match: other types for the events, no missing values,
+wider windows, fewer clauses, weaker conditions. Some cases stay as they were drawn, so that what matches nothing is
+tried as well. `Share` counts both while the tests run, and asserts what it counted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from cerite.pattern import Event, Filter, Pattern, Query, Size, transform
+from cerite.pattern.variables import bound
+from cerite.predicate.expression import And, Comparison, Expression, In, InRange, IsNull, Not, Or
+from cerite.predicate.expression import transform as changed
+
+Rows = list[dict[str, Any]]
+LEAST = 1 / 3
+_WEAKER = {"=": "<=", "<": "<=", ">": ">=", "!=": "<="}
+_FULL = {"id": 1, "price": 1, "name": "a", "ok": True}
+
+
+def telling(query: Query, rows: Rows, judge: Callable[[Query, Rows], list[Any] | None]) -> tuple[Query, Rows]:
+    """The query and the stream, or the first changed ones of which the judge finds a match; None: it cannot say."""
+    for each in candidates(query, rows):
+        if judge(*each):
+            return each
+    return query, rows
+
+
+def candidates(query: Query, rows: Rows) -> Iterator[tuple[Query, Rows]]:
+    """Ever easier cases."""
+    full = [{**_FULL, **{name: value for name, value in row.items() if value is not None}} for row in rows]
+    yield query, rows
+    yield from ((query, rotated(rows, turn)) for turn in (1, 2))
+    yield from ((query, rotated(full, turn)) for turn in (0, 1, 2))
+    weaker = replace(query, where=weakened(query.where), source=None)
+    yield from ((weaker, rotated(full, turn)) for turn in (0, 1, 2))
+    wider = replace(weaker, within=Size.events(7)) if query.within is not None else weaker
+    yield from ((wider, rotated(full, turn)) for turn in (0, 1, 2))
+    whole = replace(wider, partition=(), strategy=None)
+    yield from ((whole, rotated(full, turn)) for turn in (0, 1, 2))
+    bare = replace(whole, where=weakened(query.where, drop=True), items=None)
+    yield from ((bare, rotated(full, turn)) for turn in (0, 1, 2))
+
+
+def rotated(rows: Rows, turn: int) -> Rows:
+    """Every event of the next type, so many times."""
+    return [{**row, "type": "ABC"[("ABC".index(row["type"]) + turn) % 3]} for row in rows]
+
+
+def weakened(pattern: Pattern, *, drop: bool = False) -> Pattern:
+    """The pattern with conditions that hold more often, or without those that can go."""
+
+    def change(node: Pattern) -> Pattern:
+        if isinstance(node, Event) and node.condition is not None:
+            return replace(node, condition=None if drop else changed(node.condition, weaker))
+        if isinstance(node, Filter):
+            if drop:
+                return node.operand
+            on = tuple(replace(each, condition=changed(each.condition, weaker)) for each in node.conditions)
+            return Filter(node.operand, tuple(each for each in on if each.variable in bound(node.operand)))
+        return node
+
+    return transform(pattern, change)
+
+
+def weaker(node: Expression) -> Expression:
+    """A condition that holds more often, mostly."""
+    match node:
+        case Comparison(op=op):
+            return replace(node, op=_WEAKER.get(op, op))  # type: ignore[arg-type]
+        case And(operands=operands):
+            return Or(operands)
+        case Not(operand=In() | InRange() | IsNull() as inner):
+            return Or((inner, node))
+    return node
+
+
+@dataclass
+class Share:
+    """How many cases had a match, counted by name while a test runs."""
+
+    name: str
+    cases: int = 0
+    matched: int = 0
+    refused: int = 0
+    kinds: dict[str, int] = field(default_factory=dict)
+
+    def note(self, matched: bool) -> None:
+        """One more case."""
+        self.cases += 1
+        self.matched += matched
+
+    def check(self) -> None:
+        """Refuse a run that told too little."""
+        assert self.cases, self.name
+        share = self.matched / self.cases
+        print(
+            f"{self.name}: {self.matched} of {self.cases} cases ({share:.0%}) have a match, {self.refused} are refused"
+        )
+        assert share > LEAST, f"{self.name}: only {share:.0%} of {self.cases} cases have a match"
+        assert self.refused < self.cases / 4, f"{self.name}: {self.refused} of {self.cases} cases are refused"
