@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 import pytest
 
 import cerite
-from bench import homes, stocks, taxis
+from bench import cliffs, homes, stocks, taxis
 from bench.register_patterns import WINDOWS, chosen_registers, register_workloads
 from bench.report import PAGE, page, read_results
 from bench.run import main
@@ -209,3 +209,16 @@ def test_register_targets_are_judged() -> None:
 
     rows = [row("k3", 500, 0.4), row("k3", 30_000, 4.0), row("k6", 500, 0.1), row("k6", 30_000, 2.0)]
     assert [each.met for each in register_outcomes(rows)] == [True, False, True]
+
+
+@pytest.mark.parametrize("name", ["repeats", "nested"])
+def test_the_smallest_size_of_a_cliff_is_counted(name: str) -> None:
+    case = next(case for case in cliffs.CASES if case.name == name)
+    line, _ = cliffs.measured(case, case.sizes[0])
+    assert re.match(r"[0-9,]+ states, [0-9,]+ transitions: plan .* s, count .* s", line)
+
+
+def test_a_cliff_that_is_refused_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CERITE_MEMORY", "1 MiB")
+    line, _ = cliffs.measured(cliffs.CASES[0], 20)
+    assert line.startswith("refused: counting with")

@@ -29,7 +29,10 @@ def select(pattern: str) -> str:
 LATE = "((A OR B)* ; A ; (A OR B){%d}) WITHIN 60 EVENTS"
 
 
-def test_counting_with_exponentially_many_states_is_refused_before_the_memory_is_asked_for() -> None:
+def test_counting_with_exponentially_many_states_is_refused_before_the_memory_is_asked_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("CERITE_MEMORY", "32 MiB")
     query = cerite.query(select(LATE % 20))
     with pytest.raises(BudgetError, match=r"deterministic states in a window takes .* more than the") as caught:
         query.run(events(100)).count()
