@@ -6,6 +6,7 @@ is a string, `ok` a boolean; any of them may be NULL or missing.
 
 from __future__ import annotations
 
+from datetime import timedelta
 from functools import cache
 from typing import Any
 
@@ -45,6 +46,7 @@ from cerite.predicate.expression import (
     And,
     Arithmetic,
     Attribute,
+    Call,
     Comparison,
     Expression,
     In,
@@ -60,6 +62,7 @@ from cerite.predicate.expression import (
     Reference,
     variables,
 )
+from cerite.predicate.functions import PARTS, ROUNDING
 
 TYPES = ("A", "B", "C")
 VARIABLES = ("x", "y", "z")
@@ -131,6 +134,62 @@ def likely_conditions(readable: tuple[str, ...] = ()) -> st.SearchStrategy[Expre
     operators = st.sampled_from([">=", "<=", "!=", "=", ">"])
     short = st.builds(Comparison, operators, st.sampled_from(("id", "price")).map(Attribute), limits)
     return short | short | short | conditions(readable)
+
+
+# ---------------------------------------------------------------- functions and times
+SPELLINGS = ("", "a", "AB", "ab", "ß", "É", "ΑΣ", "İ", "日本")
+WRITTEN_TIMES = ("1970-01-01", "2024-03-31T03:00:00+02:00", "1969-12-31T23:59:59.999999", "2024-05-01T12:30:00")
+
+
+@cache
+def _functions(readable: tuple[str, ...]) -> tuple[st.SearchStrategy[Expression], ...]:
+    """Numbers, texts, instants and durations that functions and the arithmetic of time give."""
+    numbers = _sources(("id", "price"), readable) | (ints | floats).map(Literal)
+    texts = _sources(("name", "other"), readable) | st.sampled_from(SPELLINGS).map(Literal)
+    instants = _sources(("at", "until"), readable)
+    written = st.sampled_from([0, 1, 1_500, 10**6, 86_400 * 10**6, -(10**9), 10**17, 3 * 10**18])
+    durations: st.SearchStrategy[Expression] = written.map(lambda count: Literal(timedelta(microseconds=count)))
+    between = st.builds(Arithmetic, st.just("-"), instants, instants)
+    durations = durations | between | st.builds(Arithmetic, st.sampled_from("+-"), durations, between)
+    durations = durations | durations.map(Negative) | _calls(("abs",), durations)
+    moved = st.builds(Arithmetic, st.sampled_from("+-"), instants, durations)
+    instants = instants | moved | st.builds(Call, st.just("coalesce"), st.tuples(instants, instants | moved))
+    texts = texts | _calls(("lower", "upper"), texts)
+    texts = texts | st.builds(Call, st.just("coalesce"), st.lists(texts, min_size=2, max_size=3).map(tuple))
+    numbers = numbers | _calls(("abs", *ROUNDING), numbers)
+    whole = ints.map(Literal)  # beside floats only written whole numbers are taken
+    chosen = st.builds(
+        Call, st.just("coalesce"), st.tuples(_calls(("floor", "abs"), _sources(("price",), readable)), whole)
+    )
+    chosen = chosen | st.builds(Call, st.just("coalesce"), st.tuples(*(2 * (_sources(("id",), readable),)), whole))
+    quotients = st.builds(Arithmetic, st.just("/"), durations, durations)
+    numbers = numbers | chosen | quotients | _calls(PARTS, instants) | _calls(("length",), texts)
+    return numbers | st.builds(Arithmetic, st.sampled_from("+-*/%"), numbers, numbers), texts, instants, durations
+
+
+def _calls(names: tuple[str, ...], of: st.SearchStrategy[Expression]) -> st.SearchStrategy[Expression]:
+    return st.builds(Call, st.sampled_from(names), st.tuples(of))
+
+
+@cache
+def function_conditions(readable: tuple[str, ...] = ()) -> st.SearchStrategy[Expression]:
+    """Conditions about what functions and the arithmetic of time give."""
+    number, text, instant, duration = _functions(readable)
+    operators = st.sampled_from(["=", "!=", "<", "<=", ">", ">="])
+    whole = st.sampled_from([-3, 0, 1, 2, 5, 12, 59, 1969, 2024]).map(Literal)
+    truth = _sources(("ok",), readable)
+    found: st.SearchStrategy[Expression] = (
+        st.builds(Comparison, operators, number, number | whole)
+        | st.builds(Comparison, operators, text, text)
+        | st.builds(Comparison, operators, instant, instant | st.sampled_from(WRITTEN_TIMES).map(Literal))
+        | st.builds(Comparison, operators, duration, duration)
+        | st.builds(InRange, duration, duration, duration)
+        | st.builds(In, number, st.lists(whole, min_size=1, max_size=10).map(tuple))
+        | st.builds(Like, text, strings)
+        | (number | text | instant | duration).map(IsNull)
+        | st.builds(Call, st.just("coalesce"), st.tuples(truth, truth | st.booleans().map(Literal)))
+    )
+    return found | st.builds(And, st.tuples(found, found)) | found.map(Not)
 
 
 # ---------------------------------------------------------------- patterns

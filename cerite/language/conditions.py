@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from datetime import timedelta
+from fractions import Fraction
 from typing import cast
 
 from lark import Token, Tree
@@ -17,6 +19,7 @@ from cerite.predicate.expression import (
     Arithmetic,
     ArithmeticOp,
     Attribute,
+    Call,
     Comparison,
     ComparisonOp,
     Expression,
@@ -34,9 +37,12 @@ from cerite.predicate.expression import (
     Written,
     written_float,
 )
+from cerite.predicate.functions import MICROSECOND, NAMES, arity
+from cerite.predicate.functions import UNITS as MICROSECONDS
 
 _MAX_CHAIN = 150  # terms of one `a + b + …`: the tree of a longer one would be too deep
 _INT_LIMIT = 2**63
+_AGGREGATES = ("count", "sum", "avg", "min", "max", "first", "last")
 
 
 def name_of(node: object) -> str:
@@ -108,7 +114,37 @@ def _negative(node: Node) -> Expression:
     operand = subtree(node.children[1])
     if operand.data == "number_literal":
         return Literal(number_of(subtree(operand.children[0]), negative=True))
+    if operand.data == "duration_literal":
+        return Literal(-_duration(operand))
     return Negative(condition_of(operand))
+
+
+def _duration(node: Node) -> timedelta:
+    """`5 seconds`: a whole number of microseconds that 64 bits hold."""
+    number, word = subtree(node.children[0]), str(node.children[1])
+    amount = number_of(number)
+    unit = "microseconds" if word.lower() in ("us", "microsecond", "microseconds") else unit_named(word)
+    count = Fraction(str(number.children[0])) * MICROSECONDS[cast(str, unit)]
+    if count.denominator != 1 or count >= _INT_LIMIT:
+        finer = "is not a whole number of microseconds" if count.denominator != 1 else "does not fit 64 bits"
+        raise QuerySyntaxError(f"the duration {amount} {word} {finer}", span=span_of(node))
+    return int(count) * MICROSECOND
+
+
+def _call(node: Node) -> Expression:
+    written, *arguments = node.children
+    name = name_of(written).lower()
+    if name not in NAMES:
+        near = None if name in _AGGREGATES else suggestion(name, NAMES)
+        raise QuerySyntaxError(
+            f"there is no function `{name_of(written)}`", span=span_of(subtree(written)),
+            hint=near or f"there are {', '.join(NAMES)}; counts, sums and the like are computed from the matches",
+        )  # fmt: skip
+    least, most = arity(name)
+    if len(arguments) < least or (most is not None and len(arguments) > most):
+        wanted = "one value" if most == 1 else f"{least} values or more"
+        raise QuerySyntaxError(f"`{name}` takes {wanted}, not {len(arguments)}", span=span_of(node))
+    return Call(name, tuple(condition_of(each) for each in arguments))
 
 
 def _attribute(node: Node) -> Expression:
@@ -152,6 +188,8 @@ _BUILDERS: dict[str, Callable[[Node], Expression]] = {
     "attribute": _attribute,
     "reference": lambda node: Reference(name_of(node.children[0]), name_of(node.children[1])),
     "number_literal": lambda node: Literal(number_of(subtree(node.children[0]))),
+    "duration_literal": lambda node: Literal(_duration(node)),
+    "call": _call,
     "string_literal": lambda node: Literal(string_of(subtree(node.children[0]))),
     "truth_literal": lambda node: Literal(str(node.children[0]).upper() == "TRUE"),
     "condition_group": lambda node: condition_of(node.children[0]),
@@ -203,11 +241,11 @@ def size_of(tree: object) -> Size:
             "the window has no unit", span=span,
             hint=f"write `{amount} milliseconds`, `{amount} [attribute]` or `{amount} EVENTS`",
         )  # fmt: skip
-    return Size(amount, _unit(subtree(node.children[1])), span=span)
+    return Size(amount, _unit(node.children[1]), span=span)
 
 
-def _unit(node: Node) -> str:
-    word = name_of(node)
+def _unit(node: Node | Token) -> str:
+    word = str(node) if isinstance(node, Token) else name_of(node)
     unit = unit_named(word)
     if unit is None:
         raise QuerySyntaxError(

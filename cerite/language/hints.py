@@ -16,7 +16,7 @@ SHAPES = {
     "sremo": "an event is BUY[price > 3]^o>r; join with e . f, e + f, e & f, !e, e*, #(e, f), @(e, f)",
 }
 _ORDER = "the order is SELECT … FROM … WHERE … FILTER …, then PARTITION BY, WITHIN, CONSUME BY and LIMIT"
-_NO_FUNCTIONS = "queries have no functions; counts, sums and the like are computed from the matches"
+_NO_FUNCTIONS = "SELECT takes variables; counts, sums and the like are computed from the matches"
 _JOIN = "join patterns with `;` (then), `:` (at the very next event), AND or OR; name one with AS"
 _CONDITION = "conditions are made of + - * / %, = != < <= > >=, IN, LIKE, IS NULL, AND, OR and NOT"
 _QUOTES = "write straight quotes: 'MSFT'"
@@ -126,8 +126,6 @@ def _in_brackets(before: str) -> bool:
 
 
 def _in_a_condition(word: str, previous: str, expected: frozenset[str]) -> str | None:
-    if word == "(" and previous:
-        return _NO_FUNCTIONS
     if re.fullmatch(r"[<>=!]+", word) and "_AND" in expected and "COMPARE" not in expected:
         return "compare twice: `1 < price AND price < 5`"
     return _CONDITION if "COMPARE" in expected and word.upper() not in KEYWORDS else None

@@ -6,7 +6,7 @@ term, not a truth value.
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import datetime, timedelta
 from math import isfinite
 from typing import Any, NoReturn, cast
 
@@ -17,6 +17,7 @@ from cerite.predicate.expression import (
     Arithmetic,
     ArithmeticOp,
     Attribute,
+    Call,
     Comparison,
     ComparisonOp,
     Expression,
@@ -41,6 +42,8 @@ class Term:
     Term(price + 1 > x.price)
     >>> (attr.name == "MSFT") & ~attr.price.between(1, 5)
     Term(name = 'MSFT' AND NOT (price IN RANGE(1, 5)))
+    >>> (attr.at - var.x.at < timedelta(seconds=5)) & (abs(attr.price - var.x.price) > 1) & (attr.at.hour() >= 9)
+    Term(at - x.at < 5 seconds AND abs(price - x.price) > 1 AND hour(at) >= 9)
     """
 
     __slots__ = ("expression",)
@@ -106,6 +109,18 @@ class Term:
     def __neg__(self) -> Term:
         return Term(Negative(self.expression))
 
+    def __abs__(self) -> Term:
+        return self._called("abs")
+
+    def __round__(self) -> Term:
+        return self._called("round")
+
+    def __floor__(self) -> Term:
+        return self._called("floor")
+
+    def __ceil__(self) -> Term:
+        return self._called("ceil")
+
     def __and__(self, other: Any) -> Term:
         return Term(And(_flat(And, self.expression) + _flat(And, expression_of(other))))
 
@@ -138,6 +153,71 @@ class Term:
         """`IS TRUE`: unknown counts as false."""
         return Term(IsTrue(self.expression))
 
+    def abs(self) -> Term:
+        """`abs(…)`, as Python's own `abs` makes it: of a number or a duration."""
+        return self._called("abs")
+
+    def round(self) -> Term:
+        """`round(…)`: halves away from zero."""
+        return self._called("round")
+
+    def floor(self) -> Term:
+        """`floor(…)`."""
+        return self._called("floor")
+
+    def ceil(self) -> Term:
+        """`ceil(…)`."""
+        return self._called("ceil")
+
+    def lower(self) -> Term:
+        """`lower(…)`."""
+        return self._called("lower")
+
+    def upper(self) -> Term:
+        """`upper(…)`."""
+        return self._called("upper")
+
+    def length(self) -> Term:
+        """`length(…)`: the number of characters."""
+        return self._called("length")
+
+    def coalesce(self, *others: Any) -> Term:
+        """`coalesce(…)`: the first that is not NULL."""
+        if not others:
+            raise TypeError("coalesce needs a value to take instead of NULL")
+        return Term(Call("coalesce", (self.expression, *map(expression_of, others))))
+
+    def year(self) -> Term:
+        """`year(…)`, of a timestamp, in UTC as all its parts."""
+        return self._called("year")
+
+    def month(self) -> Term:
+        """`month(…)`: 1 to 12."""
+        return self._called("month")
+
+    def day(self) -> Term:
+        """`day(…)`: 1 to 31."""
+        return self._called("day")
+
+    def hour(self) -> Term:
+        """`hour(…)`: 0 to 23."""
+        return self._called("hour")
+
+    def minute(self) -> Term:
+        """`minute(…)`: 0 to 59."""
+        return self._called("minute")
+
+    def second(self) -> Term:
+        """`second(…)`: 0 to 59, without fractions."""
+        return self._called("second")
+
+    def weekday(self) -> Term:
+        """`weekday(…)`: 1 for Monday to 7 for Sunday."""
+        return self._called("weekday")
+
+    def _called(self, function: str) -> Term:
+        return Term(Call(function, (self.expression,)))
+
     def _compared(self, op: str, other: object) -> Term:
         if other is None:
             raise TypeError("nothing equals NULL; write .is_null()")
@@ -162,6 +242,10 @@ def _constant(value: object) -> Literal:
     if isinstance(plain, datetime):
         return Literal(plain.isoformat())
     if isinstance(plain, (bool, str)):
+        return Literal(plain)
+    if isinstance(plain, timedelta):
+        if not -(2**63) <= plain // timedelta(microseconds=1) < 2**63:
+            raise ValueError(f"{plain} does not fit 64 bits of microseconds")
         return Literal(plain)
     if not isinstance(plain, (int, float)):
         raise TypeError(f"not a condition or constant: {value!r}")

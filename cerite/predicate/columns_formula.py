@@ -23,6 +23,7 @@ from cerite.predicate.expression import (
     And,
     Arithmetic,
     Attribute,
+    Call,
     Comparison,
     ComparisonOp,
     Expression,
@@ -165,6 +166,10 @@ class Formulas:
                 return value is wanted
             case Attribute(name=name):
                 return name in self._kinds and self._signed(node, wanted)
+            case Call(arguments=arguments):  # the first that is known: `coalesce` of truth values
+                known = [self.every((self._truth(each, wanted), *map(self._unknown, arguments[:number])))
+                         for number, each in enumerate(arguments)]  # fmt: skip
+                return self._some(known)
             case And(operands=operands) | Or(operands=operands):
                 join = self.every if isinstance(node, And) is wanted else self._some
                 return join([self._truth(each, wanted) for each in operands])
@@ -223,6 +228,8 @@ class Formulas:
     def _is_condition(self, node: Expression) -> bool:
         if isinstance(node, Attribute):
             return self._kinds.get(node.name) == "bool"
+        if isinstance(node, Call):
+            return node.function == "coalesce" and any(map(self._is_condition, node.arguments))
         return isinstance(node, _CONDITIONS) or (isinstance(node, Literal) and isinstance(node.value, bool))
 
     def _value(self, node: Expression) -> Expression | None:
@@ -231,15 +238,31 @@ class Formulas:
             return None if isinstance(node.value, float) and math.isnan(node.value) else node
         if isinstance(node, Attribute):
             return node if node.name in self._kinds else None
+        if isinstance(node, Call) and node.function == "coalesce":
+            return self._coalesced(node)
         inner = [self._value(child) for child in node.children]
         known = [each for each in inner if each is not None]
         if len(known) < len(inner):
             return None
-        found = Arithmetic(node.op, *known) if isinstance(node, Arithmetic) else Negative(*known)
+        found: Expression
+        if isinstance(node, Call):
+            found = Call(node.function, tuple(known))
+        else:
+            found = Arithmetic(node.op, *known) if isinstance(node, Arithmetic) else Negative(*known)
         if any(not isinstance(each, Literal) for each in known):
             return found
         constant = value_of(found, {})
         return None if constant is None else Literal(constant)
+
+    def _coalesced(self, node: Call) -> Expression | None:
+        """Without what is always NULL and what comes after a constant, which never is."""
+        known: list[Expression] = []
+        for each in map(self._value, node.arguments):
+            if each is not None:
+                known.append(each)
+            if isinstance(each, Literal):
+                break
+        return (known[0] if known else None) if len(known) < 2 else Call("coalesce", tuple(known))
 
 
 def _check_constant(node: Expression) -> None:

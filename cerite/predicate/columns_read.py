@@ -51,11 +51,12 @@ class Wide:
 
 @dataclass(frozen=True, slots=True)
 class Instants:
-    """Times since 1970 UTC in units of `unit` nanoseconds, and which of them are there (None: all)."""
+    """Times since 1970 UTC, or durations, in units of `unit` nanoseconds, and which of them are there (None: all)."""
 
     values: npt.NDArray[np.int64]
     unit: int
     valid: Flags | None
+    is_duration: bool = False
 
 
 Values = Union[Integers, Floats, Decimals, Wide, Instants, pa.Array]

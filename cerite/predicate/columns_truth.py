@@ -16,11 +16,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cerite.predicate.columns_formula import All, Formula, Negated, Some
+from cerite.predicate.columns_functions import called, is_time, nanoseconds, negative, time_arithmetic
 from cerite.predicate.columns_numbers import arithmetic, compare_instants, compare_numbers
 from cerite.predicate.columns_read import Column, Decimals, Flags, Instants, Integers
 from cerite.predicate.expression import (
     Arithmetic,
     Attribute,
+    Call,
     Comparison,
     Expression,
     In,
@@ -101,14 +103,20 @@ class Block:
                     self._values[name] = self._columns[name].read(self._start, self._stop)
                 return self._values[name]
             case Negative(operand=operand):
-                return arithmetic("-", 0, self.value(operand))
+                value = self.value(operand)
+                return negative(value) if isinstance(value, Instants) else arithmetic("-", 0, value)
             case Arithmetic(op=op, left=left, right=right):
-                return arithmetic(op, self.value(left), self.value(right))
+                one, other = self.value(left), self.value(right)
+                return (time_arithmetic if is_time(one) or is_time(other) else arithmetic)(op, one, other)
+            case Call(function=function, arguments=arguments):
+                return called(function, [self.value(each) for each in arguments], self._stop - self._start)
         raise TypeError(f"not a value: {node!r}")
 
     def _compare(self, op: str, left: Any, right: Any) -> Flags:
         if isinstance(left, Instants):
-            return compare_instants(op, left, _nanoseconds(right) if isinstance(right, str) else right)
+            if isinstance(right, (str, timedelta)):
+                right = _nanoseconds(right) if isinstance(right, str) else nanoseconds(right)
+            return compare_instants(op, left, right)
         if isinstance(left, pa.Array):
             if isinstance(right, pa.Array) and left.type != right.type:
                 left, right = left.cast(pa.large_string()), right.cast(pa.large_string())
@@ -133,7 +141,10 @@ class Block:
             valid = self._columns[node.name].valid(self._start, self._stop)
         else:
             value = self.value(node)
-            valid = value.valid if isinstance(value, (Integers, Decimals)) else np.equal(value, value)
+            if isinstance(value, pa.Array):
+                valid = Column(value).valid(0, len(value))
+            else:
+                valid = value.valid if isinstance(value, (Integers, Decimals, Instants)) else np.equal(value, value)
         return np.zeros(self._stop - self._start, np.bool_) if valid is None else ~valid
 
 

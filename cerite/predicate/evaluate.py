@@ -16,7 +16,7 @@ import math
 import operator
 import re
 from collections.abc import Callable, Mapping
-from datetime import date, datetime, timezone
+from datetime import date, datetime, timedelta
 from decimal import Decimal
 from fractions import Fraction
 from functools import lru_cache
@@ -27,6 +27,7 @@ from cerite.predicate.expression import (
     And,
     Arithmetic,
     Attribute,
+    Call,
     Comparison,
     Expression,
     In,
@@ -43,6 +44,7 @@ from cerite.predicate.expression import (
     is_constant,
     references,
 )
+from cerite.predicate.functions import TIMES, call, time_arithmetic, utc
 
 Event = Mapping[str, Any]
 Lookup = Callable[[Reference], "Event | None"]
@@ -90,9 +92,12 @@ def value_of(node: Expression, event: Event, lookup: Lookup = nothing_bound) -> 
             other = lookup(node)
             return None if other is None else _known(other.get(name))
         case Negative(operand=operand):
-            return _arithmetic("-", 0, value_of(operand, event, lookup), node)
+            value = value_of(operand, event, lookup)
+            return -value if isinstance(value, timedelta) else _arithmetic("-", 0, value, node)
         case Arithmetic(op=op, left=left, right=right):
             return _arithmetic(op, *_sides(left, right, event, lookup), node)
+        case Call(function=function, arguments=arguments):
+            return _called(function, [value_of(each, event, lookup) for each in arguments], node)
         case Comparison(op=op, left=left, right=right):
             return compare(op, *_sides(left, right, event, lookup), node)
         case And(operands=operands):
@@ -205,9 +210,24 @@ def compare(op: str, left: Any, right: Any, node: Expression | None = None) -> b
     return _COMPARE[op](left, right)
 
 
-def _arithmetic(op: str, left: Any, right: Any, node: Expression) -> int | float | Decimal | None:
+def _called(name: str, values: list[Any], node: Expression) -> Any:
+    values = [float(value) if isinstance(value, Decimal) else value for value in values]  # functions are about floats
+    if name == "coalesce":
+        return next((value for value in values if value is not None), None)
+    if None in values:
+        return None
+    try:
+        found = call(name, values)
+    except (TypeError, AttributeError):
+        raise _clash(f"`{node}` has no value", values[0], values[-1], node) from None
+    return None if name == "abs" and found == -_INT_MIN and values[0] < 0 else found
+
+
+def _arithmetic(op: str, left: Any, right: Any, node: Expression) -> Any:
     if left is None or right is None:
         return None
+    if (_kind(left), op, _kind(right)) in TIMES:
+        return time_arithmetic(op, left, right)
     if {_kind(left), _kind(right)} != {"number"}:
         raise _clash(f"`{op}` needs numbers", left, right, node)
     if op in ("/", "%") and right == 0:
@@ -271,7 +291,9 @@ def _kind(value: Any) -> str:
         return "boolean"
     if isinstance(value, (int, float, Decimal)):
         return "number"
-    return "timestamp" if isinstance(value, datetime) else "string" if isinstance(value, str) else type(value).__name__
+    if isinstance(value, (datetime, timedelta)):
+        return "timestamp" if isinstance(value, datetime) else "duration"
+    return "string" if isinstance(value, str) else type(value).__name__
 
 
 def _instant(value: datetime | str, node: Expression | None) -> datetime:
@@ -282,7 +304,7 @@ def _instant(value: datetime | str, node: Expression | None) -> datetime:
             raise StreamError(
                 f"`{value}` is not a timestamp", span=node.span if node else None, hint="write '2024-05-01T12:30:00'"
             ) from None
-    return value.astimezone(timezone.utc) if value.tzinfo else value.replace(tzinfo=timezone.utc)
+    return utc(value)
 
 
 def _truth(value: Any, node: Expression) -> bool | None:

@@ -14,6 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, fields, replace
+from datetime import timedelta
 from decimal import Decimal
 from typing import Literal as OneOf
 from typing import TypeVar, Union
@@ -21,7 +22,7 @@ from typing import TypeVar, Union
 from cerite.errors import PatternError, Span
 
 DEEPEST = 160
-Value = Union[int, float, bool, str]
+Value = Union[int, float, bool, str, timedelta]
 
 
 class Written(float):
@@ -96,7 +97,7 @@ E = TypeVar("E", bound=Expression)
 
 @dataclass(frozen=True, slots=True)
 class Literal(Expression):
-    """A constant: integer, float, boolean or string."""
+    """A constant: integer, float, boolean, string or duration (`5 seconds`)."""
 
     value: Value
 
@@ -142,6 +143,14 @@ class Arithmetic(Expression):
     op: ArithmeticOp
     left: Expression
     right: Expression
+
+
+@dataclass(frozen=True, slots=True)
+class Call(Expression):
+    """`abs(e)`, `coalesce(e, f)`, `hour(at)`: one of `functions.NAMES`."""
+
+    function: str
+    arguments: tuple[Expression, ...]
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,13 +8,17 @@ when it is evaluated on that stream.
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import datetime
+from datetime import datetime, timedelta
+from itertools import product
+from typing import Literal as OneOf
+from typing import Union, cast
 
 from cerite.errors import SchemaError
 from cerite.predicate.expression import (
     And,
     Arithmetic,
     Attribute,
+    Call,
     Comparison,
     Expression,
     In,
@@ -29,16 +33,20 @@ from cerite.predicate.expression import (
     Or,
     Reference,
 )
+from cerite.predicate.functions import PARTS, ROUNDING, TEXT, TIMES
 from cerite.schema import Kind
 
-Kinds = frozenset[Kind]  # what an expression may be; all five where nothing is known
+ValueKind = Union[Kind, OneOf["duration"]]  # columns have a Kind; durations are written or computed
+Kinds = frozenset[Union[ValueKind, OneOf["unknown"]]]  # what an expression may be; `unknown` where nothing says
 KindOf = Callable[["Attribute | Reference"], Kinds]
 
-ANY: Kinds = frozenset(("int", "float", "bool", "string", "timestamp"))
+ANY: Kinds = frozenset(("int", "float", "bool", "string", "timestamp", "duration", "unknown"))
+UNKNOWN: Kinds = frozenset(("unknown",))
 NUMBER: Kinds = frozenset(("int", "float"))
 BOOL: Kinds = frozenset(("bool",))
 STRING: Kinds = frozenset(("string",))
 TIMESTAMP: Kinds = frozenset(("timestamp",))
+DURATION: Kinds = frozenset(("duration",))
 
 
 def anything(_: Attribute | Reference) -> Kinds:
@@ -65,12 +73,11 @@ def kinds_of(node: Expression, kind_of: KindOf = anything) -> Kinds:
         case Attribute() | Reference():
             return kind_of(node)
         case Negative(operand=operand):
-            return _expect(operand, NUMBER, "`-` needs a number", kind_of)
-        case Arithmetic(op=op, left=left, right=right):
-            sides = [_expect(side, NUMBER, f"`{op}` needs numbers", kind_of) for side in (left, right)]
-            if op == "/":
-                return frozenset(("float",))
-            return frozenset(("int",)) if sides == [{"int"}, {"int"}] else NUMBER
+            return _expect(operand, NUMBER | DURATION, "`-` needs a number", kind_of)
+        case Arithmetic():
+            return _arithmetic(node, kind_of)
+        case Call():
+            return _call(node, kind_of)
         case Comparison(op=op, left=left, right=right):
             _comparable(op, node, left, right, kind_of)
         case And(operands=operands) | Or(operands=operands):
@@ -97,9 +104,88 @@ def kinds_of(node: Expression, kind_of: KindOf = anything) -> Kinds:
 
 def _expect(node: Expression, wanted: Kinds, message: str, kind_of: KindOf) -> Kinds:
     found = kinds_of(node, kind_of)
-    if not found & wanted or (found != ANY and not found <= wanted):
+    if not found & wanted or ("unknown" not in found and not found <= wanted):
         raise SchemaError(f"{message}, but `{node}` is {_described(found)}", span=node.span)
-    return found & wanted
+    return found & (wanted | UNKNOWN)
+
+
+def _arithmetic(node: Arithmetic, kind_of: KindOf) -> Kinds:
+    sides = kinds_of(node.left, kind_of), kinds_of(node.right, kind_of)
+    found: set[ValueKind] = set()
+    used: tuple[set[str], set[str]] = (set(), set())
+    for left, right in product(*sides):
+        result = _result(left, node.op, right)
+        if result is not None:
+            found.add(result)
+            used[0].add(left)
+            used[1].add(right)
+    for kinds, fitting in zip(sides, used, strict=True):
+        if not fitting or ("unknown" not in kinds and not kinds <= fitting):
+            raise _not_numbers(node, sides)
+    return frozenset(found) | (UNKNOWN & (sides[0] | sides[1]))
+
+
+def _not_numbers(node: Arithmetic, sides: tuple[Kinds, Kinds]) -> SchemaError:
+    known = [each for each in zip((node.left, node.right), sides, strict=True) if "unknown" not in each[1]]
+    wrong, kinds = next((each for each in known if not each[1] <= NUMBER), known[0])
+    together: Kinds = frozenset().union(*(each for _, each in known))
+    return SchemaError(
+        f"`{node.op}` needs numbers, but `{wrong}` is {_described(kinds)}", span=wrong.span, hint=_time_hint(together)
+    )
+
+
+def _result(left: str, op: str, right: str) -> ValueKind | None:
+    if left in NUMBER and right in NUMBER:
+        return "float" if op == "/" or "float" in (left, right) else "int"
+    return cast("ValueKind | None", TIMES.get((left, op, right)))
+
+
+def _time_hint(together: Kinds) -> str | None:
+    if not together & (TIMESTAMP | DURATION):
+        return None
+    if together & NUMBER:
+        return "a time that is a number counts milliseconds: write 5000, not 5 seconds; or make the column a timestamp"
+    return "timestamps are subtracted (`at - x.at < 5 seconds`), durations are added to and taken from them"
+
+
+def _call(node: Call, kind_of: KindOf) -> Kinds:
+    name, shown = node.function, f"`{node.function}`"
+    if name == "coalesce":
+        return _coalesced(node, kind_of)
+    (argument,) = node.arguments
+    if name in PARTS:
+        _expect(argument, TIMESTAMP, f"{shown} needs a timestamp", kind_of)
+        return frozenset(("int",))
+    if name in TEXT:
+        _expect(argument, STRING, f"{shown} needs a string", kind_of)
+        return frozenset(("int",)) if name == "length" else STRING
+    wanted = NUMBER if name in ROUNDING else NUMBER | DURATION
+    return _expect(argument, wanted, f"{shown} needs a number", kind_of)
+
+
+def _coalesced(node: Call, kind_of: KindOf) -> Kinds:
+    """All of one kind; only a written whole number may stand beside floats."""
+    known: list[tuple[Expression, Kinds]] = []
+    for argument in node.arguments:
+        kinds = kinds_of(argument, kind_of)
+        whole = kinds == {"int"} and isinstance(argument, Literal)
+        if "unknown" not in kinds and not (whole and any(each == {"float"} for _, each in known)):
+            known = [] if kinds == {"float"} and all(isinstance(each, Literal) for each, _ in known) else known
+            known.append((argument, kinds))
+    for argument, kinds in known[1:]:
+        if kinds != known[0][1]:
+            numbers = kinds | known[0][1] <= NUMBER
+            raise SchemaError(
+                f"`coalesce` takes values of one kind, but `{known[0][0]}` is {_named(known[0][1])} and `{argument}` "
+                f"is {_named(kinds)}",
+                span=argument.span, hint="make a float of whole numbers: `1.0 * id`" if numbers else None,
+            )  # fmt: skip
+    return known[0][1] if known else ANY
+
+
+def _named(kinds: Kinds) -> str:
+    whole = {"int": "a whole number", "float": "a float"}
+    return whole.get(next(iter(kinds)), "") or _described(kinds) if len(kinds) == 1 else _described(kinds)
 
 
 def _comparable(op: str, node: Expression, left: Expression, right: Expression, kind_of: KindOf) -> None:
@@ -107,10 +193,13 @@ def _comparable(op: str, node: Expression, left: Expression, right: Expression, 
     for one, other, literal in ((sides[0], sides[1], right), (sides[1], sides[0], left)):
         if one == TIMESTAMP and other == STRING and _is_instant(literal):
             return
-    groups = [{_group(kind) for kind in side} for side in sides]
-    known = [group for side, group in zip(sides, groups, strict=True) if side != ANY]
-    if len(known) == 2 and (known[0] != known[1] or len(known[0]) > 1):
-        hint = "write the timestamp as '2024-05-01T12:30:00'" if "timestamp" in known[0] | known[1] else None
+    groups = [{_group(kind) for kind in side - UNKNOWN} for side in sides]
+    doubt = any("unknown" in side for side in sides)
+    if not groups[0] & groups[1] or (not doubt and (groups[0] != groups[1] or len(groups[0]) > 1)):
+        if doubt and "timestamp" in groups[0] | groups[1] and "string" in groups[0] | groups[1]:
+            return  # a text may be a time
+        hint = "write the timestamp as '2024-05-01T12:30:00'" if "timestamp" in groups[0] | groups[1] else None
+        hint = _time_hint(sides[0] | sides[1]) if "duration" in groups[0] | groups[1] else hint
         raise SchemaError(
             f"`{op}` compares things of one kind, but `{left}` is {_described(sides[0])} "
             f"and `{right}` is {_described(sides[1])}",
@@ -134,12 +223,12 @@ def _is_instant(node: Expression) -> bool:
 def _literal_kinds(value: object) -> Kinds:
     if isinstance(value, bool):
         return BOOL
-    if isinstance(value, str):
-        return STRING
+    if isinstance(value, (str, timedelta)):
+        return STRING if isinstance(value, str) else DURATION
     return frozenset(("int",)) if isinstance(value, int) else frozenset(("float",))
 
 
 def _described(kinds: Kinds) -> str:
-    names = {_group(kind) for kind in kinds}
+    names = {_group(kind) for kind in kinds - UNKNOWN}
     articles = {"int": "an int"}
     return " or ".join(articles.get(name, f"a {name}") for name in sorted(names))

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 from cerite.names import quoted
 from cerite.predicate.expression import (
     And,
     Arithmetic,
     Attribute,
+    Call,
     Comparison,
     Expression,
     In,
@@ -22,6 +25,7 @@ from cerite.predicate.expression import (
     Reference,
     Value,
 )
+from cerite.predicate.functions import duration_text
 
 # How tightly a node binds; an operand that binds no tighter than its place needs gets parentheses.
 _OR, _AND, _NOT, _TEST, _SUM, _PRODUCT, _SIGN, _ATOM = range(8)
@@ -42,6 +46,8 @@ def literal(value: Value) -> str:
         return "TRUE" if value else "FALSE"
     if isinstance(value, str):
         return "'" + value.replace("'", "''") + "'"
+    if isinstance(value, timedelta):
+        return duration_text(value)
     return repr(value)
 
 
@@ -53,7 +59,8 @@ def _at(expression: Expression, level: int) -> str:
 def _render(node: Expression) -> tuple[str, int]:
     match node:
         case Literal(value=value):
-            return literal(value), _ATOM if isinstance(value, (bool, str)) or value >= 0 else _SIGN
+            shown = literal(value)
+            return shown, _SIGN if shown.startswith("-") else _ATOM
         case Attribute(name=name):
             return quoted(name), _ATOM
         case Reference(variable=variable, name=name):
@@ -65,6 +72,8 @@ def _render(node: Expression) -> tuple[str, int]:
         case Arithmetic(op=op, left=left, right=right):
             level = _PRODUCT if op in "*/%" else _SUM
             return f"{_at(left, level)} {op} {_at(right, level + 1)}", level
+        case Call(function=function, arguments=arguments):
+            return f"{function}({', '.join(map(text, arguments))})", _ATOM
         case Interval(low=low, high=high):
             return f"{text(low)}..{text(high)}", _ATOM
         case And(operands=operands):

@@ -22,8 +22,9 @@ from pyspark.sql import types as ty
 
 from cerite.errors import StreamError
 from cerite.predicate.evaluate import exactly, scale_of, written
-from cerite.predicate.expression import Arithmetic, Attribute, Expression, Literal, Negative
+from cerite.predicate.expression import Arithmetic, Attribute, Call, Expression, Literal, Negative
 from cerite.predicate.expression import Value as Constant
+from cerite.predicate.functions import EARLIEST, LATEST, MICROSECOND, PARTS, ROUNDING, UNITS
 from cerite.spark.frame import Frame, ticks
 
 _COMPARE: dict[str, Callable[[Any, Any], Column]] = {
@@ -99,9 +100,14 @@ class Values:
             case Attribute(name=name):
                 return self.attribute(name)
             case Negative(operand=operand):
-                return _arithmetic("-", self.constant(0), self.of(operand))
+                found = self.of(operand)
+                if found.kind == "duration":
+                    return Value(-found.column, "duration")
+                return _arithmetic("-", self.constant(0), found)
             case Arithmetic(op=op, left=left, right=right):
                 return _arithmetic(op, self.of(left), self.of(right))
+            case Call(function=function, arguments=arguments):
+                return _called(function, [self.of(each) for each in arguments])
         raise TypeError(f"not a value: {node!r}")
 
     def attribute(self, name: str) -> Value:
@@ -113,6 +119,8 @@ class Values:
 
     def constant(self, value: Constant) -> Value:
         """A constant as it is written; what 64 bits do not hold is a decimal."""
+        if isinstance(value, timedelta):
+            return Value(fn.lit(value // MICROSECOND).cast("bigint"), "duration")
         if isinstance(value, bool) or not isinstance(value, int):
             kind = "bool" if isinstance(value, bool) else "string" if isinstance(value, str) else "float"
             return Value(fn.lit(value), kind, constant=value)
@@ -125,7 +133,7 @@ def compared(op: str, left: Value, right: Value) -> Column:
     """Where `left op right` is true; `left` is no constant."""
     if left.kind == "timestamp":
         return _instants(op, left, right)
-    if left.kind == "string":
+    if left.kind in ("string", "duration"):
         return _COMPARE[op](left.column, right.column)
     if left.kind == right.kind == "int":
         return _beyond(op, left, right) if right.huge else _COMPARE[op](left.column, right.column)
@@ -224,6 +232,8 @@ def _beyond(op: str, left: Value, right: Value) -> Column:
 
 
 def _arithmetic(op: str, left: Value, right: Value) -> Value:
+    if {left.kind, right.kind} & {"timestamp", "duration"}:
+        return _times(op, left, right)
     if op != "/" and left.kind == right.kind == "int":
         if left.huge or right.huge:
             wide = _EXACT[op](left.column.cast("decimal(38,0)"), right.column.cast("decimal(38,0)"))
@@ -270,6 +280,69 @@ def _digits(value: Value, scale: int) -> Column:
     return fn.try_multiply(digits, fn.lit(10 ** (scale - own)).cast("bigint"))
 
 
+def _times(op: str, left: Value, right: Value) -> Value:
+    """Timestamps and durations, in microseconds."""
+    one, other = (_micros_of(side) if side.kind == "timestamp" else side.column for side in (left, right))
+    if op == "/":
+        return Value(fn.try_divide(one.cast("double"), other.cast("double")), "float", nan=True)
+    found = _EXACT[op](one, other)
+    if left.kind == right.kind:
+        return Value(found, "duration")
+    return Value(fn.when(found.between(EARLIEST, LATEST), found), "timestamp", ty.LongType())
+
+
+def _called(name: str, values: list[Value]) -> Value:
+    """A function, as `predicate.functions` says it of one value."""
+    value = values[0]
+    if name == "coalesce":
+        return _coalesced(values)
+    if name in PARTS:
+        return Value(_part(name, _micros_of(value)), "int")
+    if name == "length":
+        return Value(fn.length(value.column).cast("bigint"), "int")
+    if name in ("lower", "upper"):
+        return Value((fn.lower if name == "lower" else fn.upper)(value.column), "string")
+    if name in ROUNDING:
+        return value if value.kind == "int" else Value(_rounded(name, value.as_float), "float", nan=True)
+    if value.kind == "float":
+        return Value(fn.abs(value.as_float), "float", nan=True)
+    whole = value.column.cast("bigint")
+    return Value(fn.when(whole != fn.lit(-(2**63)), fn.abs(whole)), value.kind)
+
+
+def _rounded(name: str, column: Column) -> Column:
+    """As a double: Spark's own floor and ceil are 64-bit integers, and from 2^53 on every double is whole."""
+    if name == "round":
+        return fn.round(column)
+    small = fn.abs(column) < fn.lit(2.0**53)
+    return fn.when(small, (fn.floor if name == "floor" else fn.ceil)(column).cast("double")).otherwise(column)
+
+
+def _part(name: str, micros: Column) -> Column:
+    """A part in UTC; Spark's own functions of timestamps are about the session's zone, those of dates are not."""
+    day = fn.lit(UNITS["days"])
+    in_day = fn.pmod(micros, day)
+    days = ((micros - in_day) / day).cast("int")  # whole, and a multiple of 2^14: exact as a double
+    if name in ("hour", "minute", "second"):
+        found = fn.floor(in_day / fn.lit(UNITS[f"{name}s"]))
+        return found if name == "hour" else fn.pmod(found, fn.lit(60))
+    if name == "weekday":
+        return (fn.pmod(days + 3, fn.lit(7)) + 1).cast("bigint")
+    date = fn.date_add(fn.to_date(fn.lit("1970-01-01")), days)
+    return {"year": fn.year, "month": fn.month, "day": fn.dayofmonth}[name](date).cast("bigint")
+
+
+def _coalesced(values: list[Value]) -> Value:
+    kinds = {value.kind for value in values}
+    if "timestamp" in kinds:
+        return Value(fn.coalesce(*map(_micros_of, values)), "timestamp", ty.LongType())
+    if "float" in kinds:
+        floats = [fn.nanvl(value.as_float, fn.lit(None).cast("double")) for value in values]
+        return Value(fn.coalesce(*floats), "float")
+    columns = [value.column.cast("bigint") if value.kind == "int" else value.column for value in values]
+    return Value(fn.coalesce(*columns), values[0].kind)
+
+
 def _instants(op: str, left: Value, right: Value) -> Column:
     if isinstance(right.constant, str):
         micros = _micros(right.constant)
@@ -286,6 +359,8 @@ def _instants(op: str, left: Value, right: Value) -> Column:
 
 def _micros_of(value: Value) -> Column:
     assert value.spark is not None
+    if isinstance(value.spark, ty.LongType):  # computed
+        return value.column
     found = ticks(value.column, value.spark, "")
     return found * 1_000 if isinstance(value.spark, ty.DateType) else found
 

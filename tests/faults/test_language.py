@@ -7,7 +7,19 @@ from collections.abc import Callable
 import pytest
 
 import cerite
-from cerite import Builder, CeriteError, Query, attr, event, parse_pattern, parse_sremo, parse_wayeb, permute, skip_next
+from cerite import (
+    Builder,
+    CeriteError,
+    Query,
+    Schema,
+    attr,
+    event,
+    parse_pattern,
+    parse_sremo,
+    parse_wayeb,
+    permute,
+    skip_next,
+)
 from cerite.language.builder import size
 from cerite.language.ceql import parse_query
 from cerite.pattern.base import DEEPEST, LARGEST
@@ -119,3 +131,55 @@ def test_rewrites_that_multiply_are_refused_before_they_take_long() -> None:
     nested = "SKIP_NEXT(B, " * 30 + "A" + ")" * 30
     with pytest.raises(CeriteError, match=f"more than {LARGEST:,} parts"):
         cerite.query(f"SELECT * FROM S WHERE {nested} WITHIN 5 EVENTS").plan()
+
+
+# ---------------------------------------------------------------- functions and times
+
+
+@pytest.mark.parametrize(
+    ("condition", "said"),
+    [
+        ("at - x.at < 5 seconds", "write 5000, not 5 seconds"),
+        ("when + 1 > x.when", "durations are added|counts milliseconds"),
+        ("when + x.when > when", "timestamps are subtracted"),
+        ("hour(at) = 3", "`hour` needs a timestamp, but `at` is a number"),
+        ("lower(at) = 'a'", "`lower` needs a string"),
+        ("abs(name) > 3", "`abs` needs a number"),
+        ("coalesce(name, 3) = 3", "`coalesce` takes values of one kind"),
+        ("coalesce(when, '2024-05-01') = when", "`coalesce` takes values of one kind"),
+        ("coalesce(at, 0.5) = 3", "make a float of whole numbers"),
+        ("when - '2024-05-01' < 5 days", "`-` needs numbers"),
+        ("when * 2 > when", "timestamps are subtracted|counts milliseconds"),
+        ("5 seconds < 3", "counts milliseconds"),
+    ],
+)
+def test_times_and_functions_of_other_kinds_are_refused_with_advice(condition: str, said: str) -> None:
+    schema = Schema.of_columns({"type": "string", "at": "int", "when": "timestamp", "name": "string"})
+    with pytest.raises(CeriteError, match=said):
+        check(parse_pattern(f"(A AS x ; A AS y) FILTER y[{condition}]"), schema)
+
+
+@pytest.mark.parametrize(
+    ("condition", "said"),
+    [
+        ("roud(v) = 3", "did you mean `round`"),
+        ("count(v) = 3", "computed from the matches"),
+        ("abs(v, 3) = 3", "`abs` takes one value, not 2"),
+        ("coalesce(v) = 3", "`coalesce` takes 2 values or more"),
+        ("v < 0.0000001 seconds", "not a whole number of microseconds"),
+        ("v < 99999999999 days", "does not fit 64 bits"),
+    ],
+)
+def test_unknown_functions_and_durations_are_refused_with_advice(condition: str, said: str) -> None:
+    with pytest.raises(CeriteError, match=said):
+        parse_pattern(f"A[{condition}]")
+
+
+def test_names_of_functions_and_units_are_still_names() -> None:
+    rows = [{"type": "A", "hour": 3, "s": 5, "day": 1}]
+    assert cerite.query("SELECT * FROM S WHERE A[hour = 3 AND s > day AND abs(s) = 5]").run(rows).count() == 1
+
+
+def test_times_without_a_schema_are_not_refused() -> None:
+    for condition in ("at - x.at < 5 seconds", "at - 5 seconds > '2024-05-01'", "at + 1 > 3", "abs(at - x.at) < 1 day"):
+        check(parse_pattern(f"(A AS x ; A AS y) FILTER y[{condition}]"))

@@ -26,6 +26,7 @@ from cerite.predicate.columns_numbers import as_float, at_scale, compare_numbers
 from cerite.predicate.columns_read import Column, Instants, Integers
 from cerite.predicate.columns_truth import Block
 from cerite.predicate.expression import Expression, Not
+from cerite.predicate.kinds import ValueKind
 from cerite.schema import Kind
 
 Longs = npt.NDArray[np.int64]
@@ -43,7 +44,7 @@ class Value:
     """
 
     expression: Expression
-    kind: Kind
+    kind: ValueKind
     form: str = ""
     scale: int = 0
 

@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from cerite.engine.registers import programs as op
 from cerite.jit import inlined, inner
+from cerite.predicate.columns_functions import civil as _civil
 
 Longs = npt.NDArray[np.int64]
 UNBOUND, UNKNOWN, KNOWN = range(3)
@@ -20,6 +21,9 @@ STATE, FLAGS, VALUES = 0, 1, 2  # where things lie in a row
 
 # columns of the table of programs
 BEGIN, END, NEEDS, SIMPLE, SIMPLE_OP, SIMPLE_LEAF, SIMPLE_SLOT, SIMPLE_FLOAT = range(8)
+
+
+civil = inner(_civil)
 
 
 @inlined
@@ -111,6 +115,11 @@ def run(
             top = join(name == op.ALL, argument, top, stack, unknown)
         elif name in (op.NEGATE, op.IS_NULL, op.IS_TRUE, op.TO_FLOAT):
             change(name, argument, top, stack, unknown)
+        elif name == op.COALESCE:
+            top = choose(argument, top, stack, unknown)
+        elif name >= op.ABS:
+            if not unknown[top]:
+                apply(name, argument, top, constants, stack, unknown)
         else:
             top -= 1
             unknown[top] |= unknown[top + 1]
@@ -145,6 +154,62 @@ def change(name: int, places: int, top: int, stack: Longs, unknown: Longs) -> No
         stack[top], unknown[top] = int(stack[top] == 1 and unknown[top] == 0), 0
     else:
         stack[top] = as_bits(point(stack[top], places))
+
+
+@inner
+def choose(count: int, top: int, stack: Longs, unknown: Longs) -> int:
+    """The first of the last `count` values that is known."""
+    first = top - count + 1
+    for k in range(first, top + 1):
+        if not unknown[k]:
+            stack[first], unknown[first] = stack[k], 0
+            return first
+    return first
+
+
+@inner
+def apply(name: int, argument: int, top: int, constants: Longs, stack: Longs, unknown: Longs) -> None:
+    """Functions of one known value; those of time find what they need among the constants."""
+    value = stack[top]
+    if name == op.ABS:
+        stack[top], unknown[top] = abs(value), int(value == -value and value != 0)
+    elif name == op.ABS_FLOAT:
+        stack[top] = as_bits(abs(as_float(value)))
+    elif name == op.IN_YEARS:
+        unknown[top] = int(value < constants[argument] or value > constants[argument + 1])
+    elif name == op.PART:
+        stack[top] = part(constants[argument], value // constants[argument + 1])
+    else:
+        stack[top] = as_bits(rounded(name, as_float(value)))
+
+
+@inner
+def rounded(name: int, value: float) -> float:
+    """A whole number near the value; halves away from zero."""
+    if name == op.FLOOR:
+        return np.floor(value)
+    if name == op.CEIL:
+        return np.ceil(value)
+    whole = np.trunc(value)
+    return whole + math.copysign(1.0, value) if abs(value - whole) >= 0.5 else whole
+
+
+@inner
+def part(which: int, seconds: int) -> int:
+    """A part of an instant in UTC, in the order of `functions.PARTS`, as `columns_functions.part` finds it."""
+    days = seconds // 86_400
+    if which == 6:
+        return (days + 3) % 7 + 1
+    if which == 5:
+        return seconds % 60
+    if which == 4:
+        return seconds // 60 % 60
+    if which == 3:
+        return seconds // 3_600 % 24
+    year, month, day = civil(days)
+    if which == 2:
+        return day
+    return month if which == 1 else year
 
 
 @inner

@@ -11,8 +11,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
 from fractions import Fraction
+from typing import cast
 
 import numpy as np
 
@@ -26,6 +28,7 @@ from cerite.predicate.expression import (
     And,
     Arithmetic,
     Attribute,
+    Call,
     Comparison,
     ComparisonOp,
     Expression,
@@ -34,6 +37,7 @@ from cerite.predicate.expression import (
     Interval,
     IsNull,
     IsTrue,
+    Like,
     Literal,
     Negative,
     Not,
@@ -43,7 +47,8 @@ from cerite.predicate.expression import (
     transform,
     walk,
 )
-from cerite.predicate.kinds import ANY, Kinds, check_condition
+from cerite.predicate.functions import EARLIEST, EPOCH, LATEST, MICROSECOND, PARTS, TEXT, TIMES, utc
+from cerite.predicate.kinds import ANY, Kinds, ValueKind, check_condition
 from cerite.schema import Kind
 
 EVENT, STORED, CONSTANT, TO_FLOAT, COMPARE_INT, COMPARE_FLOAT, COMPARE_STRING = range(7)
@@ -51,13 +56,16 @@ ADD, SUBTRACT, MULTIPLY, DIVIDE, MODULO, ADD_FLOAT, SUBTRACT_FLOAT, MULTIPLY_FLO
 ALL, ANY_OF, NEGATE, IS_NULL, IS_TRUE, NULL = range(16, 22)
 COMPARE_MIXED, COMPARE_SCALED = 22, 23  # a whole number with a float; a decimal with one of more places
 PLACES = 8  # in the argument of COMPARE_SCALED: so many times the further places, and the comparison
+ABS, ABS_FLOAT, ROUND, FLOOR, CEIL, PART, IN_YEARS, COALESCE = range(24, 32)
 EQUAL, DIFFERENT, LESS, AT_MOST, MORE, AT_LEAST = range(6)
 COMPARISONS = {"=": EQUAL, "!=": DIFFERENT, "<": LESS, "<=": AT_MOST, ">": MORE, ">=": AT_LEAST}
 _WHOLE = {"+": ADD, "-": SUBTRACT, "*": MULTIPLY, "%": MODULO}
+_UNARY = {"round": ROUND, "floor": FLOOR, "ceil": CEIL}
 _FLOAT = {"+": ADD_FLOAT, "-": SUBTRACT_FLOAT, "*": MULTIPLY_FLOAT, "/": DIVIDE, "%": MODULO_FLOAT}
 
 MOST_SCALE = 22  # ten to this power is a float
 _LEAST, _MOST = -(2**63), 2**63 - 1
+NULL_VALUE = Literal(float("nan"))  # a part that is always NULL, such as `1 / 0`
 
 Slot = tuple[str, Leaf]  # a register and what is kept of its event
 
@@ -91,11 +99,12 @@ class Compiler:
     """Makes the programs of one query, sharing leaves, stored values and constants."""
 
     def __init__(
-        self, kinds: dict[str, Kind], decimals: Mapping[str, tuple[int, int]], unsigned: frozenset[str]
+        self, kinds: dict[str, Kind], decimals: Mapping[str, tuple[int, int]], unsigned: frozenset[str], finest: int
     ) -> None:
         self._kinds = kinds
         self._decimals = decimals  # digits and, of them, places behind the point
         self._unsigned = unsigned
+        self._finest = finest  # nanoseconds of the unit in which instants and durations are stored
         self.leaves: dict[Leaf, int] = {}
         self.slots: dict[Slot, int] = {}
         self.constants: list[int] = []
@@ -109,7 +118,7 @@ class Compiler:
     def condition(self, condition: Expression) -> Program:
         """A condition that reads at least one register."""
         check_condition(condition, self._kind_of)
-        plain = transform(condition, _comparisons)
+        plain = transform(transform(condition, _comparisons), self._spread)
         program = Program(text=str(condition))
         self._emit(plain, program)
         program.slots = self._slots_of(plain, program)
@@ -137,7 +146,36 @@ class Compiler:
                 of = {slot: register for (register, _), slot in self.slots.items()}
         return frozenset(found)
 
-    def _emit(self, node: Expression, program: Program, as_float: bool = False) -> Kind | None:
+    def _spread(self, node: Expression) -> Expression:
+        """Texts chosen among several events' are told apart where they are compared: programs hold only their numbers.
+
+        `coalesce(a, x.b) = c` is `a IS NOT NULL AND a = c OR a IS NULL AND x.b = c`.
+        """
+        if isinstance(node, (Comparison, Like, IsNull)):
+            sides = (node.left, node.right) if isinstance(node, Comparison) else (node.operand,)
+            for number, side in enumerate(sides):
+                if isinstance(side, Call) and side.function == "coalesce" and self._is_text(side):
+                    return self._apart(node, number, side)
+        if isinstance(node, Call) and node.function in TEXT and isinstance(node.arguments[0], Call):
+            inner = node.arguments[0]
+            if inner.function == "coalesce" and _source(inner) is None:
+                return Call("coalesce", tuple(Call(node.function, (each,)) for each in inner.arguments))
+        return node
+
+    def _is_text(self, node: Call) -> bool:
+        return _source(node) is None and "string" in {self._kind(transform(a, _as_attribute)) for a in node.arguments}
+
+    def _apart(self, node: Comparison | Like | IsNull, number: int, side: Call) -> Expression:
+        field_name = "operand" if not isinstance(node, Comparison) else ("left", "right")[number]
+        cases: list[Expression] = []
+        for at, argument in enumerate(side.arguments):
+            before = [IsNull(each) for each in side.arguments[:at]]
+            there = [] if isinstance(node, IsNull) and at + 1 == len(side.arguments) else [Not(IsNull(argument))]
+            test = self._spread(replace(node, **{field_name: argument}))  # type: ignore[arg-type]
+            cases.append(And((*before, *there, test)))
+        return Or(tuple(cases))
+
+    def _emit(self, node: Expression, program: Program, as_float: bool = False) -> ValueKind | None:
         """Append the node's code; returns the kind of its value, None if that is always NULL."""
         source = _source(node)
         if source is not None:
@@ -153,7 +191,7 @@ class Compiler:
             return "float"
         return kind
 
-    def _emit_leaf(self, node: Expression, source: str, program: Program, as_float: bool) -> Kind | None:
+    def _emit_leaf(self, node: Expression, source: str, program: Program, as_float: bool) -> ValueKind | None:
         plain = transform(node, _as_attribute)
         kind = self._kind(plain)
         if kind is None:
@@ -165,16 +203,17 @@ class Compiler:
         return kind
 
     def _read(self, leaf: Value, source: str, program: Program) -> None:
-        number = leaf.kind in ("int", "float")
-        if number and any(map(is_constant, _operations(leaf.expression))):
-            program.code.append((NULL, 0))
-        elif source == "":
+        if source == "":
             program.code.append((EVENT, self._leaf(leaf)))
         else:
             program.code.append((STORED, self._slot(source, leaf)))
 
-    def _emit_constant(self, node: Expression, program: Program, as_float: bool) -> Kind | None:
+    def _emit_constant(self, node: Expression, program: Program, as_float: bool) -> ValueKind | None:
         value = value_of(node, {})
+        if isinstance(value, timedelta):
+            program.code.append((CONSTANT, len(self.constants)))
+            self.constants.append(value // MICROSECOND * 1_000 // self._finest)
+            return "duration"
         if value is None:
             program.code.append((NULL, 0))
             return None
@@ -188,7 +227,7 @@ class Compiler:
         program.code.append((CONSTANT, len(self.constants)))
         self.constants.append(payload)
 
-    def _emit_node(self, node: Expression, program: Program) -> Kind | None:
+    def _emit_node(self, node: Expression, program: Program) -> ValueKind | None:
         match node:
             case Comparison(op=op, left=left, right=right):
                 self._emit_comparison(op, left, right, program)
@@ -205,11 +244,17 @@ class Compiler:
                 return "bool"
             case Arithmetic(op=op, left=left, right=right):
                 return self._emit_arithmetic(op, left, right, program)
+            case Negative(operand=operand):
+                return self._emit_arithmetic("-", Literal(0), operand, program)
+            case Call():
+                return self._emit_call(node, program)
         raise TypeError(f"not an expression: {node!r}")
 
     def _emit_comparison(self, op: ComparisonOp, left: Expression, right: Expression, program: Program) -> None:
         plain = [transform(side, _as_attribute) for side in (left, right)]
         kinds = {self._kind(side) for side in plain}
+        if "timestamp" in kinds:
+            left, right, kinds = _since_1970(left), _since_1970(right), {"timestamp"}
         leaves = _source(left) is not None and _source(right) is not None
         if None not in kinds and any(self._scale(side) is not None for side in plain):
             self._emit_decimals(op, left, right, program)
@@ -284,10 +329,47 @@ class Compiler:
                 self._push(10 ** min(scale - own, 18), program)
                 program.code.append((MULTIPLY, 0))
 
-    def _emit_arithmetic(self, op: str, left: Expression, right: Expression, program: Program) -> Kind:
+    def _emit_call(self, node: Call, program: Program) -> ValueKind | None:
+        """A function of what several events give; of texts it was spread, of one event it is a leaf."""
+        kind = self._kind(transform(node, _as_attribute))
+        if node.function == "coalesce":
+            for each in node.arguments:
+                self._emit(each, program, kind == "float")
+            program.code.append((COALESCE, len(node.arguments)))
+            return kind
+        own = self._kind(transform(node.arguments[0], _as_attribute))
+        self._emit(node.arguments[0], program, own == "float")  # a decimal is taken as a float
+        if node.function in PARTS:
+            program.code.append((PART, len(self.constants)))
+            self.constants += [PARTS.index(node.function), 1_000_000_000 // self._finest]
+        elif node.function == "abs":
+            program.code.append((ABS_FLOAT if own == "float" else ABS, 0))
+        elif own == "float":
+            program.code.append((_UNARY[node.function], 0))
+        return kind
+
+    def _emit_times(self, op: str, left: Expression, right: Expression, program: Program) -> ValueKind:
+        kinds = [self._kind(transform(side, _as_attribute)) for side in (left, right)]
+        for side in (left, right):
+            self._emit(side, program)
+            if op == "/":
+                program.code.append((TO_FLOAT, 0))
+        program.code.append((DIVIDE if op == "/" else _WHOLE[op], 0))
+        if op == "/":
+            return "float"
+        if "timestamp" not in kinds or kinds[0] == kinds[1]:
+            return "duration"
+        if self._finest >= 1_000:  # nanoseconds do not leave the years that there are
+            program.code.append((IN_YEARS, len(self.constants)))
+            self.constants += [each * 1_000 // self._finest for each in (EARLIEST, LATEST)]
+        return "timestamp"
+
+    def _emit_arithmetic(self, op: str, left: Expression, right: Expression, program: Program) -> ValueKind:
         plain = [transform(side, _as_attribute) for side in (left, right)]
         scales = [self._places(side) for side in plain]
         kinds = {self._kind(side) for side in plain}
+        if kinds & {"timestamp", "duration"}:
+            return self._emit_times(op, left, right, program)
         if op != "/" and None not in scales and any(self._scale(side) is not None for side in plain):
             common = max(scale or 0 for scale in scales)
             for side, scale in zip((left, right), scales, strict=True):
@@ -333,18 +415,30 @@ class Compiler:
             hint="cast one of the columns, so that decimals meet decimals or floats meet floats",
         )  # fmt: skip
 
-    def _kind(self, node: Expression) -> Kind | None:
+    def _kind(self, node: Expression) -> ValueKind | None:
         match node:
             case Literal(value=value):
                 return "bool" if isinstance(value, bool) else "string" if isinstance(value, str) else (
-                    "int" if isinstance(value, int) else "float")  # fmt: skip
+                    "duration" if isinstance(value, timedelta) else "int" if isinstance(value, int) else "float"
+                )  # fmt: skip
             case Attribute(name=name):
                 return self._kinds.get(name)
             case Negative(operand=operand):
                 return self._kind(operand)
             case Arithmetic(op=op, left=left, right=right):
-                kinds = {self._kind(left), self._kind(right)}
-                return None if None in kinds else "float" if op == "/" or "float" in kinds else "int"
+                one, other = self._kind(left), self._kind(right)
+                if one is None or other is None:
+                    return None
+                if {one, other} & {"timestamp", "duration"}:
+                    return cast(ValueKind, TIMES[one, op, other])
+                return "float" if op == "/" or "float" in (one, other) else "int"
+            case Call(function="coalesce", arguments=arguments):
+                kinds = {self._kind(each) for each in arguments} - {None}
+                return "float" if "float" in kinds else next(iter(kinds), None)
+            case Call(function=function, arguments=(argument,)):
+                own = self._kind(argument)
+                whole = function in PARTS or function == "length"
+                return None if own is None else "int" if whole else own
         return "bool"
 
     def _simple(self, code: list[tuple[int, int]]) -> Simple | None:
@@ -360,7 +454,7 @@ class Compiler:
 
 
 def _comparisons(node: Expression) -> Expression:
-    """IN and ranges as comparisons, `-e` as `0 - e`, constants computed, so that fewer kinds of node are left."""
+    """IN and ranges as comparisons, constants computed, so that fewer kinds of node are left."""
     match node:
         case InRange(operand=operand, low=low, high=high):
             return And((Comparison(">=", operand, low), Comparison("<=", operand, high)))
@@ -372,16 +466,22 @@ def _comparisons(node: Expression) -> Expression:
                 for item in items
             )
             return each[0] if len(each) == 1 else Or(each)
-        case Negative(operand=operand):
-            return _comparisons(Arithmetic("-", Literal(0), operand))
-        case Arithmetic() if is_constant(node) and value_of(node, {}) is not None:
-            return Literal(value_of(node, {}))
+        case Call(function="coalesce", arguments=arguments):
+            known = tuple(each for each in arguments if each is not NULL_VALUE)
+            return Call("coalesce", known) if len(known) > 1 else known[0] if known else NULL_VALUE
+        case Negative() | Arithmetic() | Call() if is_constant(node):
+            value = value_of(node, {})
+            return NULL_VALUE if value is None else Literal(value)
+        case Negative() | Arithmetic() | Call() if any(each is NULL_VALUE for each in node.children):
+            return NULL_VALUE
     return node
 
 
-def _operations(node: Expression) -> list[Expression]:
-    """The arithmetic in an expression; what is constant of it has been computed, unless it is NULL."""
-    return [each for each in walk(node) if isinstance(each, Arithmetic)]
+def _since_1970(node: Expression) -> Expression:
+    """A written time as the duration since 1970, as which instants are stored."""
+    if not isinstance(node, Literal) or not isinstance(node.value, str):
+        return node
+    return Literal(utc(datetime.fromisoformat(node.value)) - EPOCH, span=node.span)
 
 
 def _source(node: Expression) -> str | None:

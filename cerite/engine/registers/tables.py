@@ -48,7 +48,7 @@ class Machine:
     def __init__(self, automaton: Automaton, schema: pa.Schema, time: str | None, unit: str = "ms") -> None:
         self.automaton = automaton
         kinds: dict[str, Kind] = dict(Schema.of_arrow(schema).columns or {})
-        self._compiler = Compiler(kinds, *_numbers(schema))
+        self._compiler = Compiler(kinds, *_numbers(schema), _finest(schema))
         self.programs: list[Program] = []
         self._known: dict[object, int] = {}
         self.splits = [self._split(guard) for guard in automaton.conditions]
@@ -183,7 +183,7 @@ class Machine:
 def _finest(schema: pa.Schema) -> int:
     units = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
     found = [units[kind.unit] for kind in _types(schema).values() if pa.types.is_timestamp(kind)]
-    return min([*found, 10**6])
+    return min([*found, 10**3])  # durations are whole microseconds
 
 
 def _types(schema: pa.Schema) -> dict[str, pa.DataType]:

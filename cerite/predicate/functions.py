@@ -1,0 +1,99 @@
+"""The functions of conditions and the arithmetic of time, by their meaning on one value: the reference of every form.
+
+A timestamp is an instant, in UTC; a duration is a whole number of microseconds, written `5 seconds` or made by
+subtracting timestamps. The parts of a timestamp are those of UTC, whatever zone its column has, so that they are the
+same in process and on Spark. A function of NULL is NULL, except `coalesce`; what has no result is NULL.
+
+Invariant: `call` and `time_arithmetic` raise nothing on operands of the kinds that `predicate.kinds` lets pass.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable
+from datetime import datetime, timedelta, timezone
+from typing import Any
+
+MICROSECOND = timedelta(microseconds=1)
+EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
+EARLIEST = (datetime.min.replace(tzinfo=timezone.utc) - EPOCH) // MICROSECOND  # the years 1 to 9999 in microseconds
+LATEST = (datetime.max.replace(tzinfo=timezone.utc) - EPOCH) // MICROSECOND
+UNITS = {
+    "days": 86_400_000_000, "hours": 3_600_000_000, "minutes": 60_000_000, "seconds": 1_000_000,
+    "milliseconds": 1_000, "microseconds": 1,
+}  # fmt: skip
+PARTS = ("year", "month", "day", "hour", "minute", "second", "weekday")
+ROUNDING = ("round", "floor", "ceil")
+TEXT = ("lower", "upper", "length")
+NAMES = ("abs", *ROUNDING, *TEXT, "coalesce", *PARTS)
+TIMES = {  # what timestamps and durations can be joined by, and what that gives
+    ("timestamp", "-", "timestamp"): "duration", ("timestamp", "+", "duration"): "timestamp",
+    ("duration", "+", "timestamp"): "timestamp", ("timestamp", "-", "duration"): "timestamp",
+    ("duration", "+", "duration"): "duration", ("duration", "-", "duration"): "duration",
+    ("duration", "/", "duration"): "float",
+}  # fmt: skip
+
+
+def arity(name: str) -> tuple[int, int | None]:
+    """The least and the greatest number of arguments."""
+    return (2, None) if name == "coalesce" else (1, 1)
+
+
+def duration_text(value: timedelta) -> str:
+    """A duration in the largest unit that it is a whole number of.
+
+    >>> duration_text(timedelta(seconds=90)), duration_text(timedelta(hours=-48)), duration_text(timedelta())
+    ('90 seconds', '-2 days', '0 seconds')
+    """
+    count = value // MICROSECOND
+    unit = next(name for name, size in UNITS.items() if count % size == 0) if count else "seconds"
+    return f"{count // UNITS[unit]} {unit}"
+
+
+def call(name: str, values: list[Any]) -> Any:
+    """The function's value on known arguments; `coalesce` is not among these.
+
+    >>> call("round", [-2.5]), call("floor", [-0.5]), call("length", ["日本"]), call("weekday", [datetime(2024, 5, 5)])
+    (-3.0, -1.0, 2, 7)
+    """
+    (value,) = values
+    if name in PARTS:
+        instant = utc(value)
+        found: int = instant.isoweekday() if name == "weekday" else getattr(instant, name)
+        return found
+    if name in ROUNDING:
+        return value if isinstance(value, int) or not math.isfinite(value) else _ROUND[name](value)
+    return _PLAIN[name](value)
+
+
+def time_arithmetic(op: str, left: Any, right: Any) -> datetime | timedelta | float | None:
+    """`left op right` of timestamps and durations."""
+    if op == "/":
+        divisor = right // MICROSECOND
+        return float(left // MICROSECOND) / float(divisor) if divisor else None
+    one, other = (utc(each) if isinstance(each, datetime) else each for each in (left, right))
+    found: datetime | timedelta
+    try:
+        found = operator.add(one, other) if op == "+" else operator.sub(one, other)
+    except OverflowError:
+        return None
+    return found
+
+
+def utc(value: datetime) -> datetime:
+    """The instant in UTC; without a zone it is UTC."""
+    return value.astimezone(timezone.utc) if value.tzinfo else value.replace(tzinfo=timezone.utc)
+
+
+def _half_away(value: float) -> float:
+    whole = float(math.trunc(value))
+    return whole + math.copysign(1.0, value) if abs(value - whole) >= 0.5 else whole
+
+
+_ROUND: dict[str, Callable[[float], float]] = {
+    "round": _half_away,
+    "floor": lambda value: float(math.floor(value)),
+    "ceil": lambda value: float(math.ceil(value)),
+}
+_PLAIN: dict[str, Callable[[Any], Any]] = {"abs": abs, "lower": str.lower, "upper": str.upper, "length": len}
