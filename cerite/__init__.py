@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from cerite.errors import (
         BudgetError,
         CeriteError,
+        CeriteWarning,
         MissingExtraError,
         PatternError,
         QuerySyntaxError,
@@ -41,18 +42,18 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
-    "BudgetError", "Builder", "CeriteError", "EventStream", "Match", "Matches", "MissingExtraError", "Pattern",
-    "PatternError", "Query", "QuerySyntaxError", "RunnableQuery", "Schema", "SchemaError", "SnapshotError",
-    "StreamError", "TextWarning", "absent", "attr", "check", "empty", "event", "matches", "nothing", "open_events",
-    "parse_condition", "parse_pattern", "parse_schema", "parse_sremo", "parse_wayeb", "permute", "query", "skip",
-    "skip_any", "skip_next", "sremo_text", "var",
+    "BudgetError", "Builder", "CeriteError", "CeriteWarning", "EventStream", "Match", "Matches",
+    "MissingExtraError", "Pattern", "PatternError", "Query", "QuerySyntaxError", "RunnableQuery", "Schema",
+    "SchemaError", "SnapshotError", "StreamError", "TextWarning", "absent", "attr", "check", "empty", "event",
+    "matches", "nothing", "open_events", "parse_condition", "parse_pattern", "parse_schema", "parse_sremo",
+    "parse_wayeb", "permute", "query", "skip", "skip_any", "skip_next", "sremo_text", "var",
 ]  # fmt: skip
 
 _HOMES = {  # the imports above, for `__getattr__`
     "data": ("open_events",),
     "errors": (
-        "BudgetError", "CeriteError", "MissingExtraError", "PatternError", "QuerySyntaxError", "SchemaError",
-        "SnapshotError", "StreamError", "TextWarning",
+        "BudgetError", "CeriteError", "CeriteWarning", "MissingExtraError", "PatternError", "QuerySyntaxError",
+        "SchemaError", "SnapshotError", "StreamError", "TextWarning",
     ),
     "language.builder": ("Builder", "absent", "empty", "event", "nothing", "permute", "skip", "skip_any", "skip_next"),
     "language.ceql": ("parse_condition", "parse_pattern", "parse_schema"),

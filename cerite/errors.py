@@ -217,7 +217,11 @@ def was_interrupted(error: BaseException | None) -> bool:
     return error is not None
 
 
-class TextWarning(UserWarning):
+class CeriteWarning(UserWarning):
+    """The query runs, but may not say what its writer meant: it names an event type that the data does not have."""
+
+
+class TextWarning(CeriteWarning):
     """Text that looks like numbers is compared as text: '10' comes before '9'."""
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from itertools import chain, islice
@@ -19,7 +20,7 @@ from cerite.engine.engines import Engine, counter_of, recogniser_of
 from cerite.engine.intake import Columns, Intake, TimeUnit, checked_unit
 from cerite.engine.matches import Matches as Chunk
 from cerite.engine.plan import Plan, Semantics, plan
-from cerite.errors import StreamError, in_plain_words
+from cerite.errors import CeriteWarning, StreamError, in_plain_words, listed, suggestion
 from cerite.language.builder import Builder
 from cerite.language.queries import make_query
 from cerite.match import Match
@@ -199,6 +200,7 @@ class Found(Matches):
                 if most is not None and intake.rows >= most:
                     return
         self._count = found
+        self._warn_of_types(intake, found)
 
     def exists(self) -> bool:
         """Whether there is any match; stops at the first, which a source that is read once still gives later."""
@@ -235,7 +237,17 @@ class Found(Matches):
                 rows = intake.take(batch)
                 matches += engine.read(rows).matches
                 self._tell(intake.rows, matches, engine)
+        self._warn_of_types(intake, matches)
         return matches
+
+    def _warn_of_types(self, intake: Intake, matches: int) -> None:
+        """Say which event types the data does not have: one that is spelt like another, or any if nothing matched."""
+        unseen, seen = intake.types()
+        for name in sorted(unseen):
+            near = suggestion(name, seen)
+            if near is not None or not matches:
+                said = f"no event has the type `{name}`; the data has {listed(seen)}"
+                warnings.warn(CeriteWarning(said + (f"; {near}" if near else "")), stacklevel=3)
 
     @property
     def _read_once(self) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import sys
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.metadata import version
@@ -31,7 +32,7 @@ from cerite.cli.recognise import Meter, check_output, report
 from cerite.cli.spark_run import run_on_spark
 from cerite.data.reading import Reading
 from cerite.engine.plan import plan
-from cerite.errors import CeriteError, in_plain_words, was_interrupted
+from cerite.errors import CeriteError, CeriteWarning, in_plain_words, was_interrupted
 from cerite.pattern.check import Note, check, declared_kinds
 from cerite.run import RunnableQuery
 
@@ -261,12 +262,29 @@ def run_command(
         return
     if explain:
         raise CeriteError("--explain is about Spark's plan", hint="use `cerite explain`, or add --engine spark")
-    with read_events(events, reading.format) as path:
+    with _warnings_shown(), read_events(events, reading.format) as path:
         texts: dict[str, Any] = {"null_values": reading.null_values, "delimiter": delimiter}
         texts |= {"format": reading.format if events != "-" else None}
         found = RunnableQuery(parsed).run(path, **options, **texts, progress=meter.tell)
         with meter.of(found.rows):
             report(found, output=output, count=count, events=with_events, show=show, out=out, err=err)
+
+
+@contextmanager
+def _warnings_shown() -> Iterator[None]:
+    """Cerite's own warnings look like those of `check`."""
+    with warnings.catch_warnings():
+        plain = warnings.showwarning
+
+        def show(message: Warning | str, *where: Any, **more: Any) -> None:
+            if isinstance(message, CeriteWarning):
+                err.print(Text("warning: ", style="bold yellow").append(str(message), style="default"))
+            else:
+                plain(message, *where, **more)
+
+        warnings.showwarning = show
+        warnings.simplefilter("always", CeriteWarning)
+        yield
 
 
 def _print_note(note: Note, source: str | None) -> None:

@@ -145,6 +145,15 @@ class Intake:
             self._last_keys = keys
             raise
 
+    def types(self) -> tuple[frozenset[str], frozenset[str]]:
+        """The event types that the query names and no batch so far had, and those that there were.
+
+        Known from the codes of the type column, not from the events; nothing is said where those are too many.
+        """
+        seen = frozenset(self._conditions.types or ())
+        named = frozenset(test.type for test in self._distinct if test.type is not None)
+        return (named - seen if seen else frozenset()), seen
+
     def state(self) -> dict[str, npt.NDArray[Any]]:
         """What a snapshot keeps."""
         kept: dict[str, npt.NDArray[Any]] = {

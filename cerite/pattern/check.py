@@ -18,6 +18,7 @@ from cerite.pattern.complement import Complement
 from cerite.pattern.filtering import Filter, On
 from cerite.pattern.iteration import Iteration
 from cerite.pattern.naming import Project
+from cerite.pattern.never import reason
 from cerite.pattern.query import Consume, Query
 from cerite.pattern.references import resolve
 from cerite.pattern.rewrite.safe import unsafe_variables
@@ -214,6 +215,9 @@ def _warnings(query: Query) -> list[Note]:
                  f"{'each' if several else 'it'} holds all these events",
                  query.where.span, "ICDT 2019 calls this unsafe; give the events different names to tell them apart")
         )  # fmt: skip
+    why = reason(query)
+    if why is not None:
+        notes.append(Note(why.message, why.span, why.hint))
     if query.within is None:
         notes.append(
             Note("there is no WITHIN: partial matches live for ever", query.clauses.get("where"),

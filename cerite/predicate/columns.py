@@ -32,6 +32,7 @@ Condition = tuple["str | None", "Expression | None"]  # event type or None for a
 
 _BLOCK = 1 << 16  # events; a block's arrays stay in the second-level cache
 _WORD = 2**64 - 1
+_MOST_TYPES = 1_000  # event types that are worth remembering: more of them, and the column is something else
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +77,10 @@ class ConditionBits:
             for users, factors in self._plan.computed
         ]
         self._coders = {name: Coder() for name in self._plan.coded}
+        self._type = type_column
+        self.types: set[str] | None = (
+            set()
+        )  # the event types of the batches so far, or more; None if there are too many
         self._tables: dict[str, _Tables] = {}
 
     def bits(self, batch: pa.RecordBatch) -> npt.NDArray[np.uint64]:
@@ -133,6 +138,9 @@ class ConditionBits:
                 masks[number // 64, ~block.truth(factor)] &= np.uint64(_WORD ^ 1 << number % 64)
             leaves = (block.truth(leaf).view(np.uint8) for leaf in self._plan.leaves.get(name, ()))
             made = _Tables(column, masks, tuple(leaves))
+            if name == self._type and self.types is not None:  # only where the codes mean something new
+                many = len(column.dictionary) > _MOST_TYPES
+                self.types = None if many else self.types.union(column.dictionary.drop_null().to_pylist())
         self._tables[name] = made
         return made
 

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import re
+import warnings
 from collections.abc import Callable
+from pathlib import Path
 
+import pyarrow as pa
 import pytest
+from typer.testing import CliRunner
 
 import cerite
 from cerite import (
     Builder,
     CeriteError,
+    CeriteWarning,
+    Matches,
     Query,
     Schema,
     attr,
@@ -20,6 +27,7 @@ from cerite import (
     permute,
     skip_next,
 )
+from cerite.cli.main import app
 from cerite.language.builder import size
 from cerite.language.ceql import parse_query
 from cerite.pattern.base import DEEPEST, LARGEST
@@ -183,3 +191,62 @@ def test_names_of_functions_and_units_are_still_names() -> None:
 def test_times_without_a_schema_are_not_refused() -> None:
     for condition in ("at - x.at < 5 seconds", "at - 5 seconds > '2024-05-01'", "at + 1 > 3", "abs(at - x.at) < 1 day"):
         check(parse_pattern(f"(A AS x ; A AS y) FILTER y[{condition}]"))
+
+
+# ---------------------------------------------------------------- what can never match, and types that do not occur
+
+
+@pytest.mark.parametrize(
+    ("query", "said"),
+    [
+        ("(_ AS d FILTER d[price < d.price]):+", "`d.price` is read before anything is bound to `d`"),
+        ("(_ AS d):+ FILTER d[price < d.price]", "`d.price` is read before anything is bound to `d`"),
+        ("A : SKIP T", "ends with an event that it does not mark"),
+        ("A ; B ; C WITHIN 2 EVENTS", "needs 3 events, and the window holds 2"),
+        ("A ; (B ; C WITHIN 1 EVENTS)", "needs 2 events, and the window holds 1"),
+        ("A AND B", "no event is both `A` and `B`"),
+        ("A[price > 3 AND 1 = 2] ; B", "`1 = 2` is never true"),
+        ("A ; NOTHING", "nothing can match NOTHING"),
+    ],
+)
+def test_queries_that_can_never_match_get_a_warning(query: str, said: str) -> None:
+    notes = check(parse_query(f"SELECT * FROM S WHERE {query}"))
+    assert [said in note.message for note in notes].count(True) == 1
+
+
+@pytest.mark.parametrize(
+    "query",
+    ["_ AS d ; (_ AS d FILTER d[price < d.price])+", "A : (SKIP T):*", "A ; B ; C WITHIN 3 EVENTS", "NOTHING OR A"],
+)
+def test_queries_that_may_match_get_no_such_warning(query: str) -> None:
+    notes = check(parse_query(f"SELECT * FROM S WHERE {query}"))
+    assert not [note for note in notes if "nothing can match" in note.message]
+
+
+@pytest.mark.parametrize("encoded", [False, True])
+@pytest.mark.parametrize("read", [lambda found: found.count(), list])
+def test_a_misspelt_event_type_is_warned_about(encoded: bool, read: Callable[[Matches], object]) -> None:
+    types = pa.array(["BUY", "SELL", "BUY"])
+    table = pa.table({"type": types.dictionary_encode() if encoded else types})
+    said = "no event has the type `SEL`; the data has `BUY`, `SELL`; did you mean `SELL`?"
+    with pytest.warns(CeriteWarning, match=re.escape(said)):
+        read(cerite.query("SELECT * FROM S WHERE SEL OR BUY").run(table))
+
+
+def test_an_event_type_that_does_not_occur_is_named_if_nothing_matched() -> None:
+    rows = [{"type": "A"}, {"type": "B"}]
+    with pytest.warns(CeriteWarning, match="no event has the type `CRASH`; the data has `A`, `B`"):
+        assert cerite.query("SELECT * FROM S WHERE A ; CRASH").run(rows).count() == 0
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert cerite.query("SELECT * FROM S WHERE A ; NOT CRASH ; B").run(rows).count() == 1
+        assert cerite.query("SELECT * FROM S WHERE A ; A").run(rows).count() == 0
+
+
+def test_the_command_line_shows_such_warnings(tmp_path: Path) -> None:
+    (tmp_path / "events.csv").write_text("type\nBUY\nSELL\n")
+    ran = CliRunner().invoke(app, ["run", "SELECT * FROM S WHERE SEL AS x", str(tmp_path / "events.csv"), "--count"])
+    assert ran.exit_code == 0
+    assert "warning: no event has the type `SEL`" in ran.stderr
+    checked = CliRunner().invoke(app, ["check", "SELECT * FROM S WHERE A : SKIP T WITHIN 5 EVENTS"])
+    assert "warning: nothing can match" in checked.stderr

@@ -1,0 +1,178 @@
+"""Patterns that can never match, by simple reasoning: `reason(query)` says why, or None where a match is not excluded.
+
+It follows the pattern in the order of its events with the registers that may hold something by then. What it finds:
+
+- a condition that reads a variable before anything can be bound to it, such as `(_ AS d FILTER d[price < d.price]):+`,
+  whose first d has none before it (DESIGN, *References*: the condition is false);
+- a condition that is false whatever the event, such as `1 = 2`;
+- an end that is never marked, such as `A : SKIP B`: a match is complete at its last marked event;
+- more events than its window of EVENTS holds, ∅, and an AND of different event types.
+
+Invariant: a pattern with a reason has no match on any stream; nothing is claimed of the others.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from cerite.errors import Span
+from cerite.pattern.alternatives import Intersection, Permute, Union
+from cerite.pattern.atoms import Empty, Event, Nothing
+from cerite.pattern.base import Pattern
+from cerite.pattern.complement import Complement
+from cerite.pattern.filtering import Filter, On
+from cerite.pattern.iteration import Iteration
+from cerite.pattern.naming import Named
+from cerite.pattern.query import Query
+from cerite.pattern.references import resolve
+from cerite.pattern.variables import Chain, counts, may_precede, nullable, visible, written
+from cerite.pattern.window import Size, Window
+from cerite.predicate.evaluate import value_of
+from cerite.predicate.expression import And, Attribute, Expression, Reference, references, walk
+
+Names = frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """Why nothing matches, where, and what to write instead."""
+
+    message: str
+    span: Span | None = None
+    hint: str | None = None
+
+
+def reason(query: Query) -> Reason | None:
+    """Why the query can never match, if that is plain to see.
+
+    >>> from cerite.language.ceql import parse_query
+    >>> reason(parse_query("SELECT * FROM S WHERE (_ AS d FILTER d[price < d.price]):+")).message
+    'nothing can match: `d.price` is read before anything is bound to `d`'
+    """
+    pattern = resolve(query.where)
+    found = _impossible(pattern, frozenset())
+    if found is None and not _may_end(pattern) and not nullable(pattern):
+        found = Reason(
+            "nothing can match: the pattern ends with an event that it does not mark", query.where.span,
+            "a match is complete at its last marked event: leave the last SKIP out, or mark the event",
+        )  # fmt: skip
+    if found is None and query.within is not None:
+        found = _too_small(pattern, query.within)
+    return found
+
+
+def _impossible(node: Pattern, before: Names) -> Reason | None:
+    """Why the pattern has no match where only the registers `before` may hold something."""
+    match node:
+        case Nothing():
+            return Reason("nothing can match NOTHING", node.span)
+        case Event(condition=condition):
+            return None if condition is None else _unsatisfiable(condition, before, before)
+        case Filter(operand=operand, conditions=conditions):
+            inner = _impossible(operand, before)
+            return inner or next((why for on in conditions if (why := _filter(on, operand, before))), None)
+        case Union(parts=parts):
+            reasons = [_impossible(part, before) for part in parts]
+            return reasons[0] if all(reasons) else None
+        case Intersection(parts=parts):
+            return next((why for part in parts if (why := _impossible(part, before))), None) or _types(node)
+        case Iteration(operand=operand, least=least):
+            return _impossible(operand, before) if least else None
+        case Complement() | Empty():
+            return None
+        case Window(operand=operand, size=size):
+            return _impossible(operand, before) or _too_small(operand, size)
+        case _ if isinstance(node, (*Chain, Permute)):
+            everything = before.union(*map(written, node.parts)) if isinstance(node, Permute) else before
+            for part in node.parts:
+                why = _impossible(part, everything)
+                if why is not None:
+                    return why
+                everything |= written(part)
+            return None
+    return next((why for part in visible(node) if (why := _impossible(part, before))), None)
+
+
+def _filter(on: On, operand: Pattern, before: Names) -> Reason | None:
+    if counts(operand, on.variable)[0] == 0:
+        return None  # where it binds nothing, the filter says nothing
+    others = frozenset(
+        each.variable
+        for each in references(on.condition)
+        if each.later or (each.variable != on.variable and may_precede(operand, each.variable, on.variable))
+    )
+    return _unsatisfiable(on.condition, before | others, before)
+
+
+def _unsatisfiable(condition: Expression, known: Names, before: Names) -> Reason | None:
+    for each in references(condition):
+        if each.variable not in known:
+            name, place = each.variable, f"`{each}` is read before anything is bound to `{each.variable}`"
+            first = f"bind a first one before: `… AS {name} ; (… AS {name} FILTER {name}[…])+`"
+            return Reason(f"nothing can match: {place}", each.span, first)
+    for part in condition.operands if isinstance(condition, And) else (condition,):
+        constant = not any(isinstance(each, (Attribute, Reference)) for each in walk(part))
+        if constant and value_of(part, {}) is not True:
+            return Reason(f"nothing can match: `{part}` is never true", part.span)
+    return None
+
+
+def _types(node: Intersection) -> Reason | None:
+    types = [part.type for part in map(_event, node.parts) if part is not None and part.type is not None]
+    if len(set(types)) < 2:
+        return None
+    return Reason(
+        f"nothing can match: no event is both `{types[0]}` and `{next(t for t in types if t != types[0])}`", node.span,
+        "AND means the same event here; write OR for either, PERMUTE(…) for both in any order",
+    )  # fmt: skip
+
+
+def _event(node: Pattern) -> Event | None:
+    while isinstance(node, (Named, Filter)):
+        node = node.operand
+    return node if isinstance(node, Event) else None
+
+
+def _may_end(node: Pattern) -> bool:
+    """Whether some match that consumes an event may end with a marked one."""
+    match node:
+        case Event(output=output):
+            return output
+        case Complement() | Empty() | Nothing():
+            return False
+        case Union(parts=parts) | Permute(parts=parts):
+            return any(map(_may_end, parts))
+        case _ if isinstance(node, Chain):
+            for part in reversed(node.parts):
+                if _may_end(part):
+                    return True
+                if not nullable(part):
+                    return False
+            return False
+    return all(map(_may_end, visible(node)))
+
+
+def _too_small(node: Pattern, size: Size) -> Reason | None:
+    needed = _least(node)
+    if size.unit != "events" or needed <= size.amount:
+        return None
+    return Reason(
+        f"nothing can match: the pattern needs {needed} events, and the window holds {size.amount}", size.span,
+        f"write WITHIN {needed} EVENTS or more",
+    )  # fmt: skip
+
+
+def _least(node: Pattern) -> int:
+    """The least number of events from the first marked to the last; SREMO's passed-over ends are not counted."""
+    match node:
+        case Event(output=output):
+            return int(output)
+        case Complement() | Empty() | Nothing():
+            return 0
+        case Union(parts=parts):
+            return min(map(_least, parts))
+        case Intersection(parts=parts):
+            return max(map(_least, parts))
+        case Iteration(operand=operand, least=least):
+            return least * _least(operand)
+    return sum(map(_least, visible(node)))

@@ -1,0 +1,29 @@
+"""What `check` says can never match has no match: random patterns and streams, by the judge."""
+
+from __future__ import annotations
+
+from hypothesis import HealthCheck, assume, event, given, settings
+from hypothesis import strategies as st
+
+from cerite.errors import CeriteError
+from cerite.pattern import Pattern, Query, Size
+from cerite.pattern.check import check
+from cerite.pattern.never import reason
+from tests import strategies as random
+from tests.properties.test_engine import Rows, judged
+
+PATTERNS = random.checked_patterns() | random.register_patterns(3)
+
+
+@settings(max_examples=1500, deadline=None, suppress_health_check=list(HealthCheck))
+@given(PATTERNS, random.streams(6, random.full_rows | random.rows), st.integers(2, 5))
+def test_nothing_matches_what_can_never_match(pattern: Pattern, rows: Rows, size: int) -> None:
+    query = Query(pattern, within=Size.events(size))
+    try:
+        check(query)
+    except CeriteError:
+        assume(False)
+    why = reason(query)
+    event("can never match" if why else "may match")
+    if why is not None:
+        assert judged(query, rows, "valuations") == []
