@@ -5,7 +5,7 @@ function or a constant of *another* file changed, and kernels call each other ac
 machine code could run over new layouts. Two processes that compile different signatures at once may even read each
 other's code. Here an entry is named by everything that its machine code follows from:
 
-- the versions of Python, NumPy, Numba and llvmlite and the processor with its features (one folder for each);
+- the versions of Python, NumPy, Numba and llvmlite, Numba's settings and the processor with its features (a folder);
 - the bytecode, options and constants of the kernel, and of all that it calls, whatever file they are in;
 - the types of its arguments, with the fields of records in their order.
 
@@ -196,9 +196,10 @@ def places() -> Iterator[Path]:
 
 
 def environment(machine: tuple[Any, ...]) -> str:
-    """The name of the folder for these versions and this processor (`machine`: as LLVM tells it)."""
+    """The name of the folder for these versions and settings and this processor (`machine`: as LLVM tells it)."""
     versions = (_FORMAT, sys.version, numba.__version__, np.__version__, llvmlite.__version__)
-    told = repr((versions, platform.python_implementation(), machine))
+    settings = tuple(str(getattr(config, name, "")) for name in ("BOUNDSCHECK", "DEBUGINFO_DEFAULT", "OPT"))
+    told = repr((versions, settings, platform.python_implementation(), machine))
     return hashlib.blake2b(told.encode(), digest_size=_DIGEST).hexdigest()
 
 
