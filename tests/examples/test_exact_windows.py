@@ -133,3 +133,25 @@ def test_events_out_of_order_are_named_by_their_values() -> None:
         cerite.query("SELECT * FROM S WHERE A").run(table(pa.decimal128(8, 2), D("0.35"), D("0.25")), time="v").count()
     with pytest.raises(StreamError, match="goes back at row 1: 18446744073709551614 after 18446744073709551615"):
         cerite.query("SELECT * FROM S WHERE A").run(table(pa.uint64(), 2**64 - 1, 2**64 - 2), time="v").count()
+
+
+@pytest.mark.parametrize(
+    ("kind", "later", "earlier"),
+    [
+        (pa.decimal128(8, 2), D("1.50"), D("0.50")),
+        (pa.decimal256(60, 2), D("1.50"), D("0.50")),
+        (pa.uint64(), 2**64 - 1, 2**64 - 2),
+        (pa.int64(), 2**60 + 1, 2**60),
+        (pa.float64(), 0.5, -0.0),
+    ],
+    ids=str,
+)
+def test_order_by_sorts_exactly(kind: pa.DataType, later: Any, earlier: Any) -> None:
+    events = pa.table({"type": ["B", "A"], "v": pa.array([later, earlier], kind)})
+    found = cerite.query("SELECT * FROM S WHERE A ; B WITHIN 1 [v]").run(events, order_by=["v"])
+    assert list(map(str, found)) == ["[1,0] A=1, B=0"]
+
+
+def test_zeros_of_both_signs_keep_the_order_they_arrive_in() -> None:
+    events = pa.table({"type": ["B", "A"], "v": [0.0, -0.0]})
+    assert not list(cerite.query("SELECT * FROM S WHERE A ; B WITHIN 1 [v]").run(events, order_by=["v"]))
