@@ -169,6 +169,7 @@ class Counter:
         wide = self.wide_slots[slot]
         consume = self.consume != "none"
         matches, found = wide.count(self.det, events, batch.classes, batch.key, batch.low, consume)
+        self._fit_dstates()  # it may have met new ones
         self._matches += matches
         self.regs[ck.OCCURRENCES] += found
         if found and self.consume == "any" and batch.ids.size:  # runs elsewhere end here, too

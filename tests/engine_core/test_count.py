@@ -134,3 +134,18 @@ def test_columns_are_checked_and_may_be_read_only() -> None:
         Counter(kleene()).feed(bits, key, key[:2])
     with pytest.raises(ValueError, match="negative"):
         Counter(kleene()).feed(bits, key, key, key - 1)
+
+
+def test_dstates_that_wide_numbers_meet_fit_into_the_kernels_arrays() -> None:
+    """A wide partition met new dstates between events of others, and the kernel wrote past its arrays."""
+    n = 40
+    steps = tuple(Transition(q, 0, 1, q + 1) for q in range(n)) + tuple(Transition(q, TRUE, 0, q) for q in range(1, n))
+    automaton = Automaton(n + 1, 0, frozenset({n}), steps, (0,), (frozenset(), frozenset("a")))
+    key = np.arange(60, dtype=np.int64)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(count_module, "CEILING_BITS", 1)
+        counter = Counter(automaton, consume="any")
+        counter.feed(np.ones((60, 1), np.uint64), key, key - 100, (key % 7 == 6).astype(np.int64))
+    assert counter.det.capacity > 4
+    assert counter.v.shape[1] == counter.det.capacity
+    assert counter.p.shape[1:] == (counter.det.capacity, counter.det.capacity)
