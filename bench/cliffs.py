@@ -17,8 +17,8 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 import cerite
+from cerite.core.errors import CeriteError
 from cerite.engine.plan import plan
-from cerite.errors import CeriteError
 from cerite.language.ceql import parse_query
 
 

@@ -23,7 +23,7 @@ def growth(call: Callable[[], object]) -> float:
 
 
 def _give_back() -> None:
-    """Freed memory that is still resident would be used again unseen, so it goes back to the system first."""
+    """Freed memory that is still resident would be used again unseen, so it decreases to the system first."""
     gc.collect()
     pa.default_memory_pool().release_unused()
     if sys.platform == "linux":

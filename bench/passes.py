@@ -11,10 +11,10 @@ import pyarrow as pa
 import cerite
 from bench.streams import Stream
 from bench.workloads import Workload
+from cerite.api.result import Matches
 from cerite.data.source import BATCH_ROWS
 from cerite.engine.engines import recogniser_of
-from cerite.engine.intake import Columns, Intake
-from cerite.results import Matches
+from cerite.engine.intake.intake import Columns, Intake
 
 
 @dataclass

@@ -27,9 +27,9 @@ import cerite
 from bench.spark_cases import KEYED, TIME, keyed_folder, plain_s3, queries, stock_folder
 from bench.spark_report import tables
 from cerite import spark
-from cerite.spark.matching import Reading, routed
-from cerite.spark.request import request
-from cerite.spark.shuffle import job_of, prepared
+from cerite.spark.api import Reading, routed
+from cerite.spark.driver.request import request
+from cerite.spark.driver.shuffle import job_of, prepared
 
 Row = dict[str, Any]
 KEYS = (10, 1_000, 100_000, 1_000_000)

@@ -12,8 +12,10 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from cerite.data import open_events
-    from cerite.errors import (
+    from cerite.api.query import Query, query
+    from cerite.api.result import Matches
+    from cerite.api.stream import EventStream
+    from cerite.core.errors import (
         BudgetError,
         CeriteError,
         CeriteWarning,
@@ -25,33 +27,64 @@ if TYPE_CHECKING:
         StreamError,
         TextWarning,
     )
+    from cerite.core.match import Match
+    from cerite.core.schema import Schema
+    from cerite.data import open_events
     from cerite.language.builder import Builder, absent, empty, event, nothing, permute, skip, skip_any, skip_next
     from cerite.language.ceql import parse_condition, parse_pattern, parse_schema
     from cerite.language.sremo import parse_sremo, sremo_text
     from cerite.language.terms import attr, var
     from cerite.language.wayeb import parse_wayeb
-    from cerite.match import Match
-    from cerite.pattern import Pattern, Query
+    from cerite.pattern import Pattern, QuerySpec
     from cerite.pattern.check import check
-    from cerite.pattern.semantics import matches
-    from cerite.results import Matches
-    from cerite.run import RunnableQuery, query
-    from cerite.schema import Schema
-    from cerite.streaming import EventStream
+    from cerite.reference.semantics import matches
 
 __version__ = "0.1.0"
 
 __all__ = [
-    "BudgetError", "Builder", "CeriteError", "CeriteWarning", "EventStream", "Match", "Matches",
-    "MissingExtraError", "Pattern", "PatternError", "Query", "QuerySyntaxError", "RunnableQuery", "Schema",
-    "SchemaError", "SnapshotError", "StreamError", "TextWarning", "absent", "attr", "check", "empty", "event",
-    "matches", "nothing", "open_events", "parse_condition", "parse_pattern", "parse_schema", "parse_sremo",
-    "parse_wayeb", "permute", "query", "skip", "skip_any", "skip_next", "sremo_text", "var",
+    "BudgetError",
+    "Builder",
+    "CeriteError",
+    "CeriteWarning",
+    "EventStream",
+    "Match",
+    "Matches",
+    "MissingExtraError",
+    "Pattern",
+    "PatternError",
+    "Query",
+    "QuerySpec",
+    "QuerySyntaxError",
+    "Schema",
+    "SchemaError",
+    "SnapshotError",
+    "StreamError",
+    "TextWarning",
+    "absent",
+    "attr",
+    "check",
+    "empty",
+    "event",
+    "matches",
+    "nothing",
+    "open_events",
+    "parse_condition",
+    "parse_pattern",
+    "parse_schema",
+    "parse_sremo",
+    "parse_wayeb",
+    "permute",
+    "query",
+    "skip",
+    "skip_any",
+    "skip_next",
+    "sremo_text",
+    "var",
 ]  # fmt: skip
 
 _HOMES = {  # the imports above, for `__getattr__`
     "data": ("open_events",),
-    "errors": (
+    "core.errors": (
         "BudgetError", "CeriteError", "CeriteWarning", "MissingExtraError", "PatternError", "QuerySyntaxError",
         "SchemaError", "SnapshotError", "StreamError", "TextWarning",
     ),
@@ -60,14 +93,14 @@ _HOMES = {  # the imports above, for `__getattr__`
     "language.sremo": ("parse_sremo", "sremo_text"),
     "language.terms": ("attr", "var"),
     "language.wayeb": ("parse_wayeb",),
-    "match": ("Match",),
-    "pattern": ("Pattern", "Query"),
+    "core.match": ("Match",),
+    "pattern": ("Pattern", "QuerySpec"),
     "pattern.check": ("check",),
-    "pattern.semantics": ("matches",),
-    "results": ("Matches",),
-    "run": ("RunnableQuery", "query"),
-    "schema": ("Schema",),
-    "streaming": ("EventStream",),
+    "reference.semantics": ("matches",),
+    "api.result": ("Matches",),
+    "api.query": ("Query", "query"),
+    "core.schema": ("Schema",),
+    "api.stream": ("EventStream",),
 }  # fmt: skip
 _MODULES = {name: f"cerite.{module}" for module, names in _HOMES.items() for name in names}
 

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 import cerite
 from cerite.language.ceql import parse_query
-from cerite.pattern.semantics import matches
+from cerite.reference.semantics import matches
 
 D = Decimal
 

@@ -1,7 +1,7 @@
 """Independent definitions that tests compare against.
 
 `icdt_matches` is core-CEL exactly as ICDT 2019, section 3, writes it: a valuation gives every variable ONE position,
-and C ∈ ⟦φ⟧(S, ν). It shares nothing with `cerite.pattern.semantics`.
+and C ∈ ⟦φ⟧(S, ν). It shares nothing with `cerite.reference.semantics`.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from cerite.errors import CeriteError
+from cerite.core.errors import CeriteError
 from cerite.pattern import (
     Complement,
     Concat,
@@ -29,7 +29,7 @@ from cerite.pattern import (
     Pattern,
     Permute,
     Project,
-    Query,
+    QuerySpec,
     Select,
     Sequence,
     Size,
@@ -337,7 +337,7 @@ def meaningful(pattern: Pattern) -> Pattern | None:
     """The pattern if it passes the checks, else without its references, else None."""
     for candidate in (pattern, _without_references(pattern)):
         try:
-            check(Query(candidate, within=Size.events(100)))
+            check(QuerySpec(candidate, within=Size.events(100)))
         except CeriteError:
             continue
         return candidate
@@ -443,7 +443,7 @@ def register_patterns(depth: int = 3) -> st.SearchStrategy[Pattern]:
 
     def sound(pattern: Pattern) -> bool:
         try:
-            check(Query(pattern, within=Size.events(100)))
+            check(QuerySpec(pattern, within=Size.events(100)))
         except CeriteError:
             return False
         return True
@@ -465,14 +465,14 @@ def _after_an_event(draw: st.DrawFn, depth: int) -> Pattern:
 
 # ---------------------------------------------------------------- queries and streams
 @st.composite
-def queries(draw: st.DrawFn, where: st.SearchStrategy[Pattern]) -> Query:
+def queries(draw: st.DrawFn, where: st.SearchStrategy[Pattern]) -> QuerySpec:
     """A query with random clauses around a pattern."""
     pattern = draw(where)
     names = sorted(bound(pattern))
     some = st.lists(st.sampled_from(names or [""]), unique=True, min_size=1, max_size=2)
     chosen: list[str] = draw(some) if names else []
     items = tuple(map(Item, chosen)) if draw(st.booleans()) and chosen else None
-    return Query(
+    return QuerySpec(
         pattern,
         items=items,
         strategy=draw(st.none() | st.sampled_from(list(Strategy))),

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from cerite.pattern import Event, Filter, Pattern, Query, Size, transform
+from cerite.pattern import Event, Filter, Pattern, QuerySpec, Size, transform
 from cerite.pattern.variables import bound
 from cerite.predicate.expression import And, Comparison, Expression, In, InRange, IsNull, Not, Or
 from cerite.predicate.expression import transform as changed
@@ -22,7 +22,9 @@ _WEAKER = {"=": "<=", "<": "<=", ">": ">=", "!=": "<="}
 _FULL = {"id": 1, "price": 1, "name": "a", "ok": True}
 
 
-def telling(query: Query, rows: Rows, judge: Callable[[Query, Rows], list[Any] | None]) -> tuple[Query, Rows]:
+def telling(
+    query: QuerySpec, rows: Rows, judge: Callable[[QuerySpec, Rows], list[Any] | None]
+) -> tuple[QuerySpec, Rows]:
     """The query and the stream, or the first changed ones of which the judge finds a match; None: it cannot say."""
     for each in candidates(query, rows):
         if judge(*each):
@@ -30,7 +32,7 @@ def telling(query: Query, rows: Rows, judge: Callable[[Query, Rows], list[Any] |
     return query, rows
 
 
-def candidates(query: Query, rows: Rows) -> Iterator[tuple[Query, Rows]]:
+def candidates(query: QuerySpec, rows: Rows) -> Iterator[tuple[QuerySpec, Rows]]:
     """Ever easier cases."""
     full = [{**_FULL, **{name: value for name, value in row.items() if value is not None}} for row in rows]
     yield query, rows

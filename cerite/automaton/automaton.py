@@ -10,11 +10,46 @@ Invariant: an automaton never changes after it is built, `labels[0]` is empty, n
 transition enters `initial` (so that a run's first event is its start).
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass, replace
 from typing import Any
 
 from cerite.automaton.draw import Arrow, Diagram, Drawable
-from cerite.automaton.watching import Op, Watcher
+
+# Watchers: sets of configurations that a run carries along, to know of other ways through the same events.
+#
+# Negation, complement and the selection strategies ask what *no* way does. Where the watched pattern has no memory
+# the subset construction answers that beforehand (`determine`); else a run carries the set of the watched pattern's
+# configurations, step by step (the SRT report's determinisation, algorithms 7 and 8, on the fly instead of unrolled).
+#
+# A `PLAIN` watcher follows a pattern that must not complete. One of a strategy follows the other ways through the
+# same part, each with how it compares so far with the way of the run itself; it must not complete with a better one
+# (docs/semantics.md, *Selection strategies*): for NEXT what differs first decides, for LAST what differs last, for
+# MAX only supersets count.
+
+PLAIN, NEXT, LAST, MAX = range(4)
+
+
+@dataclass(frozen=True, slots=True)
+class Op:
+    """What one step does to a watched set."""
+
+    watcher: int
+    resets: bool = False  # nothing is watched yet
+    starts: bool = False  # what was watched before is forgotten; a strategy begins with all earlier ways
+    spawns: bool = False  # a way of the watched pattern may begin at this event
+    forbids: bool = False  # the step is impossible where the watched pattern (or a better way) completes
+    marks: bool = False  # the step marks the event
+
+
+@dataclass(frozen=True, slots=True)
+class Watcher:
+    """A watched pattern: its kind and the state in which it begins; it completes where it enters the final state."""
+
+    kind: int
+    entry: int
+
 
 TRUE = -1
 
@@ -68,14 +103,14 @@ class Automaton(Drawable):
         arrows = (Arrow(t.source, conditions[t.condition], marks[t.label], t.target) for t in self.transitions)
         return Diagram(self.n_states, self.initial, self.finals, tuple(arrows))
 
-    def with_plain_marks(self) -> "Automaton":
+    def with_plain_marks(self) -> Automaton:
         """The CEA of appendix A.1: every label collapsed to one mark (complex-event semantics)."""
         marked = dict.fromkeys(t if t.label == 0 else replace(t, label=1) for t in self.transitions)
         every = frozenset(name for label in self.labels for name in label) or frozenset({"•"})
         ordered = tuple(sorted(marked, key=lambda t: (t.source, t.target, t.condition, t.label)))
         return replace(self, transitions=ordered, labels=(frozenset(), every))
 
-    def trim(self) -> "Automaton":
+    def trim(self) -> Automaton:
         """The same matches, without states that no run reaches or from which no final state is reached."""
         roots = {self.initial, *(watcher.entry for watcher in self.watchers)}
         forward = _reach(roots, [(t.source, t.target) for t in self.transitions])

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-from cerite.automaton.automaton import TRUE, Automaton, Transition
-from cerite.automaton.determine import complement
+from cerite.automaton.automaton import LAST, MAX, NEXT, PLAIN, TRUE, Automaton, Transition, Watcher
 from cerite.automaton.fragment import (
     ENTRY,
     Fragment,
@@ -23,28 +22,46 @@ from cerite.automaton.fragment import (
     strict_fragment,
     union,
 )  # fmt: skip
+from cerite.automaton.gaps import Link, chain, complement, iterate, repeat
 from cerite.automaton.guards import ANY, Guard
-from cerite.automaton.joining import Link, chain, iterate, repeat
-from cerite.automaton.scopes import Registers, also_bound, check_scopes, hidden_names, narrowed, projected, reads
-from cerite.automaton.watched import Watched, has_memory, marked_late, missed, selected, watched_gap
-from cerite.automaton.watching import LAST, MAX, NEXT, PLAIN, Watcher
-from cerite.automaton.windows import windowed
-from cerite.errors import PatternError
-from cerite.pattern.alternatives import Intersection, Union
-from cerite.pattern.atoms import Empty, Event, Nothing
-from cerite.pattern.base import Pattern, transform, walk
-from cerite.pattern.complement import Complement
-from cerite.pattern.filtering import Filter
-from cerite.pattern.iteration import Iteration
-from cerite.pattern.naming import Named, Project
+from cerite.automaton.scopes import (
+    Registers,
+    also_bound,
+    check_scopes,
+    hidden_names,
+    narrowed,
+    projected,
+    reads,
+    windowed,
+)
+from cerite.automaton.watchers import Watched, has_memory, marked_late, missed, selected, watched_gap
+from cerite.core.errors import PatternError
+from cerite.pattern.nodes import (
+    Complement,
+    Concat,
+    Empty,
+    Event,
+    Filter,
+    Intersection,
+    Iteration,
+    Named,
+    Nothing,
+    Pattern,
+    Project,
+    Select,
+    Sequence,
+    SkipAny,
+    SkipNext,
+    Strategy,
+    Union,
+    Window,
+    transform,
+    walk,
+)
 from cerite.pattern.references import turn
 from cerite.pattern.rewrite.lp import lp_normal
 from cerite.pattern.rewrite.skips import expand_skips
-from cerite.pattern.selection import Select, Strategy
-from cerite.pattern.sequence import Concat, Sequence
-from cerite.pattern.skipping import SkipAny, SkipNext
 from cerite.pattern.variables import nullable, written
-from cerite.pattern.window import Window
 
 
 def build(pattern: Pattern) -> Automaton:
@@ -144,7 +161,7 @@ class _Builder:
         """Watch a pattern; returns its number."""
         if self.within_watched:
             raise PatternError(
-                "the engine does not watch one pattern with a memory inside another", span=node.span,
+                "the engine does not watch one stateful pattern inside another", span=node.span,
                 hint="negate, complement or select something simpler",
             )  # fmt: skip
         number = len(self.watched)

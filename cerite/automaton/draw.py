@@ -15,8 +15,8 @@ from typing import Any
 
 from rich.cells import cell_len
 
-from cerite.errors import CeriteError, MissingExtraError
-from cerite.extras import load
+from cerite.core.errors import CeriteError, MissingExtraError
+from cerite.core.extras import load
 
 UNMARKED = "∘"
 MOST_MERMAID, LONGEST_MERMAID = 500, 50_000  # Mermaid's own limits of arrows and characters: it draws nothing larger

@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from itertools import count
 
+from cerite.automaton.automaton import Op
 from cerite.automaton.guards import ANY, Guard
-from cerite.automaton.watching import Op
-from cerite.errors import PatternError, Span
+from cerite.core.errors import PatternError, Span
 
 Labels = frozenset[str]
 NO_LABELS: Labels = frozenset()

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from cerite.names import quoted
-from cerite.pattern.window import Size
+from cerite.core.names import quoted
+from cerite.pattern.nodes import Size
 from cerite.predicate.expression import Expression, variables
 
 

@@ -2,8 +2,8 @@
 
 import sys
 
-from cerite.errors import MissingExtraError
-from cerite.extras import load
+from cerite.core.errors import MissingExtraError
+from cerite.core.extras import load
 
 
 def main() -> None:

@@ -14,16 +14,16 @@ from dataclasses import replace
 from enum import Enum
 from pathlib import Path
 
-from cerite.data.opening import opened
-from cerite.data.paths import FORMATS
+from cerite.core.errors import CeriteError, QuerySyntaxError, SchemaError, listed
+from cerite.core.schema import KINDS, Schema
+from cerite.data.files.paths import FORMATS
+from cerite.data.open import opened
 from cerite.data.reading import Reading
-from cerite.errors import CeriteError, QuerySyntaxError, SchemaError, listed
 from cerite.language.ceql import parse_query, parse_schema
 from cerite.language.sremo import parse_sremo
 from cerite.language.wayeb import parse_wayeb
 from cerite.pattern.check import declared_kinds
-from cerite.pattern.query import Query
-from cerite.schema import KINDS, Schema
+from cerite.pattern.query import QuerySpec
 
 ENDINGS = {
     "csv": ".csv", "tsv": ".tsv", "json": ".jsonl", "core": ".stream", "parquet": ".parquet", "ipc": ".arrow",
@@ -64,7 +64,7 @@ class EngineChoice(str, Enum):
     spark = "spark"
 
 
-def read_query(argument: str, language: Language = Language.auto) -> Query:
+def read_query(argument: str, language: Language = Language.auto) -> QuerySpec:
     """The query of a file, of standard input (`-`), or of the argument itself."""
     path = _file(argument)
     if path is None and _seems_a_path(argument, language):
@@ -74,11 +74,11 @@ def read_query(argument: str, language: Language = Language.auto) -> Query:
     if language is Language.auto and path is not None:
         language = {".sremo": Language.sremo, ".sre": Language.wayeb}.get(path.suffix.lower(), Language.ceql)
     if language is Language.sremo:
-        return replace(Query(parse_sremo(text)), source=text)
+        return replace(QuerySpec(parse_sremo(text)), source=text)
     return parse_wayeb(text) if language is Language.wayeb else parse_query(text)
 
 
-def read_schema(argument: str | None, query: Query | None = None) -> Schema | None:
+def read_schema(argument: str | None, query: QuerySpec | None = None) -> Schema | None:
     """The schema in a file: `CREATE STREAM …`, JSON `{"BUY": {"id": "int"}}`, or the columns of any data.
 
     What it says must not clash with what the query declares; data is read as the query declares it.

@@ -17,8 +17,9 @@ from rich.console import Console
 from rich.text import Text
 from typer.core import TyperGroup
 
+from cerite.api.explain.text import explanation
+from cerite.api.query import Query
 from cerite.cli.engine_choice import picked
-from cerite.cli.explain import explanation
 from cerite.cli.inputs import (
     EngineChoice,
     Language,
@@ -30,11 +31,10 @@ from cerite.cli.inputs import (
 )
 from cerite.cli.recognise import Meter, check_output, report
 from cerite.cli.spark_run import run_on_spark
+from cerite.core.errors import CeriteError, CeriteWarning, in_plain_words, was_interrupted
 from cerite.data.reading import Reading
 from cerite.engine.plan import plan
-from cerite.errors import CeriteError, CeriteWarning, in_plain_words, was_interrupted
 from cerite.pattern.check import Note, check, declared_kinds
-from cerite.run import RunnableQuery
 
 INTERRUPTED = 130  # 128 + the number of SIGINT
 out = Console(soft_wrap=True, highlight=False)
@@ -265,7 +265,7 @@ def run_command(
     with _warnings_shown(), read_events(events, reading.format) as path:
         texts: dict[str, Any] = {"null_values": reading.null_values, "delimiter": delimiter}
         texts |= {"format": reading.format if events != "-" else None}
-        found = RunnableQuery(parsed).run(path, **options, **texts, progress=meter.tell)
+        found = Query(parsed).run(path, **options, **texts, progress=meter.tell)
         with meter.of(found.rows):
             report(found, output=output, count=count, events=with_events, show=show, out=out, err=err)
 

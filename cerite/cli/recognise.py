@@ -14,9 +14,9 @@ from pathlib import Path
 from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TaskProgressColumn, TextColumn
 
-from cerite.errors import CeriteError
-from cerite.results import Matches
-from cerite.writing import refuse_unwritable
+from cerite.api.result import Matches
+from cerite.api.writing import refuse_unwritable
+from cerite.core.errors import CeriteError
 
 _WRITERS = (".parquet", ".jsonl", ".ndjson", ".json", ".csv")
 

@@ -14,12 +14,12 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from cerite.api.writing import replacing_folder
 from cerite.cli.recognise import told_count
-from cerite.data.chunks import COMPRESSIONS
+from cerite.core.errors import CeriteError
+from cerite.data.files.chunks import COMPRESSIONS
 from cerite.data.reading import Reading
-from cerite.errors import CeriteError
-from cerite.pattern.query import Query
-from cerite.writing import replacing_folder
+from cerite.pattern.query import QuerySpec
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -29,7 +29,7 @@ READ = FORMATS | {".tsv": "tsv"}
 
 
 def run_on_spark(
-    query: Query,
+    query: QuerySpec,
     events: str,
     options: dict[str, Any],
     reading: Reading,
@@ -47,7 +47,7 @@ def run_on_spark(
 ) -> None:
     """Recognise on Spark and show or write the matches; `options` are those of `cerite.spark.match`."""
     from cerite import spark
-    from cerite.spark.failures import refusals
+    from cerite.spark.worker.failures import refusals
 
     session = spark.session(master, conf=_settings(conf, progress))
     df = opened(session, events, reading)

@@ -9,7 +9,7 @@ cannot be read is an error that names the place, never a row or a value that is 
 [{'type': 'BUY', 'price': 12.5}, {'type': 'SELL', 'price': None}]
 """
 
-from cerite.data.opening import open_events
+from cerite.data.open import open_events
 from cerite.data.source import Source
 
 __all__ = ["Source", "open_events"]

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.types as is_
 
-from cerite.errors import StreamError
+from cerite.core.errors import StreamError
 
 STRINGS = pa.dictionary(pa.int32(), pa.string())
 

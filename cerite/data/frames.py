@@ -12,10 +12,10 @@ from typing import Any
 
 import pyarrow as pa
 
+from cerite.core.errors import StreamError
 from cerite.data.columns import first_line
 from cerite.data.kinds import kind_of
 from cerite.data.memory import TableSource
-from cerite.errors import StreamError
 
 
 def is_pandas(data: object) -> bool:

@@ -10,11 +10,11 @@ from collections.abc import Callable, Iterator, Sequence
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from cerite.core.errors import StreamError
 from cerite.data.columns import STRINGS, canonical_schema, conform, subschema, with_leaves
-from cerite.data.guesses import MisfitError, declared, shapes
+from cerite.data.files.guesses import MisfitError, declared, shapes
 from cerite.data.positions import Positions, gather
 from cerite.data.source import BATCH_ROWS, Sight, Source, checked_rows, chosen, homes, refuse_repeated
-from cerite.errors import StreamError
 
 Load = Callable[[Sequence[str]], pa.Table]
 _SMALL = 1 << 14  # chunks smaller than this on average are joined, so that batches are worth their overhead

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 import numpy as np
 import pyarrow as pa
 
-from cerite.errors import StreamError
+from cerite.core.errors import StreamError
 
 Positions = Sequence[int] | np.ndarray
 Read = Callable[[int], Iterable[pa.RecordBatch]]

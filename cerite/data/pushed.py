@@ -14,12 +14,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.types as is_
 
+from cerite.core.errors import SchemaError, StreamError, listed, suggestion
+from cerite.core.schema import Schema, kind_named
 from cerite.data.columns import canonical, conform, first_line
 from cerite.data.frames import is_pandas, is_polars
 from cerite.data.kinds import array_of, type_of
-from cerite.data.opening import open_events
-from cerite.errors import SchemaError, StreamError, listed, suggestion
-from cerite.schema import Schema, kind_named
+from cerite.data.open import open_events
 
 WHERE = "the pushed events"
 _HINT = "push an Arrow table or batch, a pandas or Polars frame, dictionaries, or one dictionary for one event"

@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 import pyarrow.types as is_
 
+from cerite.core.errors import Hint, Setting, StreamError, listed
+from cerite.core.schema import Kind, arrow_kind
 from cerite.data.columns import STRINGS
-from cerite.errors import Hint, Setting, StreamError, listed
-from cerite.schema import Kind, arrow_kind
 
 FORMATS = ("csv", "tsv", "json", "core", "parquet", "ipc")
 _ALIASES = {"jsonl": "json", "ndjson": "json", "arrow": "ipc", "feather": "ipc", "txt": "core", "pq": "parquet"}

@@ -12,12 +12,12 @@ from typing import Any
 
 import pyarrow as pa
 
+from cerite.core.errors import StreamError, suggestion
 from cerite.data.columns import root, subschema, with_leaves
 from cerite.data.kinds import array_of, type_of
-from cerite.data.once import refuse_second, refuse_take
 from cerite.data.positions import Positions, gather
+from cerite.data.readers import refuse_second, refuse_take
 from cerite.data.source import BATCH_ROWS, Source, checked_rows, chosen
-from cerite.errors import StreamError, suggestion
 
 Row = Mapping[str, Any]
 _TAKEN = 1 << 10  # rows of a list that are converted at a time to take some of them

@@ -14,9 +14,9 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from cerite.core.errors import Hint, Setting, StreamError, listed, suggestion
 from cerite.data.columns import root, subschema
 from cerite.data.positions import Positions
-from cerite.errors import Hint, Setting, StreamError, listed, suggestion
 
 BATCH_ROWS = 1 << 20
 

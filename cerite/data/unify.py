@@ -14,8 +14,8 @@ from typing import Literal
 import pyarrow as pa
 import pyarrow.types as is_
 
+from cerite.core.errors import StreamError
 from cerite.data.columns import STRINGS
-from cerite.errors import StreamError
 
 Guess = Literal["all", "times", "none"]
 """Which of a schema's types are guesses about text: all (CSV), timestamps only (JSON), none (Parquet)."""

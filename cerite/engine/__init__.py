@@ -4,9 +4,9 @@
 condition bits, keep their state between batches, and can be snapshotted to bytes and restored.
 """
 
-from cerite.engine.count import Count, Counter
-from cerite.engine.matches import Matches
-from cerite.engine.recogniser import STRATEGIES, Recogniser
-from cerite.errors import SnapshotError
+from cerite.core.errors import SnapshotError
+from cerite.engine.counting.counter import Count, Counter
+from cerite.engine.output import MatchChunk
+from cerite.engine.subset.recogniser import STRATEGIES, Recogniser
 
-__all__ = ["STRATEGIES", "Count", "Counter", "Matches", "Recogniser", "SnapshotError"]
+__all__ = ["STRATEGIES", "Count", "Counter", "MatchChunk", "Recogniser", "SnapshotError"]

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from cerite.engine.count import Counter
-from cerite.engine.count_kernel import count_events
-from cerite.engine.enumerate_kernel import enumerate_roots
-from cerite.engine.intake import Intake
-from cerite.engine.recogniser import Recogniser
-from cerite.engine.registers.count_kernel import count as count_registers
+from cerite.core.kernel_cache import expect
+from cerite.engine.counting.counter import Counter
+from cerite.engine.counting.kernel import count_events
+from cerite.engine.intake.intake import Intake
 from cerite.engine.registers.counter import RegisterCounter
+from cerite.engine.registers.counter import count as count_registers
 from cerite.engine.registers.recogniser import RegisterRecogniser
-from cerite.engine.registers.update_kernel import update as update_registers
-from cerite.engine.update_kernel import update
-from cerite.kernel_cache import expect
+from cerite.engine.registers.recogniser import update as update_registers
+from cerite.engine.subset.recogniser import Recogniser, update
+from cerite.engine.tecs.enumerate import enumerate_roots
 
 Engine = Recogniser | RegisterRecogniser | Counter | RegisterCounter
 

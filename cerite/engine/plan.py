@@ -1,7 +1,7 @@
 """What a query asks of the engine: an automaton, the tests on events, and how its clauses are carried out.
 
 The plan is made once per query; it knows nothing of the data. Invariant: running it gives the matches that
-`cerite.pattern.semantics` gives, or the plan is refused here with the construct it does not run.
+`cerite.reference.semantics` gives, or the plan is refused here with the construct it does not run.
 """
 
 from __future__ import annotations
@@ -11,17 +11,13 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from cerite.automaton import Automaton
-from cerite.automaton.automaton import TRUE, Transition
+from cerite.automaton.automaton import PLAIN, TRUE, Transition
 from cerite.automaton.build import build
 from cerite.automaton.guards import Guard, Test, distinct_tests
-from cerite.automaton.watching import PLAIN
-from cerite.errors import PatternError
-from cerite.pattern.base import Pattern
+from cerite.core.errors import PatternError
 from cerite.pattern.check import check
-from cerite.pattern.naming import Project
-from cerite.pattern.query import Consume, Query
-from cerite.pattern.selection import Select, Strategy
-from cerite.pattern.window import Size, Window
+from cerite.pattern.nodes import Pattern, Project, Select, Size, Strategy, Window
+from cerite.pattern.query import Consume, QuerySpec
 from cerite.predicate.expression import Attribute, Expression, IsNull, Not, conjunction
 
 Semantics = Literal["valuations", "complex-events"]
@@ -77,7 +73,7 @@ class Plan:
         return bool(automaton.before) or any(watcher.kind != PLAIN for watcher in automaton.watchers)
 
 
-def plan(query: Query, semantics: Semantics = "valuations") -> Plan:
+def plan(query: QuerySpec, semantics: Semantics = "valuations") -> Plan:
     """The plan of a checked query.
 
     >>> from cerite.language.ceql import parse_query
@@ -96,7 +92,7 @@ def plan(query: Query, semantics: Semantics = "valuations") -> Plan:
         raise error.at(query.source) from None
 
 
-def _plan(query: Query, semantics: Semantics) -> Plan:
+def _plan(query: QuerySpec, semantics: Semantics) -> Plan:
     layers = _peeled(query)
     pattern, strategy = layers.pattern, layers.strategy
     if query.variables is not None:
@@ -124,7 +120,7 @@ class _Layers:
     window: Size | None
 
 
-def _peeled(query: Query) -> _Layers:
+def _peeled(query: QuerySpec) -> _Layers:
     """What stands around the whole pattern runs faster as a clause; what cannot be one stays where it is.
 
     A strategy around everything is the clause if nothing comes after it; of windows, all of one kind.

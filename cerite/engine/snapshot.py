@@ -16,10 +16,10 @@ import numpy as np
 import numpy.typing as npt
 
 from cerite.automaton import Automaton
-from cerite.engine.classes import EventClasses
-from cerite.engine.determinise import Determinised
-from cerite.engine.partitions import Slots
-from cerite.errors import SnapshotError
+from cerite.core.errors import SnapshotError
+from cerite.engine.slots import Slots
+from cerite.engine.subset.classes import EventClasses
+from cerite.engine.subset.determinise import Determinised
 
 MAGIC = b"CERITE\x00S"
 VERSION = 2

@@ -15,20 +15,34 @@ from __future__ import annotations
 from math import inf
 from typing import NoReturn, overload
 
-from cerite.errors import PatternError
+from cerite.core.errors import PatternError
 from cerite.language.ceql import parse_condition
 from cerite.language.terms import Term, expression_of
-from cerite.pattern.alternatives import Intersection, Permute, Union
-from cerite.pattern.atoms import Empty, Event, Nothing
-from cerite.pattern.base import Pattern
-from cerite.pattern.complement import Complement
-from cerite.pattern.filtering import Filter, On
-from cerite.pattern.iteration import Iteration
-from cerite.pattern.naming import Named, Project
-from cerite.pattern.selection import Select, Strategy
-from cerite.pattern.sequence import Concat, Sequence
-from cerite.pattern.skipping import SkipAny, SkipNext
-from cerite.pattern.window import UNITS, Size, Window, unit_named
+from cerite.pattern.nodes import (
+    UNITS,
+    Complement,
+    Concat,
+    Empty,
+    Event,
+    Filter,
+    Intersection,
+    Iteration,
+    Named,
+    Nothing,
+    On,
+    Pattern,
+    Permute,
+    Project,
+    Select,
+    Sequence,
+    Size,
+    SkipAny,
+    SkipNext,
+    Strategy,
+    Union,
+    Window,
+    unit_named,
+)
 from cerite.predicate.expression import Expression
 
 

@@ -10,21 +10,20 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any, TypeVar, cast
 
-from cerite.errors import CeriteError, QuerySyntaxError, SchemaError, Span
+from cerite.core.errors import CeriteError, QuerySyntaxError, SchemaError, Span
+from cerite.core.schema import Kind, Schema, kind_named, merge
 from cerite.language.ceql_patterns import pattern_of, strategy_of
 from cerite.language.conditions import condition_of, name_of, signed_of, size_of
 from cerite.language.parsing import Node, parse, span_of, subtree
-from cerite.pattern.base import Pattern
-from cerite.pattern.query import Consume, Item, Query
-from cerite.pattern.selection import Strategy
+from cerite.pattern.nodes import Pattern, Strategy
+from cerite.pattern.query import Consume, Item, QuerySpec
 from cerite.predicate.expression import Expression
-from cerite.schema import Kind, Schema, kind_named, merge
 
 T = TypeVar("T")
 _STARTS = ("query", "pattern_only", "condition_only", "schema_only")
 
 
-def parse_query(text: str) -> Query:
+def parse_query(text: str) -> QuerySpec:
     """A whole query, with the declarations that may stand before it.
 
     >>> print(parse_query("select b from Stock where (BUY or SELL) as s ; (BUY or SELL) as b within 1 minute"))
@@ -70,7 +69,7 @@ def _parsed(text: str, start: str, build: Callable[[Node], T]) -> T:
 
 
 # ---------------------------------------------------------------- clauses
-def _query(tree: Node) -> Query:
+def _query(tree: Node) -> QuerySpec:
     clauses: dict[str, Node] = {}
     declarations: list[Node] = []
     for child in tree.children:
@@ -83,7 +82,7 @@ def _query(tree: Node) -> Query:
             clauses[str(node.data)] = node
     strategy, items = _select(clauses["select"])
     optional = {name: node for name, node in clauses.items() if name in _OPTIONAL}
-    return Query(
+    return QuerySpec(
         where=pattern_of(clauses["where"].children[0]),
         items=items,
         strategy=strategy,

@@ -11,22 +11,36 @@ from typing import cast
 
 from lark import Token, Tree
 
-from cerite.errors import CeriteError, PatternError, QuerySyntaxError, Span
+from cerite.core.errors import CeriteError, PatternError, QuerySyntaxError, Span
 from cerite.language.conditions import condition_of, name_of, size_of
 from cerite.language.parsing import Node, placed, span_of, subtree
-from cerite.pattern.alternatives import Intersection, Permute, Union
-from cerite.pattern.atoms import ANY_TYPE, Empty, Event, Nothing
-from cerite.pattern.base import Pattern, walk
-from cerite.pattern.complement import Complement
-from cerite.pattern.filtering import Filter, On
-from cerite.pattern.iteration import Iteration
-from cerite.pattern.naming import Named, Project
+from cerite.pattern.nodes import (
+    ANY_TYPE,
+    Complement,
+    Concat,
+    Empty,
+    Event,
+    Filter,
+    Intersection,
+    Iteration,
+    Named,
+    Nothing,
+    On,
+    Pattern,
+    Permute,
+    Project,
+    Select,
+    Sequence,
+    Size,
+    SkipAny,
+    SkipNext,
+    Strategy,
+    Union,
+    Window,
+    walk,
+)
 from cerite.pattern.references import filtered_variable
-from cerite.pattern.selection import Select, Strategy
-from cerite.pattern.sequence import Concat, Sequence
-from cerite.pattern.skipping import SkipAny, SkipNext
 from cerite.pattern.variables import same_event
-from cerite.pattern.window import Size, Window
 from cerite.predicate.expression import Attribute, Expression, Reference, references, transform
 
 _MAX_ALTERNATIVES = 10_000  # nodes that ORs between filters may multiply a pattern to

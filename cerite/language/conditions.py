@@ -10,10 +10,10 @@ from typing import cast
 
 from lark import Token, Tree
 
-from cerite.errors import QuerySyntaxError, suggestion
+from cerite.core.errors import QuerySyntaxError, suggestion
+from cerite.core.names import unquoted
 from cerite.language.parsing import Node, placed, span_of, subtree
-from cerite.names import unquoted
-from cerite.pattern.window import UNITS, Size, unit_named
+from cerite.pattern.nodes import UNITS, Size, unit_named
 from cerite.predicate.expression import (
     And,
     Arithmetic,

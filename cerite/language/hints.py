@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import re
 
-from cerite.errors import suggestion
-from cerite.names import KEYWORDS
+from cerite.core.errors import suggestion
+from cerite.core.names import KEYWORDS
 
 SHAPES = {
     "query": "a query is SELECT … FROM … WHERE …",

@@ -14,9 +14,9 @@ from typing import Any, TypeVar
 from lark import Lark, Token, Tree
 from lark.exceptions import UnexpectedCharacters, UnexpectedEOF, UnexpectedInput, UnexpectedToken
 
-from cerite.errors import QuerySyntaxError, Span
+from cerite.core.errors import QuerySyntaxError, Span
 from cerite.language.hints import SHAPES, advice, expectation, sremo_advice
-from cerite.pattern.base import Pattern
+from cerite.pattern.nodes import Pattern
 from cerite.predicate.expression import Expression
 
 T = TypeVar("T", Expression, Pattern)

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
+from cerite.core.schema import Schema
 from cerite.language.builder import Builder
 from cerite.language.ceql import parse_query
-from cerite.pattern.base import Pattern
 from cerite.pattern.check import check
-from cerite.pattern.query import Consume, Item, Query
-from cerite.pattern.selection import Strategy
-from cerite.pattern.window import Size
-from cerite.schema import Schema
+from cerite.pattern.nodes import Pattern, Size, Strategy
+from cerite.pattern.query import Consume, Item, QuerySpec
 
 
 def make_query(
-    source: str | Query | Builder | Pattern,
+    source: str | QuerySpec | Builder | Pattern,
     *,
     select: tuple[str, ...] | list[str] | None = None,
     strategy: str | None = None,
@@ -22,7 +20,7 @@ def make_query(
     consume: str = "NONE",
     limit: int | None = None,
     schema: Schema | None = None,
-) -> Query:
+) -> QuerySpec:
     """A query that has passed every check; the keyword clauses go with a pattern, text brings its own.
 
     >>> from cerite import attr, event
@@ -33,14 +31,14 @@ def make_query(
     WHERE A AS x ; B
     WITHIN 5 EVENTS
     """
-    if isinstance(source, (str, Query)):
+    if isinstance(source, (str, QuerySpec)):
         if (select, strategy, tuple(partition_by), within, consume, limit) != (None, None, (), None, "NONE", None):
             raise TypeError("the text of a query has its own clauses; keywords go with a pattern")
         made = parse_query(source) if isinstance(source, str) else source
     elif not isinstance(source, (Builder, Pattern)):
         raise TypeError(f"not a query or pattern: {source!r}")
     else:
-        made = Query(
+        made = QuerySpec(
             source.pattern if isinstance(source, Builder) else source,
             items=None if select is None else tuple(map(Item, select)),
             strategy=None if strategy is None else Strategy.named(strategy),

@@ -16,18 +16,26 @@ from typing import cast
 
 from lark import Token, Tree
 
-from cerite.errors import CeriteError, PatternError, QuerySyntaxError
+from cerite.core.errors import CeriteError, PatternError, QuerySyntaxError
+from cerite.core.names import quoted
 from cerite.language.conditions import condition_of, name_of, size_of
 from cerite.language.parsing import Node, parse, placed, span_of, subtree
-from cerite.names import quoted
-from cerite.pattern.alternatives import Intersection, Union
-from cerite.pattern.atoms import ANY_TYPE, Empty, Event, Nothing
-from cerite.pattern.base import Pattern
-from cerite.pattern.complement import Complement
-from cerite.pattern.iteration import Iteration
-from cerite.pattern.sequence import Concat
-from cerite.pattern.skipping import SkipAny, SkipNext
-from cerite.pattern.window import Size, Window
+from cerite.pattern.nodes import (
+    ANY_TYPE,
+    Complement,
+    Concat,
+    Empty,
+    Event,
+    Intersection,
+    Iteration,
+    Nothing,
+    Pattern,
+    Size,
+    SkipAny,
+    SkipNext,
+    Union,
+    Window,
+)
 from cerite.predicate.printing import text as condition_text
 
 _NAMES = frozenset(("eps", "epsilon", "nothing", "true", "false"))

@@ -17,27 +17,34 @@ from typing import Any, cast
 
 from lark import Tree
 
-from cerite.errors import CeriteError, PatternError, QuerySyntaxError, Span, suggestion
+from cerite.core.errors import CeriteError, PatternError, QuerySyntaxError, Span, suggestion
 from cerite.language.conditions import name_of, signed_of
 from cerite.language.parsing import Node, parse, placed, span_of, subtree
 from cerite.language.wayeb_sentences import event_of, negated, predicate_of, register_of
-from cerite.pattern.alternatives import Union
-from cerite.pattern.atoms import Empty, Event
-from cerite.pattern.base import Pattern, walk
-from cerite.pattern.complement import Complement
-from cerite.pattern.iteration import Iteration
-from cerite.pattern.query import Query
-from cerite.pattern.sequence import Concat, Sequence
-from cerite.pattern.skipping import SkipAny, SkipNext
+from cerite.pattern.nodes import (
+    Complement,
+    Concat,
+    Empty,
+    Event,
+    Iteration,
+    Pattern,
+    Sequence,
+    Size,
+    SkipAny,
+    SkipNext,
+    Union,
+    Window,
+    walk,
+)
+from cerite.pattern.query import QuerySpec
 from cerite.pattern.variables import nullable
-from cerite.pattern.window import Size, Window
 from cerite.predicate.expression import And, Expression, Or, references
 
 _SHAPE = "operators come first: ;(P,Q) +(P,Q) *(P) #(;(P,Q)), and {window:500}{windowType:time} last"
 _SETTINGS = ("order", "partitionBy", "window", "windowType")
 
 
-def parse_wayeb(text: str) -> Query:
+def parse_wayeb(text: str) -> QuerySpec:
     """The query of a pattern file; a file of several patterns asks for the matches of any of them.
 
     >>> print(parse_wayeb('#(;(IsEventTypePredicate(A)["x"],GTAttr(price,"x"))){partitionBy:name}{window:500}'))
@@ -61,7 +68,7 @@ def parse_wayeb(text: str) -> Query:
     return replace(queries[0], where=Union(parts), within=queries[0].within if same else None)
 
 
-def parse_wayeb_patterns(text: str) -> tuple[Query, ...]:
+def parse_wayeb_patterns(text: str) -> tuple[QuerySpec, ...]:
     """Every pattern of the file, separated by `&`, as a query of its own."""
     try:
         tree = parse(text, "wayeb", ("wayeb",), "wayeb")
@@ -85,7 +92,7 @@ def _retold(error: CeriteError, text: str) -> CeriteError:
 
 
 # ---------------------------------------------------------------- settings
-def _query(node: Node, text: str) -> Query:
+def _query(node: Node, text: str) -> QuerySpec:
     formula, *settings = map(subtree, node.children)
     where = _pattern(formula)
     _check_registers(where)
@@ -104,7 +111,7 @@ def _query(node: Node, text: str) -> Query:
         given[name_of(key)] = value
     if "order" in given:  # of the Markov chain, for forecasting
         _whole(given["order"], "order")
-    return Query(
+    return QuerySpec(
         where,
         partition=(_chosen(given["partitionBy"], "partitionBy"),) if "partitionBy" in given else (),
         within=_window(given),

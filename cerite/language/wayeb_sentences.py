@@ -14,13 +14,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
-from cerite.errors import PatternError, QuerySyntaxError, suggestion
+from cerite.core.errors import PatternError, QuerySyntaxError, suggestion
+from cerite.core.names import quoted
 from cerite.language.conditions import name_of, signed_of, string_of
 from cerite.language.parsing import Node, span_of, subtree
-from cerite.names import quoted
-from cerite.pattern.alternatives import Union
-from cerite.pattern.atoms import Event, Nothing
-from cerite.pattern.base import Pattern
+from cerite.pattern.nodes import Event, Nothing, Pattern, Union
 from cerite.predicate.expression import (
     TRUE,
     And,

@@ -10,25 +10,29 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from cerite.errors import CeriteError, PatternError, SchemaError, Span, listed, suggestion
-from cerite.pattern.atoms import Event
-from cerite.pattern.base import Pattern, walk
+from cerite.core.errors import CeriteError, PatternError, SchemaError, Span, listed, suggestion
+from cerite.core.schema import Kind, Schema, merge
 from cerite.pattern.check_kinds import check_kinds
-from cerite.pattern.complement import Complement
-from cerite.pattern.filtering import Filter, On
-from cerite.pattern.iteration import Iteration
-from cerite.pattern.naming import Project
 from cerite.pattern.never import reason
-from cerite.pattern.query import Consume, Query
+from cerite.pattern.nodes import (
+    Complement,
+    Event,
+    Filter,
+    Iteration,
+    On,
+    Pattern,
+    Project,
+    Select,
+    Sequence,
+    SkipNext,
+    Window,
+    walk,
+)
+from cerite.pattern.query import Consume, QuerySpec
 from cerite.pattern.references import resolve
 from cerite.pattern.rewrite.safe import unsafe_variables
-from cerite.pattern.selection import Select
-from cerite.pattern.sequence import Sequence
-from cerite.pattern.skipping import SkipNext
 from cerite.pattern.variables import bound, nullable, written
-from cerite.pattern.window import Window
 from cerite.predicate.expression import variables
-from cerite.schema import Kind, Schema, merge
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,14 +44,14 @@ class Note:
     hint: str | None = None
 
 
-def check(query: Query | Pattern, schema: Schema | None = None) -> list[Note]:
+def check(query: QuerySpec | Pattern, schema: Schema | None = None) -> list[Note]:
     """Raise the first error of the query; return its warnings.
 
     >>> from cerite.language.ceql import parse_query
     >>> [note.message for note in check(parse_query("SELECT * FROM S WHERE A AS x ; B AS x WITHIN 5 EVENTS"))]
     ['`x` is bound more than once: it holds all these events']
     """
-    whole = query if isinstance(query, Query) else Query(query)
+    whole = query if isinstance(query, QuerySpec) else QuerySpec(query)
     try:
         _check_filters(whole.where, bound(whole.where))
         _check_shapes(whole.where, windowed=whole.within is not None)
@@ -157,7 +161,7 @@ def _remembers(node: Pattern) -> bool:
     return False
 
 
-def _check_clauses(query: Query) -> None:
+def _check_clauses(query: QuerySpec) -> None:
     names = [item.variable for item in query.items or ()]
     known = bound(query.where)
     for index, item in enumerate(query.items or ()):
@@ -176,7 +180,7 @@ def _check_clauses(query: Query) -> None:
         raise PatternError("FROM names a stream twice", span=query.clauses.get("from_clause"))
 
 
-def _of_its_streams(query: Query) -> Schema | None:
+def _of_its_streams(query: QuerySpec) -> Schema | None:
     """What the query declares about the streams that it reads."""
     if query.schema is None:
         return None
@@ -192,7 +196,7 @@ def _of_its_streams(query: Query) -> Schema | None:
     return found
 
 
-def declared_kinds(query: Query, *schemas: Any) -> dict[str, Kind]:
+def declared_kinds(query: QuerySpec, *schemas: Any) -> dict[str, Kind]:
     """The kinds of columns that the query's own declarations and others give; two that clash are refused."""
     found: dict[str, Kind] = {}
     for each in (_of_its_streams(query), *schemas):
@@ -205,7 +209,7 @@ def declared_kinds(query: Query, *schemas: Any) -> dict[str, Kind]:
     return found
 
 
-def _warnings(query: Query) -> list[Note]:
+def _warnings(query: QuerySpec) -> list[Note]:
     notes: list[Note] = []
     unsafe = unsafe_variables(query.where)
     if unsafe:

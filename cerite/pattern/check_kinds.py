@@ -4,22 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from cerite.errors import SchemaError, Span, listed, suggestion
-from cerite.pattern.atoms import ANY_TYPE, Event
-from cerite.pattern.base import Pattern, walk
-from cerite.pattern.filtering import Filter
-from cerite.pattern.naming import Named
-from cerite.pattern.query import Query
-from cerite.pattern.window import Size, Window
+from cerite.core.errors import SchemaError, Span, listed, suggestion
+from cerite.core.schema import Schema
+from cerite.pattern.nodes import ANY_TYPE, Event, Filter, Named, Pattern, Size, Window, walk
+from cerite.pattern.query import QuerySpec
 from cerite.predicate.expression import Attribute, Comparison, Expression, InRange, Literal, Reference
 from cerite.predicate.expression import walk as walk_expression
 from cerite.predicate.kinds import ANY, KindOf, Kinds, check_condition
-from cerite.schema import Schema
 
 Types = frozenset["str | None"]  # event types a variable may be bound to; None is any
 
 
-def check_kinds(query: Query, schema: Schema | None) -> None:
+def check_kinds(query: QuerySpec, schema: Schema | None) -> None:
     """Refuse conditions whose parts clash, and names the schema does not know (without one, nothing is known)."""
     for event in walk(query.where):
         if isinstance(event, Event) and schema and event.type is not None and not schema.knows(event.type):
@@ -68,7 +64,7 @@ def _conditions(pattern: Pattern, types: dict[str, Types]) -> Iterator[tuple[Typ
             yield from ((types[on.variable], on.condition) for on in node.conditions)
 
 
-def read_attributes(query: Query) -> frozenset[str]:
+def read_attributes(query: QuerySpec) -> frozenset[str]:
     """The attributes that conditions and windows read, of whatever event."""
     conditions = (condition for _, condition in _conditions(query.where, event_types(query.where)))
     nodes = (node for condition in conditions for node in walk_expression(condition))
@@ -76,7 +72,7 @@ def read_attributes(query: Query) -> frozenset[str]:
     return frozenset(named | {size.attribute for size in _sizes(query) if size.attribute is not None})
 
 
-def ordered_attributes(query: Query) -> dict[str, Span | None]:
+def ordered_attributes(query: QuerySpec) -> dict[str, Span | None]:
     """The attributes that are compared by order with values of other attributes, and where: `y[v > x.v]`.
 
     Against a text in quotes (`name > 'M'`) an attribute is meant as text; against a number it cannot be.
@@ -135,7 +131,7 @@ def _known(attribute: str, holders: Types, schema: Schema, span: Span | None, mi
     )  # fmt: skip
 
 
-def _sizes(query: Query) -> Iterator[Size]:
+def _sizes(query: QuerySpec) -> Iterator[Size]:
     if query.within is not None:
         yield query.within
     yield from (node.size for node in walk(query.where) if isinstance(node, Window))

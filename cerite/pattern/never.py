@@ -15,18 +15,26 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from cerite.errors import Span
-from cerite.pattern.alternatives import Intersection, Permute, Union
-from cerite.pattern.atoms import Empty, Event, Nothing
-from cerite.pattern.base import Pattern
-from cerite.pattern.complement import Complement
-from cerite.pattern.filtering import Filter, On
-from cerite.pattern.iteration import Iteration
-from cerite.pattern.naming import Named
-from cerite.pattern.query import Query
+from cerite.core.errors import Span
+from cerite.pattern.nodes import (
+    Complement,
+    Empty,
+    Event,
+    Filter,
+    Intersection,
+    Iteration,
+    Named,
+    Nothing,
+    On,
+    Pattern,
+    Permute,
+    Size,
+    Union,
+    Window,
+)
+from cerite.pattern.query import QuerySpec
 from cerite.pattern.references import resolve
 from cerite.pattern.variables import Chain, counts, may_precede, nullable, visible, written
-from cerite.pattern.window import Size, Window
 from cerite.predicate.evaluate import value_of
 from cerite.predicate.expression import And, Attribute, Expression, Reference, references, walk
 
@@ -42,7 +50,7 @@ class Reason:
     hint: str | None = None
 
 
-def reason(query: Query) -> Reason | None:
+def reason(query: QuerySpec) -> Reason | None:
     """Why the query can never match, if that is plain to see.
 
     >>> from cerite.language.ceql import parse_query

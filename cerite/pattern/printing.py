@@ -2,19 +2,30 @@
 
 from __future__ import annotations
 
-from cerite.names import quoted
-from cerite.pattern.alternatives import Intersection, Permute, Union
-from cerite.pattern.atoms import ANY_TYPE, Empty, Event, Nothing
-from cerite.pattern.base import Pattern
-from cerite.pattern.complement import Complement
-from cerite.pattern.filtering import Filter, On
-from cerite.pattern.iteration import Iteration
-from cerite.pattern.naming import Named, Project
-from cerite.pattern.query import Consume, Query
-from cerite.pattern.selection import Select
-from cerite.pattern.sequence import Concat, Sequence
-from cerite.pattern.skipping import SkipAny, SkipNext
-from cerite.pattern.window import Window
+from cerite.core.names import quoted
+from cerite.pattern.nodes import (
+    ANY_TYPE,
+    Complement,
+    Concat,
+    Empty,
+    Event,
+    Filter,
+    Intersection,
+    Iteration,
+    Named,
+    Nothing,
+    On,
+    Pattern,
+    Permute,
+    Project,
+    Select,
+    Sequence,
+    SkipAny,
+    SkipNext,
+    Union,
+    Window,
+)
+from cerite.pattern.query import Consume, QuerySpec
 from cerite.predicate.printing import text as condition_text
 
 # How tightly a node binds, loosest first.
@@ -32,7 +43,7 @@ def text(pattern: Pattern) -> str:
     return _render(pattern)[0]
 
 
-def query_text(query: Query) -> str:
+def query_text(query: QuerySpec) -> str:
     """The query as CEQL, one clause a line."""
     lines = [] if query.schema is None else [str(query.schema)]
     strategy = "" if query.strategy is None else f"{query.strategy.value} "

@@ -5,12 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import Enum
 
-from cerite.errors import Span
-from cerite.names import quoted
-from cerite.pattern.base import Pattern
-from cerite.pattern.selection import Strategy
-from cerite.pattern.window import Size
-from cerite.schema import Schema
+from cerite.core.errors import Span
+from cerite.core.names import quoted
+from cerite.core.schema import Schema
+from cerite.pattern.nodes import Pattern, Size, Strategy
 
 
 class Consume(Enum):
@@ -35,7 +33,7 @@ class Item:
 
 
 @dataclass(frozen=True, slots=True)
-class Query:
+class QuerySpec:
     """The parsed query. `items` None is `SELECT *`; `schema` is what `CREATE STREAM` declared before it."""
 
     where: Pattern

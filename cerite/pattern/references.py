@@ -17,18 +17,28 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from itertools import accumulate
 
-from cerite.errors import PatternError, suggestion
-from cerite.names import quoted
-from cerite.pattern.alternatives import Intersection, Union
-from cerite.pattern.atoms import ANY_TYPE, Event, Nothing
-from cerite.pattern.base import Pattern, transform
-from cerite.pattern.complement import Complement
-from cerite.pattern.filtering import Filter, On
-from cerite.pattern.iteration import Iteration
-from cerite.pattern.naming import Named, Project
+from cerite.core.errors import PatternError, suggestion
+from cerite.core.names import quoted
+from cerite.pattern.nodes import (
+    ANY_TYPE,
+    Complement,
+    Concat,
+    Event,
+    Filter,
+    Intersection,
+    Iteration,
+    Named,
+    Nothing,
+    On,
+    Pattern,
+    Project,
+    Select,
+    Sequence,
+    Union,
+    Window,
+    transform,
+)
 from cerite.pattern.rewrite.orders import expand_permute
-from cerite.pattern.selection import Select
-from cerite.pattern.sequence import Concat, Sequence
 from cerite.pattern.variables import (
     Chain,
     bound,
@@ -39,7 +49,6 @@ from cerite.pattern.variables import (
     visible,
     written,
 )
-from cerite.pattern.window import Window
 from cerite.predicate.expression import TRUE, Attribute, Expression, Reference, references
 from cerite.predicate.expression import transform as change_condition
 

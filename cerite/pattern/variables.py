@@ -9,14 +9,23 @@ from __future__ import annotations
 from itertools import combinations
 from math import inf
 
-from cerite.pattern.alternatives import Intersection, Permute, Union
-from cerite.pattern.atoms import Empty, Event, Nothing
-from cerite.pattern.base import Pattern
-from cerite.pattern.complement import Complement
-from cerite.pattern.iteration import Iteration
-from cerite.pattern.naming import Named, Project
-from cerite.pattern.sequence import Concat, Sequence
-from cerite.pattern.skipping import SkipAny, SkipNext
+from cerite.pattern.nodes import (
+    Complement,
+    Concat,
+    Empty,
+    Event,
+    Intersection,
+    Iteration,
+    Named,
+    Nothing,
+    Pattern,
+    Permute,
+    Project,
+    Sequence,
+    SkipAny,
+    SkipNext,
+    Union,
+)
 
 Chain = (Sequence, Concat, SkipAny, SkipNext)
 

@@ -22,7 +22,7 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Any
 
-from cerite.errors import StreamError
+from cerite.core.errors import StreamError
 from cerite.predicate.expression import (
     And,
     Arithmetic,

@@ -19,7 +19,7 @@ from decimal import Decimal
 from typing import Literal as OneOf
 from typing import TypeVar, Union
 
-from cerite.errors import PatternError, Span
+from cerite.core.errors import PatternError, Span
 
 DEEPEST = 160
 Value = Union[int, float, bool, str, timedelta]

@@ -13,7 +13,8 @@ from itertools import product
 from typing import Literal as OneOf
 from typing import Union, cast
 
-from cerite.errors import SchemaError
+from cerite.core.errors import SchemaError
+from cerite.core.schema import Kind
 from cerite.predicate.expression import (
     And,
     Arithmetic,
@@ -34,7 +35,6 @@ from cerite.predicate.expression import (
     Reference,
 )
 from cerite.predicate.functions import PARTS, ROUNDING, TEXT, TIMES
-from cerite.schema import Kind
 
 ValueKind = Union[Kind, OneOf["duration"]]  # columns have a Kind; durations are written or computed
 Kinds = frozenset[Union[ValueKind, OneOf["unknown"]]]  # what an expression may be; `unknown` where nothing says
@@ -60,7 +60,7 @@ def check_condition(condition: Expression, kind_of: KindOf = anything) -> None:
     >>> from cerite.language.ceql import parse_condition
     >>> check_condition(parse_condition("price + 'a' > 3"))
     Traceback (most recent call last):
-    cerite.errors.SchemaError: `+` needs numbers, but `'a'` is a string
+    cerite.core.errors.SchemaError: `+` needs numbers, but `'a'` is a string
     """
     _expect(condition, BOOL, "a condition must be true or false", kind_of)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from cerite.names import quoted
+from cerite.core.names import quoted
 from cerite.predicate.expression import (
     And,
     Arithmetic,

@@ -8,19 +8,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from cerite.extras import load
+from cerite.core.extras import load
 
 if TYPE_CHECKING:
-    from cerite.spark.explaining import explain
-    from cerite.spark.failures import task_error
-    from cerite.spark.matching import OneTaskWarning, count, match
+    from cerite.spark.api import OneTaskWarning, count, match
+    from cerite.spark.explain import explain
     from cerite.spark.sessions import session
+    from cerite.spark.worker.failures import task_error
 
 __all__ = ["OneTaskWarning", "count", "explain", "match", "session", "task_error"]
 
 _HOMES = {
-    "OneTaskWarning": "matching", "count": "matching", "explain": "explaining", "match": "matching",
-    "session": "sessions", "task_error": "failures",
+    "OneTaskWarning": "api", "count": "api", "explain": "explain", "match": "api",
+    "session": "sessions", "task_error": "worker.failures",
 }  # fmt: skip
 
 

@@ -14,10 +14,10 @@ from typing import Any
 from pyspark.sql import Column, DataFrame, Row, SparkSession
 from pyspark.sql import functions as fn
 
-from cerite.data.guesses import ABSENT, MISSING, PADDED, SHAPES, SIGHTS, WHOLE, ZONE
+from cerite.core.schema import Kind
+from cerite.data.files.guesses import ABSENT, MISSING, PADDED, SHAPES, SIGHTS, WHOLE, ZONE
 from cerite.data.reading import Reading, refusal
 from cerite.data.source import Sight
-from cerite.schema import Kind
 
 TEXTS = (".csv", ".tsv", ".json", ".jsonl", ".ndjson", ".txt")
 _PACKED = (".gz", ".bz2", ".zst")

@@ -13,11 +13,11 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any, Literal, NoReturn, get_args
 
+from cerite.core.match import Match
 from cerite.language.ceql import parse_query
 from cerite.language.sremo import parse_sremo
-from cerite.match import Match
-from cerite.pattern.base import Pattern
-from cerite.pattern.query import Query
+from cerite.pattern.nodes import Pattern
+from cerite.pattern.query import QuerySpec
 
 HERE = Path(__file__).parent
 Language = Literal["ceql", "sremo"]
@@ -51,7 +51,7 @@ class Case:
     open: str = ""
     counts: Mapping[int, int] | None = None
 
-    def parsed(self) -> Query | Pattern:
+    def parsed(self) -> QuerySpec | Pattern:
         """What the text says in its language."""
         return parse_query(self.text) if self.language == "ceql" else parse_sremo(self.text)
 

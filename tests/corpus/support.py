@@ -14,8 +14,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from cerite.core.errors import PatternError
 from cerite.engine.plan import plan
-from cerite.errors import PatternError
 from cerite.pattern import (
     Complement,
     Concat,
@@ -30,7 +30,7 @@ from cerite.pattern import (
     Pattern,
     Permute,
     Project,
-    Query,
+    QuerySpec,
     Select,
     Sequence,
     SkipAny,
@@ -40,8 +40,8 @@ from cerite.pattern import (
     Window,
     walk,
 )
+from cerite.pattern.nodes import Size
 from cerite.pattern.variables import nullable
-from cerite.pattern.window import Size
 from cerite.predicate.expression import variables
 from tests.corpus.loader import Case, load
 
@@ -56,7 +56,7 @@ class Known:
     """A case and its query."""
 
     case: Case
-    query: Query
+    query: QuerySpec
 
     @property
     def nodes(self) -> tuple[Pattern, ...]:
@@ -81,7 +81,7 @@ class Known:
 def known(case: Case) -> Known:
     """A case with its query; a SREMO is a query of that pattern."""
     parsed = case.parsed()
-    return Known(case, parsed if isinstance(parsed, Query) else Query(parsed))
+    return Known(case, parsed if isinstance(parsed, QuerySpec) else QuerySpec(parsed))
 
 
 def _has(*kinds: type[Pattern]) -> Callable[[Known], bool]:

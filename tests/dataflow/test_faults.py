@@ -8,7 +8,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from cerite.dataflow import (
+from cerite.core.errors import CeriteError, StreamError
+from cerite.reference.dataflow import (
     Aggregate,
     DataflowError,
     Element,
@@ -24,7 +25,6 @@ from cerite.dataflow import (
     tuples_of,
     with_watermarks,
 )
-from cerite.errors import CeriteError, StreamError
 
 SCHEMA = pa.schema([("type", pa.string()), ("v", pa.int64())])
 PAIR = "SELECT * FROM S WHERE A AS x ; B AS y"

@@ -12,13 +12,22 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from cerite import matches, parse_pattern
-from cerite.dataflow import Element, Operator, QueryCondition, QueryRule, StreamTuple, r_cer, sort_preprocess, t_cer
-from cerite.dataflow.streams import tuples_of
+from cerite.core.errors import PatternError
+from cerite.core.match import Match
 from cerite.engine.plan import plan
-from cerite.errors import PatternError
-from cerite.match import Match
-from cerite.pattern import Consume, Query, Size
+from cerite.pattern import Consume, QuerySpec, Size
 from cerite.pattern.check import check
+from cerite.reference.dataflow import (
+    Element,
+    Operator,
+    QueryCondition,
+    QueryRule,
+    StreamTuple,
+    r_cer,
+    sort_preprocess,
+    t_cer,
+)
+from cerite.reference.dataflow.streams import tuples_of
 from tests import strategies as random
 from tests.dataflow.streams import outputs, watermarked
 
@@ -139,7 +148,7 @@ PATTERNS = LIKELY.map(parse_pattern) | LIKELY.map(parse_pattern) | random.regula
 
 
 @st.composite
-def queries(draw: st.DrawFn, within: st.SearchStrategy[Size | None]) -> Query:
+def queries(draw: st.DrawFn, within: st.SearchStrategy[Size | None]) -> QuerySpec:
     query = replace(draw(random.queries(PATTERNS)), within=draw(within))
     try:
         check(query)
@@ -154,7 +163,7 @@ COUNTS = st.integers(2, 5).map(Size.events)
 KEYS: Any = st.sampled_from([None, None, lambda t: t.payload.get("id")])
 
 
-def judged(query: Query, rows: Rows, key: Any) -> list[Match]:
+def judged(query: QuerySpec, rows: Rows, key: Any) -> list[Match]:
     """The matches in each key's substream, at positions of the whole stream."""
     groups: dict[Any, Rows] = {}
     for row in rows:
@@ -170,7 +179,7 @@ def judged(query: Query, rows: Rows, key: Any) -> list[Match]:
     ]
 
 
-def agrees(query: Query, rows: Rows, stream: list[Element], flow: Operator, key: Any) -> None:
+def agrees(query: QuerySpec, rows: Rows, stream: list[Element], flow: Operator, key: Any) -> None:
     found = [t.payload.match for t in outputs(flow.over(stream))]
     assert flow.discarded == 0
     expected = judged(query, rows, key)
@@ -185,7 +194,7 @@ def agrees(query: Query, rows: Rows, stream: list[Element], flow: Operator, key:
 
 @settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
 @given(queries(TIMES), disordered(tail=40), st.integers(0, 6), KEYS)
-def test_theorem_2_with_the_engine_as_f_c(query: Query, fed: Any, longer: int, key: Any) -> None:
+def test_theorem_2_with_the_engine_as_f_c(query: QuerySpec, fed: Any, longer: int, key: Any) -> None:
     rows, stream, _ = fed
     query = replace(query, consume=Consume.NONE)
     condition = QueryCondition(query, EVENTS, time="at", position="n")
@@ -196,7 +205,7 @@ def test_theorem_2_with_the_engine_as_f_c(query: Query, fed: Any, longer: int, k
 
 @settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
 @given(queries(TIMES | COUNTS | st.none()), disordered(tail=1), KEYS)
-def test_theorem_3_with_the_engine_as_f_m(query: Query, fed: Any, key: Any) -> None:
+def test_theorem_3_with_the_engine_as_f_m(query: QuerySpec, fed: Any, key: Any) -> None:
     rows, stream, distance = fed
     rule = QueryRule(query, EVENTS, time="at", position="n")
     flow = sort_preprocess() >> r_cer(rule, distance, **({} if key is None else {"key": key}))

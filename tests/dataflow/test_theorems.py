@@ -14,7 +14,17 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cerite.dataflow import Aggregate, Chain, Instance, StreamTuple, Watermark, Windows, r_cer, sort_preprocess, t_cer
+from cerite.reference.dataflow import (
+    Aggregate,
+    Chain,
+    Instance,
+    StreamTuple,
+    Watermark,
+    Windows,
+    r_cer,
+    sort_preprocess,
+    t_cer,
+)
 from tests.dataflow.streams import Fed, fed, key_of, outputs
 
 PLENTY = 40  # steps after the last tuple: more than any window here

@@ -7,29 +7,28 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import cerite
-from cerite.engine import enumerator
-from cerite.engine.by_variable import lists_of
-from cerite.engine.matches import Matches, alike
+from cerite.engine.output import MatchChunk, alike, lists_of
+from cerite.engine.tecs import enumerate as enumerator
 
 NAMES = ("u", "v", "w", "x")
 labellings = st.lists(st.frozensets(st.sampled_from(NAMES)), min_size=1, max_size=4)
 
 
-def chunk_of(rows: list[list[int]]) -> Matches:
+def chunk_of(rows: list[list[int]]) -> MatchChunk:
     """Matches with these labels; the positions are all different."""
     offsets = np.cumsum([0, *map(len, rows)]).astype(np.int64)
     labels = np.array([label for row in rows for label in row], np.int32)
     ends = np.arange(len(rows), dtype=np.int64)
-    return Matches(ends, ends, offsets, np.arange(labels.size, dtype=np.int64) * 7, labels)
+    return MatchChunk(ends, ends, offsets, np.arange(labels.size, dtype=np.int64) * 7, labels)
 
 
-def expected(chunk: Matches, labels: tuple[frozenset[str], ...], name: str) -> list[list[int]]:
+def expected(chunk: MatchChunk, labels: tuple[frozenset[str], ...], name: str) -> list[list[int]]:
     rows = chunk.to_arrow().to_pydict()
     pairs = [zip(ps, ls, strict=True) for ps, ls in zip(rows["positions"], rows["labels"], strict=True)]
     return [[position for position, label in row if name in labels[label]] for row in pairs]
 
 
-def check(chunk: Matches, labels: tuple[frozenset[str], ...]) -> None:
+def check(chunk: MatchChunk, labels: tuple[frozenset[str], ...]) -> None:
     every, *columns = lists_of(chunk, labels, NAMES)
     assert every.to_pylist() == chunk.to_arrow()["positions"].to_pylist()
     for name, column in zip(NAMES, columns, strict=True):

@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cerite.automaton import TRUE, Automaton, Transition
-from cerite.engine.classes import EventClasses
-from cerite.engine.determinise import Determinised
+from cerite.engine.subset.classes import EventClasses
+from cerite.engine.subset.determinise import Determinised
 
 SINGLE = np.zeros(0, np.int64)
 

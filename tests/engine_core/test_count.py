@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 
 from cerite.automaton import TRUE, Automaton, Transition
-from cerite.engine import count as count_module
-from cerite.engine.count import Counter
+from cerite.engine.counting import counter as count_module
+from cerite.engine.counting.counter import Counter
 from tests.engine_core.cases import Case, cases
 from tests.engine_core.oracle import matches
 from tests.engine_core.wide import WideSlot

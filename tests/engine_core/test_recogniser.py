@@ -3,15 +3,15 @@
 import numpy as np
 from hypothesis import given, settings
 
-from cerite.engine.invariants import check_3_bounded, check_duplicate_free, check_lists, check_time_ordered
-from cerite.engine.matches import Matches
-from cerite.engine.recogniser import Recogniser
+from cerite.engine.output import MatchChunk
+from cerite.engine.subset.invariants import check_3_bounded, check_duplicate_free, check_lists, check_time_ordered
+from cerite.engine.subset.recogniser import Recogniser
 from tests.engine_core.cases import Batch, Case, cases
 from tests.engine_core.oracle import Match, matches
 from tests.engine_core.test_count import kleene
 
 
-def as_tuples(chunk: Matches) -> list[Match]:
+def as_tuples(chunk: MatchChunk) -> list[Match]:
     rows = chunk.to_arrow().to_pydict()
     columns = zip(rows["start"], rows["end"], rows["positions"], rows["labels"], strict=True)
     return [(start, end, tuple(zip(ps, ls, strict=True))) for start, end, ps, ls in columns]

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from cerite.engine import count as count_module
-from cerite.engine.count import Counter
-from cerite.engine.recogniser import Recogniser
-from cerite.errors import SnapshotError
+from cerite.core.errors import SnapshotError
+from cerite.engine.counting import counter as count_module
+from cerite.engine.counting.counter import Counter
+from cerite.engine.subset.recogniser import Recogniser
 from tests.engine_core.cases import Case, cases
 from tests.engine_core.oracle import matches
 from tests.engine_core.test_count import expected, kleene

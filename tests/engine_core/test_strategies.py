@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 
-from cerite.engine import select_kernel as sk
-from cerite.engine.recogniser import Recogniser
-from cerite.engine.selector import Selector
+from cerite.engine.subset.recogniser import Recogniser
+from cerite.engine.tecs import select as sk
+from cerite.engine.tecs.select import Selector
 from tests.engine_core.cases import Case, cases
 from tests.engine_core.oracle import Match, matches
 from tests.engine_core.test_recogniser import by_end, in_order, read

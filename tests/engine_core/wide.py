@@ -7,7 +7,7 @@ the front vector occupies.
 from collections import deque
 from dataclasses import dataclass, field
 
-from cerite.engine.determinise import Determinised
+from cerite.engine.subset.determinise import Determinised
 
 Vector = dict[int, int]
 

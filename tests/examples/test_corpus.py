@@ -9,8 +9,8 @@ import pytest
 
 from cerite.language.ceql import parse_pattern, parse_query
 from cerite.language.sremo import parse_sremo, sremo_text
-from cerite.pattern.query import Query
-from cerite.pattern.semantics import matches
+from cerite.pattern.query import QuerySpec
+from cerite.reference.semantics import matches
 from tests.corpus import Case, load
 
 CASES = [
@@ -28,7 +28,7 @@ def test_the_judge_agrees(case: Case) -> None:
 @pytest.mark.parametrize("case", load(), ids=lambda case: case.name)
 def test_printing_keeps_the_query(case: Case) -> None:
     parsed = case.parsed()
-    if isinstance(parsed, Query):
+    if isinstance(parsed, QuerySpec):
         assert parse_query(str(parsed)) == parsed
     else:
         assert parse_sremo(sremo_text(parsed)) == parsed

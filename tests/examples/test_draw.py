@@ -11,7 +11,7 @@ from rich.cells import cell_len
 
 from cerite.automaton import TRUE, Automaton, Transition
 from cerite.automaton.draw import Arrow, Diagram, Drawable
-from cerite.errors import CeriteError, MissingExtraError
+from cerite.core.errors import CeriteError, MissingExtraError
 
 SVG = "{http://www.w3.org/2000/svg}"
 LABELS = (frozenset[str](), frozenset({"x"}), frozenset({"x", "y"}))

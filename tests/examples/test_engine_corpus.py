@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 import cerite.pattern
+from cerite.api.query import Query
 from cerite.pattern import Pattern
-from cerite.run import RunnableQuery
 from tests.corpus.loader import load
 from tests.corpus.support import FEATURES, README, Known, known, readme, table
 
@@ -24,7 +24,7 @@ def test_the_engine_agrees(each: Known) -> None:
     case, refusal = each.case, each.refusal("local engine")
     assert bool(refusal) == (case.name in REFUSED), refusal
     if not refusal:
-        found = RunnableQuery(each.query).run(list(case.rows), time=case.time, semantics=case.semantics)
+        found = Query(each.query).run(list(case.rows), time=case.time, semantics=case.semantics)
         assert not case.disagreement(list(found))
         assert found.count() == len(list(found))
 

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 import cerite
-from cerite.errors import CeriteError
+from cerite.core.errors import CeriteError
 from tests.exact import agreed, table
 
 D = Decimal

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 import cerite
-from cerite.errors import StreamError
+from cerite.core.errors import StreamError
 from tests.exact import agreed, table
 
 D = Decimal
@@ -129,9 +129,9 @@ def test_partitions_of_every_type(kind: pa.DataType, values: list[Any]) -> None:
 
 
 def test_events_out_of_order_are_named_by_their_values() -> None:
-    with pytest.raises(StreamError, match=r"`v` goes back at row 1: 0\.25 after 0\.35"):
+    with pytest.raises(StreamError, match=r"`v` decreases at row 1: 0\.25 after 0\.35"):
         cerite.query("SELECT * FROM S WHERE A").run(table(pa.decimal128(8, 2), D("0.35"), D("0.25")), time="v").count()
-    with pytest.raises(StreamError, match="goes back at row 1: 18446744073709551614 after 18446744073709551615"):
+    with pytest.raises(StreamError, match="decreases at row 1: 18446744073709551614 after 18446744073709551615"):
         cerite.query("SELECT * FROM S WHERE A").run(table(pa.uint64(), 2**64 - 1, 2**64 - 2), time="v").count()
 
 

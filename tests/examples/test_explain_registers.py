@@ -7,14 +7,14 @@ from io import StringIO
 import pytest
 from rich.console import Console
 
-from cerite.cli.explain import explanation
+from cerite.api.explain.text import explanation
+from cerite.core.schema import Schema
 from cerite.language.ceql import parse_query
 from cerite.language.sremo import parse_sremo
-from cerite.pattern.query import Query
-from cerite.schema import Schema
+from cerite.pattern.query import QuerySpec
 
 
-def engine_of(query: Query, schema: Schema | None = None) -> str:
+def engine_of(query: QuerySpec, schema: Schema | None = None) -> str:
     """What `explain` prints of the engine, without the automaton's table."""
     out = StringIO()
     Console(file=out, width=120, color_system=None).print(explanation(query, schema))
@@ -106,7 +106,7 @@ def test_what_is_told(pattern: str) -> None:
 
 
 def test_starts_that_come_late() -> None:
-    shown = engine_of(Query(parse_sremo("BUY^x>r . (true^x)* . SELL[id = r.id]^o")))
+    shown = engine_of(QuerySpec(parse_sremo("BUY^x>r . (true^x)* . SELL[id = r.id]^o")))
     assert "late starts: in q1, q2 nothing is marked yet, so no match has started" in shown
     assert "q2: SELL with id = r.id, found by hash" in shown
 

@@ -14,8 +14,9 @@ import pyarrow.parquet as pq
 import pytest
 
 import cerite
-from cerite.data import chunks, open_events
-from cerite.errors import CeriteError, SchemaError, StreamError, TextWarning
+from cerite.core.errors import CeriteError, SchemaError, StreamError, TextWarning
+from cerite.data import open_events
+from cerite.data.files import chunks
 
 RISING = cerite.query("SELECT * FROM S WHERE A AS x ; B AS y FILTER y[v > x.v]")
 SOON = cerite.query("SELECT * FROM S WHERE A AS x ; B AS y WITHIN 10 seconds")
@@ -40,7 +41,7 @@ def read(text: str, name: str = "x.csv", **options: Any) -> dict[str, list[Any]]
     return found
 
 
-def refused(data: Any, query: cerite.RunnableQuery = RISING, **options: Any) -> str:
+def refused(data: Any, query: cerite.Query = RISING, **options: Any) -> str:
     with pytest.raises(CeriteError) as caught:
         query.run(data, **options).count()
     return str(caught.value)
@@ -92,7 +93,7 @@ def test_chunks_and_files_of_missing_values_only_do_not_matter(monkeypatch: pyte
     assert open_events("[13].csv").table().to_pydict() == {"v": ["NA", "NA", "Ann", "None"]}
     monkeypatch.setattr(chunks, "CHUNK", 16)
     for kept in (0, 1 << 26):
-        monkeypatch.setattr("cerite.data.files._KEPT", kept)
+        monkeypatch.setattr("cerite.data.files.source._KEPT", kept)
         assert read("v\n" + "NA\n" * 20 + "7\n" * 20) == {"v": [None] * 20 + [7] * 20}
         assert read("v\n" + "NA\n" * 20 + "Ann\n" * 20) == {"v": ["NA"] * 20 + ["Ann"] * 20}
 
@@ -309,7 +310,7 @@ def test_an_unknown_unit_of_time_is_refused() -> None:
 
 def test_errors_about_time_show_times() -> None:
     said = refused(TIMES[::-1], SOON, time="at")
-    assert "`at` goes back at row 1: 2024-01-01T00:00:10 after 2024-01-01T00:00:10.000001" in said
+    assert "`at` decreases at row 1: 2024-01-01T00:00:10 after 2024-01-01T00:00:10.000001" in said
 
 
 def test_order_by_takes_one_name() -> None:

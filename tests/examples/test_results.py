@@ -12,7 +12,7 @@ import pytest
 from rich.console import Console
 
 import cerite
-from cerite.errors import StreamError
+from cerite.core.errors import StreamError
 
 EVENTS = pa.table({"type": ["A", "B", "B"], "v": [1, 2, 3]})
 FOUND = cerite.query("SELECT * FROM S WHERE A AS x ; B+ AS y").run(EVENTS)
@@ -158,7 +158,7 @@ def test_printing_matches_shows_the_first_of_them() -> None:
 
 
 def test_printing_reads_no_more_than_a_first_part(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("cerite.run.PREVIEWED", 1)
+    monkeypatch.setattr("cerite.api.query.PREVIEWED", 1)
     found = cerite.query("SELECT * FROM S WHERE A").run(EVENTS)
     assert repr(found).startswith("1 match in the first 1 events (count() reads on)")
     assert found.count() == 1
@@ -167,7 +167,7 @@ def test_printing_reads_no_more_than_a_first_part(monkeypatch: pytest.MonkeyPatc
 
 def test_matches_that_cannot_be_read_still_have_a_text() -> None:
     wrong = cerite.query("SELECT * FROM S WHERE A").run(pa.table({"type": ["A", "A"], "at": [2, 1]}), time="at")
-    assert "cannot be read: `at` goes back" in repr(wrong)
+    assert "cannot be read: `at` decreases" in repr(wrong)
 
 
 UNSORTED = pa.table({"type": ["B", "A", "B", "A"], "at": [4, 3, 2, 1]})

@@ -21,9 +21,10 @@ import pyarrow.feather
 import pyarrow.parquet as pq
 import pytest
 
-from cerite.data import Source, chunks, open_events
+from cerite.core.errors import StreamError
+from cerite.data import Source, open_events
 from cerite.data.columns import STRINGS
-from cerite.errors import StreamError
+from cerite.data.files import chunks
 
 ROWS: list[dict[str, Any]] = [
     {"type": "BUY", "id": 1, "price": 12.5, "name": "INTC", "ok": True, "at": datetime(2024, 5, 1, 9, 30, 0, 250_000)},
@@ -264,7 +265,7 @@ def test_formats_mix_in_a_list(tmp_path: Path) -> None:
 def small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Large files in the small: chunks of 64 bytes, nothing kept."""
     monkeypatch.setattr(chunks, "CHUNK", 64)
-    monkeypatch.setattr("cerite.data.files._KEPT", 0)
+    monkeypatch.setattr("cerite.data.files.source._KEPT", 0)
 
 
 @pytest.mark.usefixtures("small_chunks")

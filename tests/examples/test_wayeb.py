@@ -13,9 +13,9 @@ import cerite
 from cerite.cli.main import app
 from cerite.language.ceql import parse_query
 from cerite.language.wayeb import parse_wayeb, parse_wayeb_patterns
-from cerite.pattern import Query
+from cerite.pattern import QuerySpec
 from cerite.pattern.check import check
-from cerite.pattern.semantics import matches
+from cerite.reference.semantics import matches
 
 SHARED = Path(__file__).resolve().parents[3] / "shared"
 STOCKS = SHARED / "data" / "stocks.parquet"
@@ -255,6 +255,6 @@ def test_the_command_line_reads_sre_files(tmp_path: Path) -> None:
 
 def test_python_runs_what_it_parses() -> None:
     query = cerite.query(cerite.parse_wayeb("#(;(IsEventTypePredicate(A),GT(v,1.0)))"))
-    assert isinstance(query.query, Query)
+    assert isinstance(query.query, QuerySpec)
     found = query.run([{"type": "A", "v": 0}, {"type": "B", "v": 1}, {"type": "B", "v": 2}])
     assert [str(match) for match in found] == ["[0,2] A=0, _=2"]

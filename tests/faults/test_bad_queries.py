@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from cerite.errors import CeriteError
+from cerite.core.errors import CeriteError
 from cerite.language.ceql import parse_query, parse_schema
 from cerite.language.sremo import parse_sremo
-from cerite.pattern import Query
+from cerite.pattern import QuerySpec
 from cerite.pattern.check import check
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -29,7 +29,7 @@ def message_of(query: str) -> str:
     try:
         if query.startswith("sremo:"):
             text = query.removeprefix("sremo:").strip()
-            check(Query(parse_sremo(text), source=text))
+            check(QuerySpec(parse_sremo(text), source=text))
         else:
             parsed = parse_query(query)
             check(parsed, SCHEMA if parsed.schema is None else None)

@@ -9,11 +9,11 @@ from typer.testing import CliRunner
 
 import cerite
 from cerite.automaton.build import build
-from cerite.budget import most_states
 from cerite.cli.main import app
-from cerite.engine.count import Counter
+from cerite.core.budget import most_states
+from cerite.core.errors import BudgetError, CeriteError, PatternError
+from cerite.engine.counting.counter import Counter
 from cerite.engine.plan import plan
-from cerite.errors import BudgetError, CeriteError, PatternError
 from cerite.language.ceql import parse_pattern, parse_query
 
 

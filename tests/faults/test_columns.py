@@ -7,9 +7,9 @@ import pickle
 import pyarrow as pa
 import pytest
 
-from cerite.errors import PatternError, SchemaError
+from cerite.core.errors import PatternError, SchemaError
 from cerite.language.ceql import parse_condition
-from cerite.predicate.columns import ConditionBits
+from cerite.predicate.columns.bits import ConditionBits
 from cerite.predicate.expression import Attribute, Comparison, Expression, Like, Literal
 
 SCHEMA = pa.schema({

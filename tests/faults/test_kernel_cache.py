@@ -20,10 +20,10 @@ from numba.core.dispatcher import Dispatcher
 from numba.core.registry import cpu_target
 
 import cerite
-from cerite import jit, kernel_cache
+from cerite.core import jit, kernel_cache
 
 HELPER = """
-from cerite.jit import inlined, inner
+from cerite.core.jit import inlined, inner
 STEP = 10
 @inner
 def helper(x):
@@ -194,9 +194,9 @@ def test_every_name_that_a_kernel_reads_is_told_by_its_value() -> None:
 
 def test_the_digest_of_a_kernel_covers_what_it_calls(monkeypatch: pytest.MonkeyPatch) -> None:
     by_name = {f"{k.py_func.__module__}.{k.py_func.__name__}": k for k in kernels()}
-    update = by_name["cerite.engine.registers.update_kernel.update"]
+    update = by_name["cerite.engine.registers.recogniser.update"]
     before = kernel_cache.code_digest(update.py_func, update.targetoptions)
-    union = by_name["cerite.engine.tecs.union"].py_func
+    union = by_name["cerite.engine.tecs.nodes.union"].py_func
     monkeypatch.setattr(union, "__code__", (lambda nodes, a, b, regs: 0).__code__)
     assert kernel_cache.code_digest(update.py_func, update.targetoptions) != before
 
@@ -234,7 +234,7 @@ def test_compiling_for_long_is_said_once(monkeypatch: pytest.MonkeyPatch, capsys
 
 def test_what_is_kept_is_not_counted_as_to_compile(monkeypatch: pytest.MonkeyPatch) -> None:
     by_name = {f"{k.py_func.__module__}.{k.py_func.__name__}": k for k in kernels()}
-    update = by_name["cerite.engine.registers.update_kernel.update"].py_func
+    update = by_name["cerite.engine.registers.recogniser.update"].py_func
     monkeypatch.setattr(kernel_cache, "places", lambda: iter(()))
     all_of_it = kernel_cache.bytes_to_compile(update, "", set())
     monkeypatch.setattr(kernel_cache.KernelCache, "kept", lambda self, folder: True)

@@ -17,7 +17,7 @@ from cerite import (
     CeriteError,
     CeriteWarning,
     Matches,
-    Query,
+    QuerySpec,
     Schema,
     attr,
     event,
@@ -30,8 +30,8 @@ from cerite import (
 from cerite.cli.main import app
 from cerite.language.builder import size
 from cerite.language.ceql import parse_query
-from cerite.pattern.base import DEEPEST, LARGEST
 from cerite.pattern.check import check
+from cerite.pattern.nodes import DEEPEST, LARGEST
 
 # ---------------------------------------------------------------- another name of the same event
 
@@ -91,7 +91,7 @@ def test_an_optional_iteration_has_parentheses() -> None:
 # ---------------------------------------------------------------- deep and large
 
 
-def deep(times: int, step: Callable[[Builder], Builder]) -> Query | Builder:
+def deep(times: int, step: Callable[[Builder], Builder]) -> QuerySpec | Builder:
     made = event("A")
     for _ in range(times):
         made = step(made)
@@ -127,7 +127,7 @@ def test_deep_patterns_run_or_are_refused_in_words(make: Callable[[int], object]
     rows = [{"type": "A", "v": 1}, {"type": "B", "v": 1}]
     try:
         made = make(times)
-        clauses = {} if isinstance(made, Query) else {"within": size(5, "events")}
+        clauses = {} if isinstance(made, QuerySpec) else {"within": size(5, "events")}
         query = cerite.query(made, **clauses)  # type: ignore[arg-type]
         assert str(query)
         query.run(rows).count()

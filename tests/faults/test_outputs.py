@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import cerite
-from cerite.errors import StreamError, in_plain_words
+from cerite.core.errors import StreamError, in_plain_words
 from tests.examples.test_cli import cerite as command
 
 A = "SELECT * FROM S WHERE A"
@@ -179,7 +179,7 @@ def test_an_interrupt_that_a_kernel_turned_into_an_error_is_one_again() -> None:
 def test_the_command_line_tells_an_interrupted_kernel_as_an_interrupt(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("cerite.run.counter_of", interrupted)
+    monkeypatch.setattr("cerite.api.query.counter_of", interrupted)
     done = command("run", A, str(folder / "in"), "--engine", "local", "--count", code=130)
     assert done.stderr == "interrupted\n"
 
@@ -190,14 +190,14 @@ def test_an_interrupt_that_the_compiler_swallowed_is_told_as_one(folder: Path, m
             signal.raise_signal(signal.SIGINT)
         raise RuntimeError("no compiled object yet for <Library>")
 
-    monkeypatch.setattr("cerite.run.counter_of", swallowed)
+    monkeypatch.setattr("cerite.api.query.counter_of", swallowed)
     before = signal.getsignal(signal.SIGINT)
     done = command("run", A, str(folder / "in"), "--engine", "local", "--count", code=130)
     assert done.stderr == "interrupted\n"
     assert signal.getsignal(signal.SIGINT) is before
 
 
-@pytest.mark.parametrize("where", ["cerite.run.recogniser_of", "cerite.run.counter_of"])
+@pytest.mark.parametrize("where", ["cerite.api.query.recogniser_of", "cerite.api.query.counter_of"])
 def test_memory_that_runs_out_is_told_with_a_remedy(where: str, monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(_: Any) -> None:
         raise pa.ArrowMemoryError("malloc of size 9 failed")

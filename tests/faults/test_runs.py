@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 import cerite
-from cerite.errors import CeriteError, PatternError, SchemaError, SnapshotError, StreamError
+from cerite.core.errors import CeriteError, PatternError, SchemaError, SnapshotError, StreamError
 
 PAIR = "SELECT * FROM S WHERE A AS x ; B AS y WITHIN 5 milliseconds"
 SCHEMA = pa.schema([("type", pa.string()), ("at", pa.int64()), ("v", pa.float64())])
@@ -27,7 +27,7 @@ def message(error: pytest.ExceptionInfo[CeriteError]) -> str:
 def test_unsorted_streams_are_refused_with_the_row() -> None:
     with pytest.raises(StreamError) as error:
         cerite.query(PAIR).run(rows(1, 2, 5, 4), time="at").count()
-    assert "`at` goes back at row 3: 4 after 5" in message(error)
+    assert "`at` decreases at row 3: 4 after 5" in message(error)
     assert "order_by" in message(error)
 
 
@@ -103,7 +103,7 @@ def test_positions_are_reported_and_found_again() -> None:
 
 def test_a_window_attribute_that_goes_back_is_refused() -> None:
     text = "SELECT * FROM S WHERE A ; B WITHIN 5 [v]"
-    with pytest.raises(StreamError, match="`v` goes back at position 1"):
+    with pytest.raises(StreamError, match="`v` decreases at position 1"):
         cerite.query(text).run([{"type": "A", "v": 2}, {"type": "B", "v": 1}]).count()
 
 
@@ -135,7 +135,7 @@ def test_huge_windows_and_extreme_times() -> None:
 
 
 def test_too_many_matches_for_a_table_are_refused_but_counted(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("cerite.run.MANY", 1000)
+    monkeypatch.setattr("cerite.api.query.MANY", 1000)
     found = cerite.query("SELECT * FROM S WHERE A+").run(pa.table({"type": ["A"] * 200}))
     assert found.count() == 2**200 - 1
     with pytest.raises(StreamError, match="too many for a table in memory"):

@@ -14,8 +14,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from cerite.data import chunks, open_events
-from cerite.errors import StreamError
+from cerite.core.errors import StreamError
+from cerite.data import open_events
+from cerite.data.files import chunks
 
 TABLE = pa.table({"id": range(1000), "name": [str(number * 7919) for number in range(1000)]})
 HUGE = 2**60 + 1
@@ -283,7 +284,7 @@ def test_a_stream_that_breaks_off() -> None:
 
 
 def test_a_file_that_changes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("cerite.data.files._KEPT", 0)
+    monkeypatch.setattr("cerite.data.files.source._KEPT", 0)
     source = open_events(written("x.csv", "a\n" + "1\n" * 100))
     written("x.csv", "a\n1\n")
     with pytest.raises(StreamError, match="changed while it was read"):

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 import cerite
-from cerite.errors import CeriteError, SnapshotError, StreamError
+from cerite.core.errors import CeriteError, SnapshotError, StreamError
 
 PAIR = "SELECT * FROM S WHERE A AS x ; B AS y WITHIN 5 EVENTS"
 SCHEMA = pa.schema([("type", pa.string()), ("v", pa.int64())])
@@ -60,7 +60,7 @@ def test_two_readers_of_one_result_see_all_of_it() -> None:
 
 @pytest.mark.parametrize("query", ["SELECT * FROM S WHERE A+", "SELECT * FROM S WHERE A+ LIMIT 100000000000"])
 def test_results_too_many_to_hold_are_refused_when_read_later(query: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("cerite.streaming.KEPT", 300_000)
+    monkeypatch.setattr("cerite.api.stream.KEPT", 300_000)
     stream = cerite.query(query).stream(SCHEMA)
     found = stream.push(events("A" * 60))
     stream.push(events("B"))
@@ -78,7 +78,7 @@ def test_results_too_many_to_hold_are_refused_when_read_later(query: str, monkey
 
 
 def test_results_too_many_to_hold_are_read_once_before_the_next_push(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("cerite.streaming.KEPT", 1000)
+    monkeypatch.setattr("cerite.api.stream.KEPT", 1000)
     query = cerite.query("SELECT * FROM S WHERE A+")
     stream = query.stream(SCHEMA)
     found = stream.push(events("A" * 16))
@@ -104,7 +104,7 @@ def test_a_stream_goes_on_when_one_match_of_very_many_was_read() -> None:
 
 # ------------------------------------------------------------ refused pushes
 REFUSED: dict[str, tuple[str, dict[str, Any], list[list[dict[str, Any]]], list[dict[str, Any]]]] = {
-    "time goes back": (
+    "time decreases": (
         "SELECT * FROM S WHERE A ; B WITHIN 9 milliseconds", {"time": "v"}, [[{"type": "A", "v": 5}]],
         [{"type": "B", "v": 9}, {"type": "B", "v": 1}],
     ),
@@ -116,11 +116,11 @@ REFUSED: dict[str, tuple[str, dict[str, Any], list[list[dict[str, Any]]], list[d
         "SELECT * FROM S WHERE A ; B WITHIN 9 EVENTS", {"position": "v"}, [[{"type": "A", "v": 5}]],
         [{"type": "B", "v": 9}, {"type": "B", "v": 9}],
     ),
-    "time goes back, position rose": (
+    "time decreases, position rose": (
         "SELECT * FROM S WHERE A ; B WITHIN 9 EVENTS", {"time": "at", "position": "v"},
         [[{"type": "A", "v": 5, "at": 1}]], [{"type": "B", "v": 9, "at": 0}],
     ),
-    "a window's attribute goes back in one partition": (
+    "a window's attribute decreases in one partition": (
         "SELECT * FROM S WHERE A ; B PARTITION BY [key] WITHIN 9 [v]", {},
         [[{"type": "A", "v": 5, "key": "a"}, {"type": "A", "v": 7, "key": "b"}]],
         [{"type": "B", "v": 9, "key": "a"}, {"type": "B", "v": 9, "key": "new"}, {"type": "B", "v": 1, "key": "b"}],
@@ -130,7 +130,7 @@ REFUSED: dict[str, tuple[str, dict[str, Any], list[list[dict[str, Any]]], list[d
         [[{"type": "A", "key": "a", "instant": datetime(2020, 1, 1)}]],
         [{"type": "B", "key": "new"}, {"type": "B", "key": "newer", "day": datetime(9999, 1, 1)}],
     ),
-    "a window's attribute goes back, strings are held": (
+    "a window's attribute decreases, strings are held": (
         "SELECT * FROM S WHERE A AS x ; B AS y FILTER y[key = x.key] WITHIN 9 [v]", {},
         [[{"type": "A", "v": 5, "key": "a"}]],
         [{"type": "B", "v": 6, "key": "new"}, {"type": "B", "v": 4, "key": "a"}],
@@ -171,7 +171,7 @@ def test_a_refused_push_among_many_partitions(count: int) -> None:
     stream = query.stream({"type": "string", "v": "int", "at": "int"})
     stream.push([{"type": "A", "v": key, "at": 5} for key in range(count)])
     saved = stream.snapshot()
-    with pytest.raises(StreamError, match="goes back"):
+    with pytest.raises(StreamError, match="decreases"):
         stream.push([{"type": "B", "v": key, "at": 6} for key in (1, 0, 9999)] + [{"type": "B", "v": 1, "at": 4}])
     assert stream.snapshot() == saved
     assert stream.push([{"type": "B", "v": 0, "at": 5}, {"type": "B", "v": 1, "at": 5}]).count() == 2

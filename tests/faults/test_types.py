@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 import cerite
-from cerite.errors import CeriteError
+from cerite.core.errors import CeriteError
 
 PAIR = "SELECT * FROM S WHERE A AS x ; B AS y"
 COLUMNS: dict[str, pa.Array] = {

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from cerite.errors import CeriteError
+from cerite.core.errors import CeriteError
 from cerite.language.wayeb import parse_wayeb
 from cerite.pattern.check import check
 

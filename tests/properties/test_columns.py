@@ -14,12 +14,12 @@ import pytest
 from hypothesis import HealthCheck, assume, given, reject, settings
 from hypothesis import strategies as st
 
-from cerite.errors import StreamError
+from cerite.core.errors import StreamError
+from cerite.core.schema import Schema
 from cerite.language.ceql import parse_condition
-from cerite.predicate import columns as module
-from cerite.predicate import columns_codes
-from cerite.predicate.columns import Condition, ConditionBits
-from cerite.predicate.columns_formula import attributes
+from cerite.predicate.columns import bits as module
+from cerite.predicate.columns import codes as columns_codes
+from cerite.predicate.columns.bits import Condition, ConditionBits
 from cerite.predicate.evaluate import compare, holds
 from cerite.predicate.expression import (
     And,
@@ -39,7 +39,7 @@ from cerite.predicate.expression import (
     Or,
     walk,
 )
-from cerite.schema import Schema
+from cerite.predicate.formula import attributes
 from tests import strategies as random
 
 MANY = settings(max_examples=2000, deadline=None, suppress_health_check=list(HealthCheck))

@@ -13,15 +13,15 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from cerite.engine.intake import Columns
+from cerite.api.query import Query
+from cerite.api.stream import EventStream
+from cerite.core.errors import CeriteError, PatternError, StreamError
+from cerite.core.match import Match
+from cerite.engine.intake.intake import Columns
 from cerite.engine.plan import plan
-from cerite.errors import CeriteError, PatternError, StreamError
-from cerite.match import Match
-from cerite.pattern import Concat, Event, Named, Pattern, Query, Select, Sequence, Size, Strategy
+from cerite.pattern import Concat, Event, Named, Pattern, QuerySpec, Select, Sequence, Size, Strategy
 from cerite.pattern.check import check
-from cerite.pattern.semantics import Stream, matches
-from cerite.run import RunnableQuery
-from cerite.streaming import EventStream
+from cerite.reference.semantics import Stream, matches
 from tests import strategies as random
 from tests.dressed import PLAIN, Dress, dresses
 from tests.telling import Share, telling
@@ -44,7 +44,7 @@ QUERIES = random.queries(random.regular_patterns())
 
 
 @st.composite
-def engine_queries(draw: st.DrawFn) -> Query:
+def engine_queries(draw: st.DrawFn) -> QuerySpec:
     """Queries with a pattern the engine runs; the strategy may also stand around the pattern."""
     query = draw(QUERIES)
     if query.strategy is not None and query.items is None and draw(st.integers(0, 3)) == 0:
@@ -54,7 +54,7 @@ def engine_queries(draw: st.DrawFn) -> Query:
     return next((each for each in (query, windowed, started) if runnable(each)), query)
 
 
-def runnable(query: Query) -> bool:
+def runnable(query: QuerySpec) -> bool:
     try:
         check(query)
         plan(query)
@@ -63,7 +63,7 @@ def runnable(query: Query) -> bool:
     return True
 
 
-def sorted_window(query: Query, rows: Rows) -> bool:
+def sorted_window(query: QuerySpec, rows: Rows) -> bool:
     """A window over an attribute needs the events in its order (per partition)."""
     if query.within is None or query.within.attribute is None:
         return True
@@ -78,7 +78,7 @@ def sorted_window(query: Query, rows: Rows) -> bool:
     return True
 
 
-def judged(query: Query, rows: Rows, semantics: Any) -> list[Match]:
+def judged(query: QuerySpec, rows: Rows, semantics: Any) -> list[Match]:
     return matches(query, Stream.of(rows, time="at"), semantics=semantics)
 
 
@@ -91,7 +91,7 @@ def same(found: list[Match], expected: list[Match], limit: int | None, everythin
     assert Counter(match.end for match in found) == Counter(match.end for match in expected)
 
 
-def agree(query: Query, rows: Rows, semantics: Any, dress: Dress = PLAIN, share: Share | None = None) -> None:
+def agree(query: QuerySpec, rows: Rows, semantics: Any, dress: Dress = PLAIN, share: Share | None = None) -> None:
     """Engine and judge find the same; `share` asks for a case that has a match."""
     if share is not None:
         query, rows = telling(query, rows, partial(_looked_at, semantics=semantics))
@@ -101,7 +101,7 @@ def agree(query: Query, rows: Rows, semantics: Any, dress: Dress = PLAIN, share:
     table = dress.table(rows)
     rows = table.to_pylist()
     expected = judged(query, rows, semantics)
-    result = RunnableQuery(query).run(table, time="at", semantics=semantics)
+    result = Query(query).run(table, time="at", semantics=semantics)
     everything = judged(replace(query, limit=None), rows, semantics) if query.limit else expected
     try:
         found = list(result)
@@ -119,13 +119,13 @@ def agree(query: Query, rows: Rows, semantics: Any, dress: Dress = PLAIN, share:
 REFUSED = ("exactly", "too many digits", "more digits")  # of numbers that only another type could compare
 
 
-def _looked_at(query: Query, rows: Rows, semantics: Any) -> list[Match] | None:
+def _looked_at(query: QuerySpec, rows: Rows, semantics: Any) -> list[Match] | None:
     fits = query if sorted_window(query, rows) else replace(query, within=Size.events(4))
     return judged(fits, rows, semantics) if runnable(fits) else None
 
 
 # what is passed over before a match starts may lack the window's attribute
-PASSED_OVER = Query(Concat((Event(None, None, False), Event("A"))), within=Size.of("price", 0.5))
+PASSED_OVER = QuerySpec(Concat((Event(None, None, False), Event("A"))), within=Size.of("price", 0.5))
 
 
 def cases(how: settings, *drawn: Any) -> Callable[[Callable[..., None]], Callable[[], None]]:
@@ -154,7 +154,7 @@ MANY = settings(max_examples=1500, deadline=None, suppress_health_check=list(Hea
 
 
 @cases(MANY, engine_queries(), random.streams(8), SEMANTICS, dresses)
-def test_differential_run(share: Share, query: Query, rows: Rows, semantics: Any, dress: Dress) -> None:
+def test_differential_run(share: Share, query: QuerySpec, rows: Rows, semantics: Any, dress: Dress) -> None:
     agree(query, rows, semantics, dress, share)
 
 
@@ -166,12 +166,12 @@ def test_what_is_passed_over_may_lack_the_attribute_of_the_window(rows: Rows) ->
 
 @settings(max_examples=800, deadline=None, suppress_health_check=list(HealthCheck))
 @given(engine_queries(), random.streams(8), SEMANTICS, st.randoms(use_true_random=False))
-def test_differential_stream(query: Query, rows: Rows, semantics: Any, rng: Any) -> None:
+def test_differential_stream(query: QuerySpec, rows: Rows, semantics: Any, rng: Any) -> None:
     """Any batch boundaries, a snapshot and restore at every one of them."""
     stream_agrees(query, rows, semantics, rng)
 
 
-def stream_agrees(query: Query, rows: Rows, semantics: Any, rng: Any) -> None:
+def stream_agrees(query: QuerySpec, rows: Rows, semantics: Any, rng: Any) -> None:
     if not sorted_window(query, rows):
         query = replace(query, within=Size.events(4))
     assume(runnable(query))
@@ -204,12 +204,12 @@ def judged_between(expected: list[Match], begin: int, end: int) -> list[Match]:
 @settings(max_examples=500, deadline=None, suppress_health_check=list(HealthCheck))
 @given(random.regular_patterns(size=4), random.streams(10), st.sampled_from(list(Strategy)))
 def test_differential_strategies(pattern: Pattern, rows: Rows, strategy: Strategy) -> None:
-    agree(Query(pattern, strategy=strategy), rows, "valuations")
+    agree(QuerySpec(pattern, strategy=strategy), rows, "valuations")
 
 
 @settings(max_examples=500, deadline=None, suppress_health_check=list(HealthCheck))
 @given(random.queries(random.checked_patterns()), random.streams(4))
-def test_what_the_engine_does_not_run_is_refused_not_wrong(query: Query, rows: Rows) -> None:
+def test_what_the_engine_does_not_run_is_refused_not_wrong(query: QuerySpec, rows: Rows) -> None:
     try:
         agree(query, rows, "valuations")
     except CeriteError as error:
@@ -218,5 +218,5 @@ def test_what_the_engine_does_not_run_is_refused_not_wrong(query: Query, rows: R
 
 @pytest.mark.nightly
 @cases(settings(MANY, max_examples=100_000), engine_queries(), random.streams(9), SEMANTICS, dresses)
-def test_differential_run_at_length(share: Share, query: Query, rows: Rows, semantics: Any, dress: Dress) -> None:
+def test_differential_run_at_length(share: Share, query: QuerySpec, rows: Rows, semantics: Any, dress: Dress) -> None:
     agree(query, rows, semantics, dress, share)

@@ -10,11 +10,11 @@ import pyarrow as pa
 from hypothesis import HealthCheck, event, example, given, settings
 from hypothesis import strategies as st
 
-from cerite.errors import CeriteError
-from cerite.pattern import Event, Filter, Named, On, Query, Sequence
-from cerite.pattern.semantics import matches
-from cerite.predicate.columns import ConditionBits
-from cerite.predicate.columns_numbers import floor_at
+from cerite.api.query import Query
+from cerite.core.errors import CeriteError
+from cerite.pattern import Event, Filter, Named, On, QuerySpec, Sequence
+from cerite.predicate.columns.bits import ConditionBits
+from cerite.predicate.columns.numbers import floor_at
 from cerite.predicate.evaluate import holds
 from cerite.predicate.expression import (
     Arithmetic,
@@ -27,7 +27,7 @@ from cerite.predicate.expression import (
     Or,
     Reference,
 )
-from cerite.run import RunnableQuery
+from cerite.reference.semantics import matches
 
 D = Decimal
 MANY = settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
@@ -121,9 +121,9 @@ def test_differential_conditions_across_events(table: pa.Table, asked: list[Expr
     events = table.append_column("type", pa.array(["A", "B"] * len(table), pa.string()).slice(0, len(table)))
     condition = asked[0] if len(asked) == 1 else Or(tuple(asked))
     pattern = Filter(Sequence((Named(Event(None), "x"), Named(Event(None), "y"))), (On("y", condition),))
-    expected = sorted(map(str, matches(Query(pattern), events.to_pylist())))
+    expected = sorted(map(str, matches(QuerySpec(pattern), events.to_pylist())))
     try:
-        found = sorted(map(str, RunnableQuery(Query(pattern)).run(events)))
+        found = sorted(map(str, Query(QuerySpec(pattern)).run(events)))
     except CeriteError as error:
         event(f"refused: {error.message}"[:60])
         assert any(word in str(error) for word in REFUSED)  # noqa: PT017

@@ -9,11 +9,11 @@ import pyarrow as pa
 from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 
+from cerite.api.query import Query
 from cerite.language.ceql import parse_condition
-from cerite.pattern import Event, Filter, Named, On, Query, Sequence
-from cerite.pattern.semantics import matches
+from cerite.pattern import Event, Filter, Named, On, QuerySpec, Sequence
 from cerite.predicate.expression import Expression, variables
-from cerite.run import RunnableQuery
+from cerite.reference.semantics import matches
 from tests import strategies as random
 
 UTC = timezone.utc
@@ -45,17 +45,17 @@ ROWS = st.fixed_dictionaries({name: st.none() | values | values | values for nam
 def test_differential_functions_across_events(condition: Expression, rows: list[dict[str, Any]]) -> None:
     assert parse_condition(str(condition)) == condition
     parts = Sequence((Named(Event("A"), "x"), Named(Event("A"), "y")))
-    query = Query(Filter(parts, (On("y", condition),)))
+    query = QuerySpec(Filter(parts, (On("y", condition),)))
     given_ = [{"type": "A", **row} for row in rows]
     expected = matches(query, given_)
     event(f"{'across events' if variables(condition) else 'one event'}, {'matches' if expected else 'none'}")
-    assert set(RunnableQuery(query).run(pa.Table.from_pylist(given_, SCHEMA))) == set(expected)
+    assert set(Query(query).run(pa.Table.from_pylist(given_, SCHEMA))) == set(expected)
 
 
 def test_nanoseconds_are_exact() -> None:
     at = pa.array([0, 1_500, 10**18], pa.timestamp("ns"))
     table = pa.table({"type": ["A", "A", "A"], "at": at})
-    near = RunnableQuery(Query(Filter(
+    near = Query(QuerySpec(Filter(
         Sequence((Named(Event("A"), "x"), Named(Event("A"), "y"))),
         (On("y", parse_condition("at - x.at > 1 microsecond AND x.at + 2 microseconds > at")),),
     )))  # fmt: skip

@@ -16,7 +16,7 @@ from cerite.pattern import (
     Intersection,
     Iteration,
     Pattern,
-    Query,
+    QuerySpec,
     Select,
     Sequence,
     Size,
@@ -24,15 +24,15 @@ from cerite.pattern import (
     Union,
     Window,
 )
-from cerite.pattern.base import walk
-from cerite.pattern.semantics import Stream, matches
+from cerite.pattern.nodes import walk
+from cerite.reference.semantics import Stream, matches
 from tests import strategies as random
 
 SOME = settings(max_examples=500, deadline=None, suppress_health_check=list(HealthCheck))
 Rows = list[dict[str, Any]]
 
 
-def found(pattern: Pattern | Query, rows: Rows, **options: Any) -> list[Any]:
+def found(pattern: Pattern | QuerySpec, rows: Rows, **options: Any) -> list[Any]:
     return matches(pattern, Stream.of(rows, time="at"), **options)
 
 
@@ -80,13 +80,13 @@ def test_iteration_unrolls(pattern: Pattern, rows: Rows, near: bool) -> None:
 def test_a_window_keeps_what_fits(pattern: Pattern, rows: Rows) -> None:
     inside = [match for match in found(pattern, rows) if match.end - match.start + 1 <= 2]
     assert found(Window(pattern, Size.events(2)), rows) == inside
-    assert found(Query(pattern, within=Size.events(2)), rows) == inside
+    assert found(QuerySpec(pattern, within=Size.events(2)), rows) == inside
 
 
 @SOME
 @given(random.checked_patterns(sremo=False), random.streams(), st.sampled_from(list(Strategy)))
 def test_a_strategy_selects_among_the_matches(pattern: Pattern, rows: Rows, strategy: Strategy) -> None:
-    everything, kept = set(found(pattern, rows)), found(Query(pattern, strategy=strategy), rows)
+    everything, kept = set(found(pattern, rows)), found(QuerySpec(pattern, strategy=strategy), rows)
     assert set(kept) <= everything
     assert kept == found(Select(strategy, pattern), rows)
     if strategy is not Strategy.STRICT:
@@ -105,7 +105,7 @@ def test_two_complements_accept_the_same_stretches(pattern: Pattern, rows: Rows)
 
 @SOME
 @given(random.queries(random.checked_patterns()), random.streams())
-def test_complex_events_forget_the_variables_and_nothing_else(query: Query, rows: Rows) -> None:
+def test_complex_events_forget_the_variables_and_nothing_else(query: QuerySpec, rows: Rows) -> None:
     query = replace(query, limit=None)
     forgotten = {match.without_bindings() for match in found(query, rows)}
     kept = found(query, rows, semantics="complex-events")
@@ -113,14 +113,14 @@ def test_complex_events_forget_the_variables_and_nothing_else(query: Query, rows
     assert len(kept) == len(forgotten)
 
 
-def compares(query: Query) -> bool:
+def compares(query: QuerySpec) -> bool:
     """Whether a strategy inside WHERE compares matches: with fewer of them left, others may win."""
     return any(isinstance(part, Select) and part.strategy is not Strategy.STRICT for part in walk(query.where))
 
 
 @SOME
 @given(random.queries(random.checked_patterns()).filter(lambda query: not compares(query)), random.streams())
-def test_consumption_and_limit_only_drop_matches(query: Query, rows: Rows) -> None:
+def test_consumption_and_limit_only_drop_matches(query: QuerySpec, rows: Rows) -> None:
     everything = set(found(replace(query, consume=Consume.NONE, limit=None, strategy=None), rows))
     kept = found(query, rows)
     assert set(kept) <= everything
@@ -133,7 +133,7 @@ def test_consumption_and_limit_only_drop_matches(query: Query, rows: Rows) -> No
 
 @SOME
 @given(random.queries(random.checked_patterns()), random.streams(5))
-def test_each_partition_is_a_stream_of_its_own(query: Query, rows: Rows) -> None:
+def test_each_partition_is_a_stream_of_its_own(query: QuerySpec, rows: Rows) -> None:
     query = replace(query, partition=("id",), consume=Consume.NONE, limit=None)
     expected = []
     for key in {row.get("id") for row in rows} - {None}:

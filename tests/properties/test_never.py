@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import HealthCheck, assume, event, given, settings
 from hypothesis import strategies as st
 
-from cerite.errors import CeriteError
-from cerite.pattern import Pattern, Query, Size
+from cerite.core.errors import CeriteError
+from cerite.pattern import Pattern, QuerySpec, Size
 from cerite.pattern.check import check
 from cerite.pattern.never import reason
 from tests import strategies as random
@@ -18,7 +18,7 @@ PATTERNS = random.checked_patterns() | random.register_patterns(3)
 @settings(max_examples=1500, deadline=None, suppress_health_check=list(HealthCheck))
 @given(PATTERNS, random.streams(6, random.full_rows | random.rows), st.integers(2, 5))
 def test_nothing_matches_what_can_never_match(pattern: Pattern, rows: Rows, size: int) -> None:
-    query = Query(pattern, within=Size.events(size))
+    query = QuerySpec(pattern, within=Size.events(size))
     try:
         check(query)
     except CeriteError:

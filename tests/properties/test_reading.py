@@ -14,8 +14,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from cerite.data import chunks, open_events
-from cerite.data.guesses import MISSING
+from cerite.data import open_events
+from cerite.data.files import chunks
+from cerite.data.files.guesses import MISSING
 
 MANY = settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
 WORDS = st.sampled_from(["Ann", "NA", "None", "-", "nan", "x, y", 'a "b"', "two\nlines", "Žofie", "12a", ""])

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from cerite.engine.plan import plan
 from cerite.engine.registers import base
-from cerite.pattern import Query, Size, Strategy
+from cerite.pattern import QuerySpec, Size, Strategy
 from tests import strategies as random
 from tests.dressed import Dress, dresses
 from tests.properties.test_engine import SEMANTICS, Rows, agree, cases, runnable, stream_agrees
@@ -22,21 +22,21 @@ MANY = settings(max_examples=1000, deadline=None, suppress_health_check=list(Hea
 SOME = settings(MANY, max_examples=400)
 STREAMS = random.streams(9, random.full_rows | random.full_rows | random.rows)
 QUERIES = random.queries(random.register_patterns(3))
-PLAIN = random.register_patterns(3).map(lambda pattern: Query(pattern, within=Size.events(8)))
+PLAIN = random.register_patterns(3).map(lambda pattern: QuerySpec(pattern, within=Size.events(8)))
 
 
-def reads_others(query: Query) -> bool:
+def reads_others(query: QuerySpec) -> bool:
     return runnable(query) and plan(query).has_registers
 
 
 @cases(MANY, PLAIN, STREAMS, SEMANTICS, dresses)
-def test_differential_patterns(share: Share, query: Query, rows: Rows, semantics: Any, dress: Dress) -> None:
+def test_differential_patterns(share: Share, query: QuerySpec, rows: Rows, semantics: Any, dress: Dress) -> None:
     assume(reads_others(query))
     agree(query, rows, semantics, dress, share)
 
 
 @cases(MANY, QUERIES, STREAMS, SEMANTICS, dresses)
-def test_differential_queries(share: Share, query: Query, rows: Rows, semantics: Any, dress: Dress) -> None:
+def test_differential_queries(share: Share, query: QuerySpec, rows: Rows, semantics: Any, dress: Dress) -> None:
     """With every clause: windows by time, attribute and count, partitions, strategies, consumption, limits."""
     query = query if query.within is not None else replace(query, within=Size.events(7))
     assume(reads_others(query))
@@ -45,7 +45,7 @@ def test_differential_queries(share: Share, query: Query, rows: Rows, semantics:
 
 @SOME
 @given(PLAIN, STREAMS, st.sampled_from(list(Strategy)))
-def test_differential_strategies(query: Query, rows: Rows, strategy: Strategy) -> None:
+def test_differential_strategies(query: QuerySpec, rows: Rows, strategy: Strategy) -> None:
     query = replace(query, strategy=strategy)
     assume(reads_others(query))
     agree(query, rows, "valuations")
@@ -53,7 +53,7 @@ def test_differential_strategies(query: Query, rows: Rows, strategy: Strategy) -
 
 @SOME
 @given(QUERIES, STREAMS, SEMANTICS, st.randoms(use_true_random=False))
-def test_differential_stream(query: Query, rows: Rows, semantics: Any, rng: Any) -> None:
+def test_differential_stream(query: QuerySpec, rows: Rows, semantics: Any, rng: Any) -> None:
     """Any batch boundaries, a snapshot and restore at every one of them."""
     query = query if query.within is not None else replace(query, within=Size.events(7))
     assume(reads_others(query))
@@ -62,7 +62,7 @@ def test_differential_stream(query: Query, rows: Rows, semantics: Any, rng: Any)
 
 @SOME
 @given(QUERIES, STREAMS, SEMANTICS)
-def test_differential_with_little_room(query: Query, rows: Rows, semantics: Any) -> None:
+def test_differential_with_little_room(query: QuerySpec, rows: Rows, semantics: Any) -> None:
     """Everything has to grow and is rebuilt again and again."""
     query = query if query.within is not None else replace(query, within=Size.events(7))
     assume(reads_others(query))
@@ -72,7 +72,7 @@ def test_differential_with_little_room(query: Query, rows: Rows, semantics: Any)
 
 @pytest.mark.nightly
 @cases(settings(MANY, max_examples=100_000), QUERIES | PLAIN, STREAMS, SEMANTICS, dresses)
-def test_differential_at_length(share: Share, query: Query, rows: Rows, semantics: Any, dress: Dress) -> None:
+def test_differential_at_length(share: Share, query: QuerySpec, rows: Rows, semantics: Any, dress: Dress) -> None:
     query = query if query.within is not None else replace(query, within=Size.events(7))
     assume(reads_others(query))
     agree(query, rows, semantics, dress, share)

@@ -26,16 +26,16 @@ from cerite.pattern import (
     Union,
     Window,
 )
-from cerite.pattern.base import walk
+from cerite.pattern.nodes import walk
 from cerite.pattern.references import resolve, turn
 from cerite.pattern.rewrite.lp import is_lp_normal, lp_normal
 from cerite.pattern.rewrite.orders import expand_permute
 from cerite.pattern.rewrite.safe import is_safe, make_safe
 from cerite.pattern.rewrite.skips import expand_skips
-from cerite.pattern.semantics import Stream, matches
 from cerite.pattern.variables import bound, nullable
 from cerite.predicate.evaluate import holds
 from cerite.predicate.expression import Expression, references
+from cerite.reference.semantics import Stream, matches
 from tests import strategies as random
 from tests.oracles import icdt_matches
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from cerite.errors import CeriteError, PatternError
+from cerite.core.errors import CeriteError, PatternError
 from cerite.language.ceql import parse_condition, parse_pattern, parse_query
 from cerite.language.sremo import parse_sremo, sremo_text
 from cerite.pattern import (
@@ -17,7 +17,7 @@ from cerite.pattern import (
     Intersection,
     Iteration,
     Pattern,
-    Query,
+    QuerySpec,
     SkipAny,
     SkipNext,
     Union,
@@ -44,7 +44,7 @@ def test_patterns_in_ceql(pattern: Pattern) -> None:
 
 @MANY
 @given(random.queries(random.patterns(ODD, names=ODD)))
-def test_queries(query: Query) -> None:
+def test_queries(query: QuerySpec) -> None:
     assert parse_query(str(query)) == query
 
 
@@ -95,5 +95,5 @@ def test_random_text_gives_a_pattern_or_a_clear_error(text: str) -> None:
 @pytest.mark.nightly
 @settings(max_examples=100_000, deadline=None, suppress_health_check=list(HealthCheck))
 @given(random.queries(random.patterns(ODD, names=ODD, size=12)))
-def test_queries_at_length(query: Query) -> None:
+def test_queries_at_length(query: QuerySpec) -> None:
     assert parse_query(str(query)) == query

@@ -14,11 +14,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from cerite.errors import CeriteError, PatternError
+from cerite.core.errors import CeriteError, PatternError
 from cerite.language.wayeb import parse_wayeb
 from cerite.pattern import Complement, Concat, Empty, Event, Iteration, Pattern, SkipNext, Union
-from cerite.pattern.semantics import matches
 from cerite.predicate.expression import Attribute, Comparison, Literal, Reference
+from cerite.reference.semantics import matches
 from tests import strategies as random
 
 SOME = settings(max_examples=1000, deadline=None, suppress_health_check=list(HealthCheck))

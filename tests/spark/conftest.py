@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from cerite.errors import CeriteError
+from cerite.core.errors import CeriteError
 
 HERE = Path(__file__).parent
 
@@ -37,7 +37,7 @@ def quick(spark: Any) -> Iterator[Any]:
 @pytest.fixture(scope="session")
 def spark() -> Iterator[Any]:
     from cerite.spark import session
-    from cerite.spark.java import ensure_java
+    from cerite.spark.sessions import ensure_java
 
     try:
         ensure_java()

@@ -12,8 +12,8 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import ArrayType, StructType
 
+from cerite.core.match import Match
 from cerite.data import open_events
-from cerite.match import Match
 
 POSITION = "position in the stream"
 _LIMITS = {"start": "array_min", "end": "array_max"}  # where no position is named, the marked events tell

@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from cerite.errors import CeriteError
+from cerite.core.errors import CeriteError
 
 ROOT = Path(__file__).parents[2]
 
 
 @pytest.mark.parametrize("kind", ["connect", "kill", pytest.param("cluster", marks=pytest.mark.nightly)])
 def test_differential_apart(kind: str, tmp_path: Path) -> None:
-    from cerite.spark.java import ensure_java
+    from cerite.spark.sessions import ensure_java
 
     if kind == "connect":
         pytest.importorskip("grpc", reason="pyspark[connect] is not installed")

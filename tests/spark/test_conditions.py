@@ -16,8 +16,8 @@ from pyspark.sql import types as ty
 from cerite.automaton import guards
 from cerite.predicate.evaluate import holds
 from cerite.predicate.expression import Expression
-from cerite.spark.conditions import Conditions
-from cerite.spark.frame import Frame
+from cerite.spark.driver.conditions import Conditions
+from cerite.spark.driver.frame import Frame
 from tests.properties.test_columns import conditions
 
 INTEGERS: dict[str, list[Any]] = {"id": [0, 1, -3, 2**63 - 1, -(2**63), None, 2**53 + 1, 2]}

@@ -16,13 +16,13 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
+from cerite.api.result import shown_attributes
+from cerite.core.match import Match
 from cerite.engine.plan import Plan, plan
-from cerite.match import Match
-from cerite.pattern import Query
-from cerite.pattern.base import walk
-from cerite.results import shown_attributes
+from cerite.pattern import QuerySpec
+from cerite.pattern.nodes import walk
 from cerite.spark import match
-from cerite.spark.choose import choose
+from cerite.spark.driver.choose import choose
 from tests.corpus import support
 from tests.corpus.loader import Case, load
 from tests.spark.support import POSITION, frame, rows_table, shifted, together
@@ -38,7 +38,7 @@ class Known:
     """A case, its query and its plan."""
 
     case: Case
-    query: Query
+    query: QuerySpec
     plan: Plan
 
     @property

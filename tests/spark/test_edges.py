@@ -9,8 +9,8 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from cerite.match import Match
-from cerite.run import query
+from cerite.api.query import query
+from cerite.core.match import Match
 from cerite.spark import match, task_error
 from tests.spark.support import POSITION, difference, frame, together
 

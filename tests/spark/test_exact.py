@@ -15,14 +15,14 @@ from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 from pyspark.sql import types as ty
 
+from cerite.api.query import query
 from cerite.automaton import guards
-from cerite.errors import StreamError
+from cerite.core.errors import StreamError
 from cerite.predicate.evaluate import holds
 from cerite.predicate.expression import Arithmetic, Attribute, Comparison, Expression, Literal
-from cerite.run import query
 from cerite.spark import match
-from cerite.spark.conditions import Conditions
-from cerite.spark.frame import Frame
+from cerite.spark.driver.conditions import Conditions
+from cerite.spark.driver.frame import Frame
 from tests.spark.support import POSITION, difference, frame, together
 
 D = Decimal

@@ -16,9 +16,9 @@ from pyspark.sql import SparkSession
 from pyspark.sql.types import StringType, StructField, StructType
 
 from cerite import query
-from cerite.errors import CeriteError, StreamError
+from cerite.core.errors import CeriteError, StreamError
 from cerite.spark import OneTaskWarning, count, explain, match, task_error
-from cerite.spark.task import mapped
+from cerite.spark.worker.task import mapped
 from tests.spark.support import POSITION, frame
 
 WINDOWED = "SELECT * FROM S WHERE A AS x ; B AS y FILTER y[v > 1] WITHIN 5 milliseconds"

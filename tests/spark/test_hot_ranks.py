@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from pyspark.sql import SparkSession
 
-from cerite.run import query
+from cerite.api.query import query
 from cerite.spark import count
-from cerite.spark.matching import routed
-from cerite.spark.request import request
+from cerite.spark.api import routed
+from cerite.spark.driver.request import request
 from tests.spark.test_scale import ends, stream
 
 LATER = "A AS x ; B AS y FILTER x[v > 0.5]"

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from cerite.errors import CeriteError
-from cerite.spark import java
+from cerite.core.errors import CeriteError
+from cerite.spark import sessions as java
 
 
 def test_the_bundled_java_is_used_where_there_is_no_other(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -12,11 +12,11 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
-from cerite.run import RunnableQuery, query
+from cerite.api.query import Query, query
 from cerite.spark import OneTaskWarning, count, match
-from cerite.spark.matching import routed
-from cerite.spark.parquet import ParquetPlan
-from cerite.spark.request import request
+from cerite.spark.api import routed
+from cerite.spark.driver.parquet import ParquetPlan
+from cerite.spark.driver.request import request
 from tests.spark.support import POSITION, matches
 
 QUERIES = {
@@ -66,7 +66,7 @@ def test_differential_plans(quick: SparkSession, tmp_path: Path, name: str, ties
     plan = ordered(df, QUERIES[name])
     assert isinstance(plan, ParquetPlan)
     assert bool(plan.cuts) is (name != "consume")
-    expected = sorted(RunnableQuery(query(QUERIES[name]).query).run(table, time="at"), key=str)
+    expected = sorted(Query(query(QUERIES[name]).query).run(table, time="at"), key=str)
     keys = ["k"] if "PARTITION" in QUERIES[name] else []
     ids: set[str] = set()
     with warnings.catch_warnings():

@@ -18,21 +18,21 @@ from hypothesis import HealthCheck, Phase, assume, given, settings
 from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
+from cerite.api.query import Query
+from cerite.core.errors import PatternError, StreamError
+from cerite.core.match import Match
 from cerite.engine.plan import plan
-from cerite.errors import PatternError, StreamError
-from cerite.match import Match
-from cerite.pattern import Query, Size
-from cerite.run import RunnableQuery
+from cerite.pattern import QuerySpec, Size
 from cerite.spark import OneTaskWarning, count, match
-from cerite.spark.job import unary_tests
-from cerite.spark.request import request
+from cerite.spark.driver.request import request
+from cerite.spark.worker.job import unary_tests
 from tests import strategies as random
 from tests.dressed import Dress
 from tests.properties.test_engine import SEMANTICS, engine_queries, judged, runnable, sorted_window
 from tests.spark.support import POSITION, difference, frame, shifted, together
 
 Rows = list[dict[str, Any]]
-Question = tuple[Query, Any]  # with its semantics
+Question = tuple[QuerySpec, Any]  # with its semantics
 Answered = tuple[Question, list[Match]]
 TASKS = ((1, 7), (2, 200), (1, 2), (7, 1), (2, 7), (7, 2), (1, 200), (2, 1))
 REGISTERS = random.queries(random.register_patterns(3)).filter(
@@ -107,7 +107,7 @@ def one_stream(spark: SparkSession, questions: list[Question], streams: list[Row
         sorted_ = query.within is not None and sorted_window(query, rows)
         changed = query if sorted_ else replace(query, within=Size(6, "milliseconds"))
         if runnable(changed):
-            local = RunnableQuery(changed).run(table, time="at", semantics=semantics)
+            local = Query(changed).run(table, time="at", semantics=semantics)
             if local.count() < 5_000:
                 answered.append(((changed, semantics), list(local)))
     check(spark, table, answered)
@@ -126,12 +126,12 @@ def check(spark: SparkSession, table: pa.Table, answered: list[Answered]) -> Non
         assert not wrong, f"{query}: {wrong}"
 
 
-def refused(spark: SparkSession, table: pa.Table, query: Query, semantics: Any) -> bool:
+def refused(spark: SparkSession, table: pa.Table, query: QuerySpec, semantics: Any) -> bool:
     """Whether the query compares decimals with floats that it computes, which is not exact everywhere."""
     how: Any = {"time": "at", "order_by": (), "semantics": semantics}
     asked = request(frame(spark, table), query, type="type", position=POSITION, **how)
     try:
-        RunnableQuery(query).run(table, time="at", semantics=semantics).count()
+        Query(query).run(table, time="at", semantics=semantics).count()
         for test in unary_tests(asked.plan):
             asked.conditions.column(asked.conditions.test(test))
     except (StreamError, PatternError) as error:
@@ -159,7 +159,7 @@ def found_by_spark(spark: SparkSession, table: pa.Table, questions: list[Questio
     return [list(each.values()) for each in found[::2]]
 
 
-def told(query: Query, found: Iterable[Match]) -> list[Match] | list[int]:
+def told(query: QuerySpec, found: Iterable[Match]) -> list[Match] | list[int]:
     """What is compared: the matches, or under LIMIT their ends, because any of them may be reported."""
     return list(found) if query.limit is None else [each.end for each in found]
 

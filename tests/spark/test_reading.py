@@ -15,13 +15,13 @@ import pytest
 from pyspark.sql import SparkSession
 
 from cerite import query
+from cerite.core.errors import CeriteError
+from cerite.core.schema import Schema
 from cerite.data import open_events
-from cerite.data.guesses import MISSING
+from cerite.data.files.guesses import MISSING
 from cerite.data.reading import Reading
-from cerite.errors import CeriteError
-from cerite.schema import Schema
 from cerite.spark import count, explain, match
-from cerite.spark.frame import Frame
+from cerite.spark.driver.frame import Frame
 from cerite.spark.texts import read_csv
 from tests.examples.test_cli import cerite
 

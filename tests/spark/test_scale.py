@@ -14,10 +14,10 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as fn
 
-from cerite.run import query
+from cerite.api.query import query
 from cerite.spark import match
-from cerite.spark.matching import routed
-from cerite.spark.request import request
+from cerite.spark.api import routed
+from cerite.spark.driver.request import request
 
 TEXT = "SELECT * FROM S WHERE A AS x ; B AS y FILTER x[v > 0.5] PARTITION BY [k] WITHIN 200 milliseconds"
 

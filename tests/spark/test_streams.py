@@ -8,8 +8,8 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from cerite.errors import StreamError
-from cerite.run import query
+from cerite.api.query import query
+from cerite.core.errors import StreamError
 from cerite.spark import count, match
 
 TEXT = "SELECT * FROM Sales, Prices WHERE SELL AS x ; PRICE AS y FILTER y[price > x.paid] WITHIN 3 milliseconds"

@@ -24,8 +24,8 @@ from cerite.pattern import (
     Union,
     Window,
 )
-from cerite.pattern.semantics import Stream
 from cerite.predicate.expression import Attribute, Comparison, Expression, Not, Reference
+from cerite.reference.semantics import Stream
 from tests import strategies as random
 
 REGISTERS = ("r", "s")

@@ -6,7 +6,11 @@ from dataclasses import replace
 
 import pytest
 
-from cerite.automaton.srt import (
+from cerite.core.errors import PatternError
+from cerite.language.sremo import parse_sremo
+from cerite.reference.semantics import Stream
+from cerite.reference.semantics import string_matches as judged
+from cerite.reference.srt import (
     Transducer,
     accepts,
     build,
@@ -21,10 +25,6 @@ from cerite.automaton.srt import (
     unroll,
     unrolled_window,
 )
-from cerite.errors import PatternError
-from cerite.language.sremo import parse_sremo
-from cerite.pattern.semantics import Stream
-from cerite.pattern.semantics import string_matches as judged
 
 
 def string(text: str) -> Stream:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from cerite.automaton.srt import build, eliminate_epsilon, star
 from cerite.language.sremo import parse_sremo
+from cerite.reference.srt import build, eliminate_epsilon, star
 
 FIGURE_1 = build(parse_sremo("BUY^o>r1 . (true^x)* . SELL[id = r1.id]^x>r2"))
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from cerite.automaton.srt import build, complement, determinise, product, unroll
-from cerite.errors import PatternError
+from cerite.core.errors import PatternError
 from cerite.language.ceql import parse_pattern
 from cerite.language.sremo import parse_sremo
+from cerite.reference.srt import build, complement, determinise, product, unroll
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,10 @@ from typing import Any
 
 import pytest
 
-from cerite.automaton.srt import (
+from cerite.core.errors import PatternError
+from cerite.language.sremo import parse_sremo
+from cerite.reference.semantics import Stream
+from cerite.reference.srt import (
     Configuration,
     Transducer,
     accepts,
@@ -23,9 +26,6 @@ from cerite.automaton.srt import (
     unrolled_window,
     windowed,
 )
-from cerite.errors import PatternError
-from cerite.language.sremo import parse_sremo
-from cerite.pattern.semantics import Stream
 
 TABLE_1 = [
     {"type": kind, "id": company, "price": price, "volume": volume}

@@ -9,7 +9,11 @@ from __future__ import annotations
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from cerite.automaton.srt import (
+from cerite.core.errors import PatternError
+from cerite.pattern import Complement, Intersection, Pattern, Size, Window
+from cerite.reference.semantics import Stream, matches
+from cerite.reference.semantics import string_matches as judged
+from cerite.reference.srt import (
     Transducer,
     accepts,
     build,
@@ -32,10 +36,6 @@ from cerite.automaton.srt import (
     unrolled_window,
     windowed,
 )
-from cerite.errors import PatternError
-from cerite.pattern import Complement, Intersection, Pattern, Size, Window
-from cerite.pattern.semantics import Stream, matches
-from cerite.pattern.semantics import string_matches as judged
 from tests.srt.expressions import Rows, acyclic, enclosed, extended, marked_ends, sremo, streams, substrings
 
 Matches = set[frozenset[int]]

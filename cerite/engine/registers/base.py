@@ -10,20 +10,20 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from cerite.automaton.watching import PLAIN
-from cerite.engine import tecs
-from cerite.engine.intake import Rows
-from cerite.engine.partitions import grown
+from cerite.automaton.automaton import PLAIN
+from cerite.core.arrays import Longs
+from cerite.core.jit import kernel, maker
+from cerite.engine.intake.intake import Rows
 from cerite.engine.registers import layout as lay
 from cerite.engine.registers.compile import masks, tables
-from cerite.engine.registers.index_kernel import FIRST, FREE, enter, link
-from cerite.engine.registers.plan_kernel import relevant
-from cerite.engine.registers.program_kernel import VALUES
-from cerite.engine.registers.sets_kernel import NO_SET, digest
+from cerite.engine.registers.index import FIRST, FREE, enter, link
+from cerite.engine.registers.moves import relevant
+from cerite.engine.registers.programs import VALUES
+from cerite.engine.registers.sets import NO_SET, digest
 from cerite.engine.registers.tables import Machine
-from cerite.jit import kernel, maker
+from cerite.engine.slots import grown
+from cerite.engine.tecs import nodes as tecs
 
-Longs = npt.NDArray[np.int64]
 Arrays = dict[str, npt.NDArray[Any]]
 FEWEST_SETS = 1 << 11  # room to begin with; tests begin with less
 FEWEST_ROWS = 1 << 6

@@ -5,17 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from cerite.automaton import Transition
-from cerite.automaton.watching import PLAIN
+from cerite.automaton.automaton import PLAIN
+from cerite.core.arrays import Longs, Words
 from cerite.engine.registers import layout as lay
 from cerite.engine.registers import programs as op
 from cerite.engine.registers.programs import Program
 from cerite.engine.registers.tables import KEEP, Machine, Split
-
-Longs = npt.NDArray[np.int64]
-Words = npt.NDArray[np.uint64]
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,16 +5,35 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from cerite.engine import tecs
-from cerite.engine.count import Count
-from cerite.engine.intake import Rows
-from cerite.engine.partitions import CONSUME, grown
+from cerite.core.arrays import Ints, Longs
+from cerite.core.errors import SnapshotError
+from cerite.core.jit import inlined, inner, kernel
+from cerite.engine.counting.counter import Count
+from cerite.engine.intake.intake import Rows
 from cerite.engine.registers import layout as lay
 from cerite.engine.registers.base import RegisterEngine
-from cerite.engine.registers.count_kernel import WIDE, count, trim
+from cerite.engine.registers.index import link, touched
+from cerite.engine.registers.layout import (
+    DONE,
+    MARK,
+    MORE_CELLS,
+    MORE_LIMBS,
+    N_MOVES,
+    N_SETS,
+    RESET,
+    Events,
+    Index,
+    Scratch,
+    Sets,
+    Tables,
+)
+from cerite.engine.registers.moves import plan
+from cerite.engine.registers.recogniser import ANY, MANY_SETS, consumed, remember
 from cerite.engine.registers.tables import Machine
+from cerite.engine.slots import CONSUME, grown
 from cerite.engine.snapshot import fingerprint, pack, unpack
-from cerite.errors import SnapshotError
+from cerite.engine.tecs import nodes as tecs
+from cerite.engine.tecs.nodes import FREE_CELL, N_CELLS, NEXT, OCCURRENCES, ROOTS, drop_list, length
 
 Limbs = npt.NDArray[np.uint64]
 
@@ -89,3 +108,179 @@ class RegisterCounter(RegisterEngine):
         super()._more_cells()
         self.cell_key = grown(self.cell_key, self.cell_next.size)
         self.numbers = grown(self.numbers, self.cell_next.size)
+
+
+# Counting over sets of configurations: each holds, for every start in the window, the number of its runs.
+#
+# A set's counts are a chain of cells by descending start key; starts with equal keys leave the window together and
+# share a cell, and without a window there is one cell for all. A move adds the source's counts to the target's, so an
+# event costs the starts in the window per set it moves, however many runs there are. Numbers are exact: they have
+# `limbs` digits of 32 bits, the last of which may run over until Python adds one more.
+#
+# Invariant: a cell's number is the number of partial matches of that start key whose run is in that set.
+
+DIGIT = np.uint64(32)
+MASK = np.uint64(0xFFFFFFFF)
+WIDE = ROOTS  # the register that says that a number has outgrown its limbs
+
+
+@inner
+def add(to: Limbs, more: Limbs) -> bool:
+    """to += more, where `to` has at least as many limbs; whether the last one ran over."""
+    carry = np.uint64(0)
+    last = to.size - 1
+    for k in range(last + 1):
+        value = to[k] + carry
+        if k < more.size:
+            value += more[k]
+        if k < last:
+            carry = value >> DIGIT
+            value &= MASK
+        to[k] = value
+    return bool(to[last] > MASK)
+
+
+@inlined
+def new_cell(key: int, after: int, cell_key: Longs, cell_next: Ints, numbers: Limbs, regs: Longs) -> int:
+    """A cell with the number 0; callers have made sure of room."""
+    cell: int = regs[FREE_CELL]
+    regs[FREE_CELL] = cell_next[cell]
+    regs[N_CELLS] += 1
+    cell_key[cell], cell_next[cell] = key, after
+    numbers[cell, :] = np.uint64(0)
+    return cell
+
+
+@inner
+def add_list(source: int, target: int, low: int, head: Ints, cell_key: Longs, cell_next: Ints, numbers: Limbs,
+             regs: Longs) -> None:  # fmt: skip
+    """Add the counts of a list to those of a set."""
+    before, at = -1, head[target, 0]
+    while source >= 0 and cell_key[source] >= low:
+        key = cell_key[source]
+        while at >= 0 and cell_key[at] > key:
+            before, at = at, cell_next[at]
+        if at >= 0 and cell_key[at] < low:
+            drop_list(cell_next, at, regs)
+            at = np.int32(-1)
+        if at < 0 or cell_key[at] != key:
+            made = np.int32(new_cell(key, at, cell_key, cell_next, numbers, regs))
+            if before < 0:
+                head[target, 0] = made
+            else:
+                cell_next[before] = made
+            at = made
+        regs[WIDE] |= add(numbers[at], numbers[source])
+        source = cell_next[source]
+
+
+@inlined
+def alive(n: int, low: int, head: Ints, cell_key: Longs, cell_next: Ints, scratch: Scratch, regs: Longs) -> int:
+    """Keep of scratch.moving[:n] the sets with a start in the window; how many."""
+    kept = np.int64(0)  # of one type from the start: a literal would be compiled for apart
+    for y in range(n):
+        d = scratch.moving[y]
+        if cell_key[head[d, 0]] < low:
+            drop_list(cell_next, head[d, 0], regs)
+            head[d, 0] = -1
+        else:
+            scratch.moving[kept] = d
+            kept += 1
+    return kept
+
+
+@inlined
+def needed(n: int, head: Ints, cell_next: Ints, scratch: Scratch) -> int:
+    """How many cells the event may need at most."""
+    need = 1 + scratch.span[n, 1] - scratch.span[n, 0]
+    for y in range(n):
+        if scratch.span[y, 0] >= 0:
+            need += (scratch.span[y, 1] - scratch.span[y, 0]) * length(cell_next, head[scratch.moving[y], 0])
+    return need
+
+
+@inlined
+def execute(y: int, taken: int, low: int, head: Ints, cell_key: Longs, cell_next: Ints, numbers: Limbs, total: Limbs,
+            index: Index, scratch: Scratch, regs: Longs) -> bool:  # fmt: skip
+    """Carry out the moves of one set; whether a match was completed."""
+    found = False
+    last = scratch.span[y, 1] - 1
+    for m in range(scratch.span[y, 0], last + 1):
+        target = scratch.move[m, 2]
+        if scratch.move[m, 3]:
+            found = True
+            cell = taken
+            while cell >= 0 and cell_key[cell] >= low:
+                add(total, numbers[cell])
+                cell = cell_next[cell]
+        if target < 0:
+            continue
+        if head[target, 0] < 0:
+            link(target, index.begin, index.key, index.place, index.linked, index.following)
+            if m == last:
+                head[target, 0] = taken
+                return found
+        add_list(taken, target, low, head, cell_key, cell_next, numbers, regs)
+    drop_list(cell_next, taken, regs)
+    return found
+
+
+@kernel
+def trim(low: Longs, part: Longs, head: Ints, n_sets: int, cell_key: Longs, cell_next: Ints, regs: Longs) -> None:
+    """Return the cells of starts that left the window."""
+    for d in range(n_sets):
+        before, at = -1, head[d, 0]
+        while at >= 0 and cell_key[at] >= low[part[d]]:
+            before, at = at, cell_next[at]
+        drop_list(cell_next, at, regs)
+        if before < 0:
+            head[d, 0] = -1
+        else:
+            cell_next[before] = -1
+
+
+@kernel
+def count(events: Events, consume: int, windowed: bool, tables: Tables, sets: Sets, index: Index, scratch: Scratch,
+          head: Ints, cell_key: Longs, cell_next: Ints, numbers: Limbs, total: Limbs, lows: Longs,
+          regs: Longs) -> int:  # fmt: skip
+    """Read events.kept[regs[NEXT]:], adding all matches to `total`; returns why it stopped."""
+    for x in range(regs[NEXT], events.kept.size):
+        regs[NEXT] = x
+        i = events.kept[x]
+        part = events.part[i] if events.part.size else 0
+        low = events.low[i]
+        lows[part] = low
+        regs[MARK] += 1
+        n = touched(i, part, regs[MARK], head, events, tables, index, scratch)
+        n = alive(n, low, head, cell_key, cell_next, scratch, regs)
+        why = plan(i, part, n, events, tables, sets, index, scratch, regs)
+        if why != DONE:
+            return why
+        if n == 0 and regs[N_MOVES] == 0:
+            remember(part, sets, scratch)
+            continue
+        if regs[N_CELLS] + needed(n, head, cell_next, scratch) + 1 > cell_key.size:
+            return MORE_CELLS
+        for y in range(n):
+            if scratch.span[y, 0] >= 0:
+                scratch.taken[y] = head[scratch.moving[y], 0]
+                head[scratch.moving[y], 0] = -1
+        found = False
+        remember(part, sets, scratch)
+        if scratch.span[n, 0] < scratch.span[n, 1]:
+            fresh = new_cell(events.key[i] if windowed else 0, -1, cell_key, cell_next, numbers, regs)
+            numbers[fresh, 0] = np.uint64(1)
+            scratch.taken[n] = fresh
+        for y in range(n + 1):
+            if scratch.span[y, 0] >= 0 and (y < n or scratch.span[y, 0] < scratch.span[y, 1]):
+                found |= execute(y, scratch.taken[y], low, head, cell_key, cell_next, numbers, total, index, scratch,
+                                 regs)  # fmt: skip
+        if found:
+            regs[OCCURRENCES] += 1
+            if consume:
+                consumed(consume, part, tables.signatures.shape[0] - 1, head, cell_next, sets, index, regs)
+        if regs[WIDE] or (found and consume == ANY and regs[N_SETS] > MANY_SETS):
+            regs[NEXT] = x + 1
+            return MORE_LIMBS if regs[WIDE] else RESET
+    regs[NEXT] = events.kept.size
+    return DONE

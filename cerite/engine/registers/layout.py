@@ -11,8 +11,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-Longs = npt.NDArray[np.int64]
-Ints = npt.NDArray[np.int32]
+from cerite.core.arrays import Ints, Longs
 
 # registers shared by kernels and Python, after those of `tecs`
 N_SETS, N_ROWS, N_BUCKETS, N_ENTRIES, N_MOVES, ENTERED, MARK, SIZE = 11, 12, 13, 14, 15, 16, 17, 20

@@ -17,19 +17,18 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from cerite.engine.keys import LEAST, MOST, Ranks, count_keys, keys_of, value_keys
-from cerite.engine.numbering import Numbering
-from cerite.errors import Hint, Setting, StreamError
-from cerite.pattern.window import Size
-from cerite.predicate.columns_formula import Formulas
-from cerite.predicate.columns_numbers import as_float, at_scale, compare_numbers, floor_at, ordered_text
-from cerite.predicate.columns_read import Column, Instants, Integers
-from cerite.predicate.columns_truth import Block
+from cerite.core.arrays import Longs
+from cerite.core.errors import Hint, Setting, StreamError
+from cerite.core.schema import Kind
+from cerite.engine.intake.keys import LEAST, MOST, Ranks, count_keys, keys_of, value_keys
+from cerite.engine.intake.partitions import Numbering
+from cerite.pattern.nodes import Size
+from cerite.predicate.columns.numbers import as_float, at_scale, compare_numbers, floor_at, ordered_text
+from cerite.predicate.columns.read import Column, Instants, Integers
+from cerite.predicate.columns.truth import Block
 from cerite.predicate.expression import Expression, Not
+from cerite.predicate.formula import Formulas
 from cerite.predicate.kinds import ValueKind
-from cerite.schema import Kind
-
-Longs = npt.NDArray[np.int64]
 
 _HALF = 2**62
 

@@ -13,19 +13,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
-import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from cerite.automaton import TRUE, Automaton
 from cerite.automaton.guards import Guard, Reach, Test
+from cerite.core.errors import PatternError
+from cerite.core.schema import Kind, Schema
 from cerite.engine.registers.leaves import Leaf, LeafColumns, Mark
 from cerite.engine.registers.programs import Compiler, Program
-from cerite.errors import PatternError
 from cerite.predicate.expression import And, Attribute, Expression, conjunction, variables, walk
-from cerite.schema import Kind, Schema
 
-Longs = npt.NDArray[np.int64]
 KEEP, DROP = -1, -2  # what becomes of a stored value: it stays, or nothing is stored; else the leaf that is stored
 MOST_STORED, MOST_LEAVES = 31, 64
 

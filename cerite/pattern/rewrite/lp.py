@@ -10,15 +10,20 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from cerite.pattern.alternatives import Union
-from cerite.pattern.atoms import Event
-from cerite.pattern.base import Pattern, walk
-from cerite.pattern.complement import Complement
-from cerite.pattern.filtering import Filter, On
-from cerite.pattern.naming import Named, Project
-from cerite.pattern.selection import Select
-from cerite.pattern.sequence import Sequence
-from cerite.pattern.skipping import SkipNext
+from cerite.pattern.nodes import (
+    Complement,
+    Event,
+    Filter,
+    Named,
+    On,
+    Pattern,
+    Project,
+    Select,
+    Sequence,
+    SkipNext,
+    Union,
+    walk,
+)
 from cerite.pattern.variables import bound
 from cerite.predicate.expression import Expression, conjunction
 

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from itertools import permutations
 
-from cerite.errors import PatternError
-from cerite.pattern.alternatives import Permute, Union
-from cerite.pattern.base import Pattern, transform
-from cerite.pattern.sequence import Sequence
+from cerite.core.errors import PatternError
+from cerite.pattern.nodes import Pattern, Permute, Sequence, Union, transform
 
 MOST_PARTS = 7
 

@@ -11,14 +11,8 @@ from __future__ import annotations
 from dataclasses import replace
 from itertools import product
 
-from cerite.errors import PatternError
-from cerite.pattern.alternatives import Union
-from cerite.pattern.atoms import ANY_TYPE, Event, Nothing
-from cerite.pattern.base import Pattern
-from cerite.pattern.filtering import Filter
-from cerite.pattern.iteration import Iteration
-from cerite.pattern.naming import Named
-from cerite.pattern.sequence import Concat, Sequence
+from cerite.core.errors import PatternError
+from cerite.pattern.nodes import ANY_TYPE, Concat, Event, Filter, Iteration, Named, Nothing, Pattern, Sequence, Union
 
 Alternative = tuple[Pattern, frozenset[str]]  # a formula without OR at its top, and its vdef+
 MOST_ALTERNATIVES = 4096

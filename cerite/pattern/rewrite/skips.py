@@ -10,13 +10,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from cerite.pattern.alternatives import Intersection
-from cerite.pattern.atoms import Event
-from cerite.pattern.base import Pattern, transform
-from cerite.pattern.complement import Complement
-from cerite.pattern.iteration import Iteration
-from cerite.pattern.sequence import Concat
-from cerite.pattern.skipping import SkipAny, SkipNext
+from cerite.pattern.nodes import (
+    Complement,
+    Concat,
+    Event,
+    Intersection,
+    Iteration,
+    Pattern,
+    SkipAny,
+    SkipNext,
+    transform,
+)
 
 PASS = Event(None, output=False)
 PASS_ANY = Iteration(PASS, 0, None, contiguous=True)

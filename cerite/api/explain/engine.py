@@ -1,0 +1,66 @@
+"""The engine's part of `cerite explain`: automaton, tests, what is dropped before the loop, and what an event costs."""
+
+from __future__ import annotations
+
+from rich.text import Text
+from rich.tree import Tree
+
+from cerite.api.explain.kinds import columns_of
+from cerite.api.explain.registers import explain_registers
+from cerite.automaton import Automaton
+from cerite.automaton.automaton import TRUE
+from cerite.core.errors import PatternError, SchemaError
+from cerite.core.schema import Schema
+from cerite.engine.plan import Plan, plan
+from cerite.engine.registers.tables import Machine
+from cerite.pattern.query import QuerySpec
+
+
+def explain_engine(tree: Tree, query: QuerySpec, schema: Schema | None = None) -> None:
+    """Add how the local engine runs the query, or why it does not."""
+    try:
+        made = plan(query)
+        columns, guessed = columns_of(made.guards, schema if schema is not None else query.schema)
+        machine = Machine(made.automaton, columns, None) if made.has_registers else None
+    except (PatternError, SchemaError) as error:
+        tree.add(Text(f"not run: {error.message}", style="yellow"))
+        return
+    automaton = made.automaton
+    shown = tree.add(f"automaton: {automaton.n_states} states, {len(automaton.transitions)} transitions")
+    shown.add(Text(str(automaton)))
+    if machine is None:
+        tests = tree.add("tests, each evaluated once per batch")
+        for test in made.tests:
+            tests.add(Text(str(test)))
+        tree.add(Text(_dropped(automaton)))
+    else:
+        explain_registers(tree, made, machine)
+        if guessed:
+            tree.add(Text(f"kinds guessed from the query, for want of a schema: {', '.join(guessed)}", style="dim"))
+    tree.add(Text(_cost(made)))
+    counting = "; counting enumerates nothing" if made.counts_without_enumerating else ""
+    if counting and machine is not None:
+        counting += ", a moved entry costs its distinct starts in the window"
+    tree.add(f"per match: time linear in its number of events{counting}")
+
+
+def _dropped(automaton: Automaton) -> str:
+    looping = {each.source for each in automaton.transitions if each.source == each.target and each.label == 0}
+    waiting = {each.source for each in automaton.transitions} - {automaton.initial}
+    conditions = {each.condition for each in automaton.transitions if each.source != each.target or each.label}
+    if TRUE in conditions:
+        return "dropped before the loop: nothing, because some step takes any event"
+    if waiting <= looping:
+        return "dropped before the loop: every event that satisfies none of the tests"
+    return (
+        "dropped before the loop: of events that satisfy no test, all but the first in a row (it ends contiguous runs)"
+    )
+
+
+def _cost(made: Plan) -> str:
+    states = made.automaton.n_states - 1
+    memory = "memory follows the window" if made.window is not None else "no window: memory grows with the stream"
+    if made.has_registers:
+        return f"per event: the entries that it wakes, each touched once per label; {memory}"
+    bound = f"per event: at most 2^{states} deterministic states of {states}, each touched at most once per label"
+    return f"{bound}; {memory}"

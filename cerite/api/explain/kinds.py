@@ -1,0 +1,85 @@
+"""Kinds of attributes for `cerite explain` where nobody declared them: what the query compares them with says it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+import pyarrow as pa
+
+from cerite.automaton.guards import Guard, distinct_tests
+from cerite.core.schema import Kind, Schema
+from cerite.predicate.expression import (
+    Attribute,
+    Comparison,
+    Expression,
+    In,
+    InRange,
+    Interval,
+    Like,
+    Literal,
+    Reference,
+    walk,
+)
+
+_ARROW = {
+    "int": pa.int64(), "float": pa.float64(), "bool": pa.bool_(), "string": pa.string(),
+    "timestamp": pa.timestamp("ms"),
+}  # fmt: skip
+
+
+def columns_of(guards: Iterable[Guard], schema: Schema | None) -> tuple[pa.Schema, list[str]]:
+    """Columns for every attribute that the guards read, and the names of those whose kind is only a guess.
+
+    >>> from cerite.language.ceql import parse_condition
+    >>> guard = Guard.of("A", parse_condition("name = 'a' AND price > x.price AND name = x.town"))
+    >>> columns_of([guard], None)[0].types, columns_of([guard], None)[1]
+    ([DataType(string), DataType(double), DataType(string)], ['name', 'price', 'town'])
+    """
+    known: dict[str, Kind] = {} if schema is None else dict(schema.attributes(None))
+    conditions = [test.condition for test in distinct_tests(guards) if test.condition is not None]
+    nodes = [node for condition in conditions for node in walk(condition)]
+    names = sorted({node.name for node in nodes if isinstance(node, (Attribute, Reference))} - known.keys())
+    guessed = _guessed(nodes, known)
+    kinds = known | {name: guessed.get(name, "float") for name in names}
+    return pa.schema([(name, _ARROW[kind]) for name, kind in kinds.items()]), names
+
+
+def _guessed(nodes: list[Expression], known: dict[str, Kind]) -> dict[str, Kind]:
+    """What constants say, carried over to attributes that are compared with each other."""
+    found = dict(known)
+    pairs = [pair for node in nodes for pair in _compared(node)]
+    changed = True
+    while changed:
+        changed = False
+        for one, other in pairs:
+            if isinstance(one, (Attribute, Reference)) and one.name not in found:
+                kind = _kind(other, found)
+                if kind is not None:
+                    found[one.name], changed = kind, True
+    return found
+
+
+def _compared(node: Expression) -> Iterator[tuple[Expression, Expression]]:
+    match node:
+        case Comparison(left=left, right=right):
+            yield left, right
+            yield right, left
+        case In(operand=operand, items=items):
+            yield from ((operand, item.low if isinstance(item, Interval) else item) for item in items)
+        case InRange(operand=operand, low=low):
+            yield operand, low
+        case Like(operand=operand):
+            yield operand, Literal("")
+
+
+def _kind(node: Expression, found: dict[str, Kind]) -> Kind | None:
+    match node:
+        case Literal(value=bool()):
+            return "bool"
+        case Literal(value=str()):
+            return "string"
+        case Literal():
+            return "float"
+        case Attribute(name=name) | Reference(name=name):
+            return found.get(name)
+    return None

@@ -1,0 +1,212 @@
+"""Registers in `cerite explain`: what is stored and for how long, what wakes a state, and how many entries there are.
+
+Everything is read off the tables that the engine runs (`Machine`, `signatures`), so it cannot say anything else.
+"""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+from rich.text import Text
+from rich.tree import Tree
+
+from cerite.automaton import Transition
+from cerite.automaton.automaton import LAST, MAX, NEXT, PLAIN, TRUE
+from cerite.automaton.guards import Reach
+from cerite.engine.plan import Plan
+from cerite.engine.registers import layout as lay
+from cerite.engine.registers.compile import Signature, masks, signatures, tables, watched
+from cerite.engine.registers.leaves import Leaf, Mark
+from cerite.engine.registers.programs import AT_LEAST, AT_MOST, LESS, MORE, Slot
+from cerite.engine.registers.tables import Machine
+from cerite.predicate.expression import Attribute, Literal
+
+_ORDERS = {LESS: "<", AT_MOST: "<=", MORE: ">", AT_LEAST: ">="}
+_OWN = re.compile("`?\N{PRIME}(.*?)[0-9]+`?(?![0-9`])")
+_WATCHED = {
+    PLAIN: "must not complete meanwhile",
+    NEXT: "NEXT: every other way through the part is compared with this one",
+    LAST: "LAST: every other way through the part is compared with this one",
+    MAX: "MAX: every other way through the part is compared with this one",
+}
+
+
+def explain_registers(tree: Tree, made: Plan, machine: Machine) -> None:
+    """Add what a run carries along and how it is found again."""
+    tests = tree.add("tests on one event, each evaluated once per batch")
+    for guard in machine.guards:
+        tests.add(Text(_shown(str(guard))))
+    _conditions(tree, machine)
+    _stored(tree, machine)
+    _waking(tree, machine)
+    _watching(tree, machine)
+    sizes = sorted({str(test.size) for guard in made.guards for test in guard.tests | guard.negated
+                    if isinstance(test, Reach)})  # fmt: skip
+    if sizes:
+        tree.add(Text(f"windows on parts, as registers that hold the part's first event: WITHIN {', '.join(sizes)}"))
+    if made.automaton.before:
+        tree.add(f"late starts: in {_states(made.automaton.before)} nothing is marked yet, so no match has started")
+    tree.add(Text(_dropped(machine)))
+    _bound(tree, made, machine)
+
+
+def _conditions(tree: Tree, machine: Machine) -> None:
+    if not machine.programs:
+        return
+    found = [each for state in _waiting(machine) for each in signatures(machine, state)]
+    by_hash = {(each.leaf, each.slot) for each in found if each.kind == lay.SAME}
+    by_order = {(each.leaf, each.slot, each.op) for each in found if each.kind == lay.ORDER}
+    branch = tree.add("conditions across events, as small programs in the kernel")
+    for program in machine.programs:
+        how = "checked on every entry that something else wakes"
+        simple = program.simple
+        if simple is not None and (simple.leaf, simple.slot) in by_hash:
+            how = "indexed by hash"
+        elif simple is not None and (simple.leaf, simple.slot, simple.op) in by_order:
+            how = "indexed by order"
+        branch.add(Text(f"{_shown(program.text)}: {how}"))
+
+
+def _stored(tree: Tree, machine: Machine) -> None:
+    branch = tree.add("registers, stored by value")
+    for slot, (register, _) in enumerate(machine.slots):
+        alive = [q for q in _waiting(machine) if slot in machine.live[q]]
+        ends, stores = [], []
+        for t in machine.automaton.transitions:
+            if register in t.writes and slot in machine.live[t.target]:
+                stores.append(t)
+            elif slot in machine.live[t.source] and slot not in machine.live[t.target]:
+                ends.append(t)
+        shown = branch.add(Text(f"{_slot(machine.slots[slot])}: alive in {_states(alive)}"))
+        shown.add(Text(f"from {_steps(machine, stores)}"))
+        shown.add(Text(f"to {_steps(machine, ends)}"))
+    if not machine.slots:
+        branch.add("none")
+
+
+def _waking(tree: Tree, machine: Machine) -> None:
+    branch = tree.add("what wakes an entry, by state")
+    for state in _waiting(machine):
+        if state not in _inner(machine):
+            wakes = [_wake(machine, each) for each in signatures(machine, state)]
+            branch.add(Text(f"q{state}: {'; '.join(wakes) or 'nothing'}"))
+
+
+def _watching(tree: Tree, machine: Machine) -> None:
+    for number, watcher in enumerate(machine.automaton.watchers):
+        carried = [q for q, each in enumerate(machine.watching) if number in each]
+        branch = tree.add(Text(f"watched pattern from q{watcher.entry}: {_WATCHED[watcher.kind]}"))
+        branch.add(f"its set of configurations is part of every entry in {_states(carried)}")
+        moved = sorted({_wake(machine, each) for each in watched(machine, number)})
+        branch.add(Text(f"moved by {'; '.join(moved)}"))
+
+
+def _dropped(machine: Machine) -> str:
+    kept = masks(machine, tables(machine, maximal=False), max(1, -(-len(machine.guards) // 64)))
+    if kept is None:
+        return "dropped before the loop: nothing, any event may move something"
+    when, unless = (_named(machine, words) for words in kept)
+    parts = ([f"satisfies none of {when}"] if when else []) + ([f"satisfies all of {unless}"] if unless else [])
+    return f"dropped before the loop: every event that {' and '.join(parts)}"
+
+
+def _named(machine: Machine, words: np.ndarray[tuple[int], np.dtype[np.uint64]]) -> str:
+    bits = [bit for bit in range(len(machine.guards)) if int(words[bit // 64]) >> bit % 64 & 1]
+    return ", ".join(_shown(str(machine.guards[bit])) for bit in bits)
+
+
+def _bound(tree: Tree, made: Plan, machine: Machine) -> None:
+    windowed = "in the window" if made.window is not None else "since the stream began (no window)"
+    branch = tree.add(f"entries, at most: per state, the distinct live values {windowed}")
+    unclear = _unlabelled(machine)
+    by_live: dict[frozenset[int], list[int]] = {}
+    for state in _waiting(machine):
+        if state not in _inner(machine):
+            by_live.setdefault(machine.live[state], []).append(state)
+    for live, states in by_live.items():
+        values = ", ".join(sorted(_slot(machine.slots[slot]) for slot in live))
+        values = values if len(live) == 1 else f"({values})"
+        sets = "set of " if any(machine.slots[slot][0] in unclear for slot in live) else ""
+        branch.add(Text(f"{_states(states)}: " + (f"one per distinct {sets}{values}" if live else "one each")))
+    if unclear:
+        names = ", ".join(sorted({_shown(name) for name in unclear}))
+        branch.add(Text(f"the same marks may leave different events in {names}, so an entry holds a set of values"))
+    if machine.automaton.watchers:
+        branch.add("times the different watched sets: what has been seen since the part began")
+
+
+def _unlabelled(machine: Machine) -> set[str]:
+    """The registers that of two steps with the same label one writes and one keeps: the labels do not tell them."""
+    inner = _inner(machine)
+    found = set()
+    for slot, (register, _) in enumerate(machine.slots):
+        steps = [t for t in machine.automaton.transitions if slot in machine.live[t.target] and t.source not in inner]
+        writing = {t.label for t in steps if register in t.writes}
+        if writing & {t.label for t in steps if register not in t.writes}:
+            found.add(register)
+    return found
+
+
+def _waiting(machine: Machine) -> list[int]:
+    automaton = machine.automaton
+    return [q for q in range(automaton.n_states) if q != automaton.initial and q not in automaton.finals]
+
+
+def _inner(machine: Machine) -> frozenset[int]:
+    """The states of watched patterns: these are in rows of watched sets only."""
+    automaton = machine.automaton
+    found = {watcher.entry for watcher in automaton.watchers}
+    while more := {t.target for t in automaton.transitions if t.source in found} - automaton.finals - found:
+        found |= more
+    return frozenset(found)
+
+
+def _wake(machine: Machine, signature: Signature) -> str:
+    guard = "any event" if signature.bit < 0 else _shown(str(machine.guards[signature.bit]))
+    if signature.kind == lay.UNLESS:
+        return f"any event that is not {guard}"
+    if signature.kind not in (lay.SAME, lay.ORDER):
+        return guard
+    slot, leaf = machine.slots[signature.slot], machine.leaves[signature.leaf]
+    if signature.kind == lay.SAME:
+        return f"{guard} with {_leaf(leaf)} = {_slot(slot)}, found by hash"
+    if isinstance(leaf, Mark):
+        return f"{guard} inside WITHIN {leaf.size}, found by order"
+    return f"{guard} with {_leaf(leaf)} {_ORDERS[signature.op]} {_slot(slot)}, found by order"
+
+
+def _leaf(leaf: Leaf) -> str:
+    return f"the key of WITHIN {leaf.size}" if isinstance(leaf, Mark) else str(leaf.expression)
+
+
+def _slot(slot: Slot) -> str:
+    register, leaf = slot
+    if isinstance(leaf, Mark):
+        return f"start of WITHIN {leaf.size}"
+    if isinstance(leaf.expression, Literal):
+        return f"whether {_shown(register)} has an event"
+    if isinstance(leaf.expression, Attribute):
+        return f"{_shown(register)}.{leaf.expression}"
+    return f"`{leaf.expression}` of {_shown(register)}"
+
+
+def _shown(text: str) -> str:
+    """Without the sign before and the number behind the construction's own registers.
+
+    >>> _shown("C[v > `\N{PRIME}y12`.v] AND WITHIN 3 EVENTS of \N{PRIME}window4")
+    'C[v > y.v] AND WITHIN 3 EVENTS of window'
+    """
+    return _OWN.sub(r"\1", text)
+
+
+def _steps(machine: Machine, steps: list[Transition]) -> str:
+    shown: dict[str, None] = {}
+    for t in steps:
+        guard = "any event" if t.condition == TRUE else _shown(str(machine.automaton.conditions[t.condition]))
+        shown.setdefault(f"{guard} (q{t.source} → q{t.target})")
+    return "; ".join(shown) or "the end of the match"
+
+
+def _states(states: frozenset[int] | list[int]) -> str:
+    return ", ".join(f"q{q}" for q in sorted(states)) or "no state"

@@ -1,0 +1,150 @@
+"""`cerite explain`: a query as a tree a person can read."""
+
+from __future__ import annotations
+
+from rich.text import Text
+from rich.tree import Tree
+
+from cerite.api.explain.engine import explain_engine
+from cerite.core.errors import CeriteError
+from cerite.core.names import quoted
+from cerite.core.schema import Schema
+from cerite.pattern.check import check
+from cerite.pattern.check_kinds import event_types
+from cerite.pattern.nodes import Event, Filter, Iteration, Named, Pattern, Project, Select, Sequence, Window, walk
+from cerite.pattern.printing import event_text, on_text
+from cerite.pattern.query import Consume, QuerySpec
+from cerite.pattern.references import turn
+from cerite.pattern.rewrite.lp import is_lp_normal, lp_normal
+from cerite.pattern.rewrite.orders import expand_permute
+from cerite.pattern.rewrite.safe import unsafe_variables
+from cerite.pattern.rewrite.skips import expand_skips
+from cerite.pattern.variables import bound, counts
+from cerite.predicate.expression import references
+
+_DESCRIBED = {
+    "Sequence": "sequence ;   (anything may lie between)",
+    "Concat": "contiguous sequence :   (nothing between)",
+    "Union": "one of (OR)",
+    "Intersection": "the same match satisfies all (AND)",
+    "Permute": "each, in any order",
+    "SkipAny": "skip till any ⟲",
+    "SkipNext": "skip till next @",
+    "Complement": "any stretch that does not match",
+    "Empty": "nothing consumed ε",
+    "Nothing": "never ∅",
+}
+
+
+def explanation(query: QuerySpec, schema: Schema | None = None) -> Tree:
+    """The query's clauses, pattern, variables, registers, checks and rewrites."""
+    notes = check(query, schema)
+    tree = Tree(Text("query", style="bold"))
+    _pattern(tree.add("pattern"), query.where)
+    _clauses(tree.add("clauses"), query)
+    _variables(tree.add("variables"), query)
+    _registers(tree.add("registers (what later conditions read)"), query.where)
+    checks = tree.add("checks")
+    checks.add("well-formed: every filter is on a variable its pattern binds")
+    unsafe = sorted(unsafe_variables(query.where))
+    checks.add(Text(f"safe: {'no, bound more than once: ' + ', '.join(unsafe) if unsafe else 'yes'}"))
+    checks.add(f"LP-normal form: {'yes' if is_lp_normal(query.where) else 'no, see rewrites'}")
+    for note in notes:
+        checks.add(Text(f"warning: {note.message}", style="yellow"))
+    _rewrites(tree.add("rewrites"), query.where)
+    explain_engine(tree.add("engine"), query, schema)
+    return tree
+
+
+def _pattern(tree: Tree, node: Pattern) -> None:
+    branch = tree.add(Text(_title(node)))
+    if isinstance(node, Sequence):
+        for index, part in enumerate(node.parts):
+            for negated in node.absent[index - 1] if index else ():
+                _pattern(branch.add("NOT, in the gap before the next"), negated)
+            _pattern(branch, part)
+        return
+    for child in node.children:
+        _pattern(branch, child)
+
+
+def _title(node: Pattern) -> str:
+    match node:
+        case Event():
+            kind = "event" if node.output else "event, not marked"
+            stored = "" if node.register is None else f", stored in {node.register}"
+            return f"{kind} {event_text(node)}{stored}"
+        case Named(variable=variable):
+            return f"named {quoted(variable)}"
+        case Filter(conditions=conditions):
+            return "filter " + " AND ".join(map(on_text, conditions))
+        case Iteration(least=least, most=most, contiguous=contiguous):
+            times = f"{least} or more" if most is None else f"{least}" if least == most else f"{least} to {most}"
+            return f"repeated {times} times" + (", contiguous" if contiguous else "")
+        case Window(size=size):
+            return f"within {size}"
+        case Select(strategy=strategy):
+            return f"selected by {strategy.value}"
+        case Project(variables=variables):
+            return f"only the variables {', '.join(variables) or '(none)'}"
+    return _DESCRIBED[type(node).__name__]
+
+
+def _clauses(tree: Tree, query: QuerySpec) -> None:
+    chosen = "every variable" if query.items is None else ", ".join(map(str, query.items))
+    tree.add(Text(f"SELECT {chosen}" + (f", strategy {query.strategy.value}" if query.strategy else "")))
+    tree.add(Text(f"FROM {', '.join(map(quoted, query.streams))}"))
+    tree.add(
+        Text(
+            f"PARTITION BY {', '.join(query.partition)}: one substream per value" if query.partition else "no partition"
+        )
+    )
+    tree.add(Text(f"WITHIN {query.within}, both ends inside" if query.within else "no window"))
+    if query.consume is not Consume.NONE:
+        tree.add(f"CONSUME BY {query.consume.value}: a completed match forgets the partial ones")
+    if query.limit is not None:
+        tree.add(f"LIMIT {query.limit} per occurrence")
+
+
+def _variables(tree: Tree, query: QuerySpec) -> None:
+    types = event_types(query.where)
+    for variable in sorted(bound(query.where)):
+        least, most = counts(query.where, variable)
+        times = f"{least}" if least == most else f"{least} to {'any number of' if most == float('inf') else int(most)}"
+        kinds = ", ".join(sorted("any type" if kind is None else kind for kind in types[variable]))
+        tree.add(Text(f"{quoted(variable)}: {times} event{'' if times == '1' else 's'} of {kinds}"))
+
+
+def _registers(tree: Tree, pattern: Pattern) -> None:
+    read: dict[str, set[str]] = {}
+    for node in walk(turn(pattern)):
+        conditions = [node.condition] if isinstance(node, Event) else []
+        if isinstance(node, Filter):
+            conditions = [on.condition for on in node.conditions]
+        for condition in conditions:
+            for reference in references(condition) if condition is not None else ():
+                read.setdefault(reference.variable, set()).add(reference.name)
+    for variable in sorted(read):
+        tree.add(Text(f"{quoted(variable)} keeps {', '.join(sorted(read[variable]))}"))
+    if not read:
+        tree.add("none: every condition looks at one event")
+
+
+def _rewrites(tree: Tree, pattern: Pattern) -> None:
+    steps = (
+        ("PERMUTE and ⟲ @ expanded", lambda node: expand_skips(expand_permute(node))),
+        ("references turned to the later event", turn),
+        ("LP-normal form", lp_normal),
+    )
+    current = pattern
+    for title, rewrite in steps:
+        try:
+            changed = rewrite(current)
+        except CeriteError as error:
+            tree.add(Text(f"{title}: {error.message}", style="yellow"))
+            continue
+        if changed != current:
+            tree.add(title).add(Text(str(changed)))
+        current = changed
+    if current == pattern:
+        tree.add("none needed")

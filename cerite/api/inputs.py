@@ -1,0 +1,233 @@
+"""From what a caller passes to a source the engine can read: streams merged, rows held, order made, names checked.
+
+Everything that is wrong with the data's columns is told here, before anything runs.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from cerite.core.arrays import Longs
+from cerite.core.errors import CeriteError, Hint, SchemaError, Setting, StreamError, TextWarning, listed
+from cerite.core.schema import Schema, arrow_kind
+from cerite.data.columns import STRINGS, conform, first_line
+from cerite.data.memory import TableSource
+from cerite.data.open import as_declared, opened
+from cerite.data.readers import ReaderSource
+from cerite.data.reading import Reading
+from cerite.data.rows import RowSource
+from cerite.data.source import Source, described, remedy_of
+from cerite.data.unify import unified
+from cerite.engine.intake.intake import Columns, Intake
+from cerite.engine.plan import Plan
+from cerite.pattern.check import check
+from cerite.pattern.check_kinds import ordered_attributes, read_attributes
+from cerite.pattern.nodes import Event, walk
+from cerite.pattern.query import QuerySpec
+
+READ_ONCE = (ReaderSource, RowSource)
+HELD = "the list of events"
+_TIMES = "times are numbers or timestamps; write them as 2024-05-01T12:30:00, all with a zone or all without"
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A source in stream order with the columns that the query needs.
+
+    `order` has the row of the input for every row of the source, where it was sorted; `files` is what it was read from.
+    """
+
+    source: Source
+    columns: Columns
+    order: Longs | None
+    files: tuple[Path, ...]
+
+
+def prepare(
+    query: QuerySpec, plan: Plan, data: Any, columns: Columns, order_by: str | Sequence[str], reading: Reading
+) -> Prepared:
+    """The data as the engine reads it: in stream order, names checked."""
+    keys = _names(order_by)
+    several = isinstance(data, Mapping)
+    streams = _streams(query, data) if isinstance(data, Mapping) else {"": data}
+    sources = {name: _opened(plan, each, columns, reading) for name, each in streams.items()}
+    _refuse_guesses(query, list(sources.values()), reading)
+    source, order = next(iter(sources.values())), None
+    if len(sources) > 1:
+        source = opened(merged(sources, columns.time, keys), Reading())
+    if keys:
+        order, table = ordered(source, [name for name in (columns.time, *keys, columns.position) if name is not None])
+        source = opened(table, Reading())
+    # a dictionary may simply lack an attribute
+    checked = not any(isinstance(each, RowSource) or each.name == HELD for each in sources.values())
+    columns = fitted(query, plan, columns, source.everything, checked=checked, sources=list(sources.values()))
+    read = Intake(plan, source.everything, columns).read
+    numbered = columns.position is not None or several  # rows of several streams are numbered in their common order
+    files = tuple(file for each in sources.values() for file in each.files)
+    return Prepared(source.narrowed(read) if read else source, columns, None if numbered else order, files)
+
+
+def fitted(
+    query: QuerySpec,
+    plan: Plan,
+    columns: Columns,
+    schema: pa.Schema,
+    *,
+    checked: bool = True,
+    sources: Sequence[Source] = (),
+) -> Columns:
+    """The columns with the event type's found, after checking the query against the data's columns."""
+    kind = columns.type if columns.type is not None or "type" not in schema.names else "type"
+    types = {node.type for node in walk(query.where) if isinstance(node, Event) and node.type is not None}
+    if kind is None and len(types) > 1:
+        raise StreamError(
+            f"the query tells {listed(types)} apart, but no column holds the event type",
+            hint=Hint("name it: ", Setting("type")),
+        )
+    found = replace(columns, type=kind)
+    time = columns.time
+    if time in schema.names and arrow_kind(schema.field(time).type) == "string":
+        raise StreamError(
+            f"the time column `{time}` holds text", hint="give it the type of a timestamp, or convert it; " + _TIMES
+        )
+    try:
+        if checked:
+            check(query, Schema.of_arrow(schema))
+        Intake(plan, schema, found)
+    except CeriteError as error:
+        _explain_text(error, query, schema, sources)
+        raise error.at(query.source) from None
+    return found
+
+
+def _streams(query: QuerySpec, streams: Mapping[str, Any]) -> dict[str, Any]:
+    """The data of the streams that FROM names."""
+    missing = [name for name in query.streams if name not in streams]
+    if missing:
+        raise StreamError(f"FROM names {listed(missing)}, but the data has only {listed(streams)}")
+    return {name: streams[name] for name in query.streams}
+
+
+def _opened(plan: Plan, data: Any, columns: Columns, reading: Reading) -> Source:
+    """The data as a source whose time is one."""
+    if isinstance(data, (list, tuple)) and not any(isinstance(each, (str, Path)) for each in data):
+        source: Source = held(data, plan, columns, reading)
+    else:
+        source = opened(data, reading)
+    time = columns.time
+    if time is None or time not in source.everything.names or source.everything.field(time).type != STRINGS:
+        return source
+    if isinstance(source, TableSource):
+        return source.timed(time)
+    odd = source.sights(time)
+    if "text" in odd:
+        raise StreamError(
+            f"{odd['text'].where}, column `{time}`: `{odd['text'].value}` is not a time",
+            hint=f"if it stands for a missing value, such rows must be left out: every event has a time; {_TIMES}",
+        )
+    seen = " and ".join(f"`{each.value}` ({each.where})" for each in odd.values())
+    raise StreamError(
+        f"the time column `{time}` of {source.name} holds text" + (f": {seen}" if seen else ""), hint=_TIMES
+    )
+
+
+def _refuse_guesses(query: QuerySpec, sources: Sequence[Source], reading: Reading) -> None:
+    """Refuse to order text that somebody guessed to be text: of which kind its values are meant to be is not known."""
+    for name, span in ordered_attributes(query).items():
+        for source in sources:
+            if name in reading.kinds or not _is_text(source.everything, name):
+                continue
+            odd = source.sights(name)
+            if isinstance(source, TableSource):
+                if "number" in odd:
+                    seen = odd["number"]
+                    text = f"column `{name}` is text and compared as text, but holds `{seen.value}` ({seen.where})"
+                    advice = f"convert it to numbers, or say that it is text: schema={{{name!r}: 'string'}}"
+                    warnings.warn(f"{text}; {advice}", TextWarning, stacklevel=4)
+            elif odd and odd.keys() != {"text"}:
+                raise StreamError(
+                    f"`{name}` is compared by order, but {described(name, odd)}", span=span, hint=remedy_of(name, odd)
+                ).at(query.source)
+
+
+def _explain_text(error: CeriteError, query: QuerySpec, schema: pa.Schema, sources: Sequence[Source]) -> None:
+    """Say why a column is text, if the query is refused because it is and a value in a file made it so."""
+    if not isinstance(error, SchemaError):
+        return
+    for name in sorted(read_attributes(query)):
+        for source in sources:
+            odd = source.sights(name) if _is_text(schema, name) and not isinstance(source, TableSource) else {}
+            if odd and odd.keys() != {"text"}:
+                error.message += f"; {described(name, odd)}"
+                error.hint = remedy_of(name, odd)
+                return
+
+
+def _is_text(schema: pa.Schema, name: str) -> bool:
+    return name in schema.names and schema.field(name).type == STRINGS
+
+
+def _names(order_by: Any) -> tuple[str, ...]:
+    """The columns to sort by: one name or several."""
+    if order_by is None or isinstance(order_by, str):
+        return () if order_by is None else (order_by,)
+    names = tuple(order_by) if isinstance(order_by, Iterable) else (None,)
+    if not all(isinstance(name, str) for name in names):
+        raise StreamError(f"`order_by` names columns, not {order_by!r}", hint="write order_by=['…']")
+    return cast("tuple[str, ...]", names)
+
+
+def merged(sources: Mapping[str, Source], time: str | None, order_by: Sequence[str]) -> pa.Table:
+    """Streams as one in time order, ties in the order of FROM."""
+    if time is None and not order_by:
+        raise StreamError(
+            "several streams are merged by time, but no time column is named",
+            hint=Hint("name it: ", Setting("time")),
+        )
+    schema = unified((f"stream `{name}`", source.schema, "none") for name, source in sources.items())
+    batches = [
+        conform(batch, schema, f"stream `{name}`") for name, source in sources.items() for batch in source.batches()
+    ]
+    together = opened(pa.Table.from_batches(batches, schema).unify_dictionaries(), Reading()).table()
+    return together if time is None else ordered(opened(together, Reading()), [time])[1]
+
+
+def held(rows: Sequence[Mapping[str, Any]], plan: Plan, columns: Columns, reading: Reading) -> Source:
+    """A list of dictionaries, held so that it can be read again; none at all is an empty stream."""
+    if rows:
+        table = opened(rows, Reading()).table()
+    else:
+        window = plan.window
+        named = (columns.time, columns.position, window.attribute if window else None, *plan.partition)
+        kinds = {name: pa.int64() for name in named if name is not None} | {columns.type or "type": pa.string()}
+        table = pa.table({name: pa.array([], kind) for name, kind in kinds.items()})
+    return as_declared(TableSource(table.select, table.column_names, HELD), reading)
+
+
+def ordered(source: Source, keys: list[str]) -> tuple[Longs, pa.Table]:
+    """The rows sorted by these columns, equal ones in their order, and which row of the source each of them is."""
+    table = source.table()
+    for name in keys:
+        if name not in table.column_names:
+            raise StreamError(
+                f"the stream has no column `{name}` to sort by", hint=f"it has {listed(table.column_names)}"
+            )
+    plain = {name: table[name].cast(_decoded(table[name].type)) for name in keys}
+    try:
+        order = pc.sort_indices(pa.table(plain), [(name, "ascending") for name in keys])
+    except pa.ArrowException as error:
+        kinds = ", ".join(f"`{name}` ({column.type})" for name, column in plain.items())
+        raise StreamError(f"the events cannot be sorted by {kinds}: {first_line(error)}") from error
+    return order.to_numpy().astype(np.int64), table.take(order)
+
+
+def _decoded(kind: pa.DataType) -> pa.DataType:
+    return kind.value_type if pa.types.is_dictionary(kind) else kind

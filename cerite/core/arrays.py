@@ -1,0 +1,41 @@
+"""The columns of a batch, checked and in the one form kernels are compiled for.
+
+Kernels do not check bounds, and Numba compiles anew for every kind of array (Arrow's are read-only); so columns are
+brought here to contiguous, writable arrays of one type, without a copy where they already are.
+
+Invariant: all columns have the same length and partitions are not negative.
+"""
+
+import numpy as np
+import numpy.typing as npt
+
+Longs = npt.NDArray[np.int64]
+Ints = npt.NDArray[np.int32]
+Flags = npt.NDArray[np.bool_]
+Words = npt.NDArray[np.uint64]
+
+
+def long_column(values: npt.ArrayLike, events: int, name: str) -> Longs:
+    """A column of int64."""
+    column: Longs = np.require(values, np.int64, ["C", "W"])
+    if column.shape != (events,):
+        raise ValueError(f"{name} has the shape {column.shape}, but there are {events} events")
+    return column
+
+
+def bit_rows(bits: npt.ArrayLike) -> npt.NDArray[np.uint64]:
+    """The condition bits, one row of words per event."""
+    rows: npt.NDArray[np.uint64] = np.require(bits, np.uint64, ["C", "W"])
+    if rows.ndim != 2:
+        raise ValueError(f"bits must have the shape (events, words), not {rows.shape}")
+    return rows
+
+
+def partition_ids(partition: npt.ArrayLike | None, events: int) -> Longs:
+    """The partition column: empty for a single stream."""
+    if partition is None:
+        return np.zeros(0, np.int64)
+    ids = long_column(partition, events, "partition")
+    if events and int(ids.min()) < 0:
+        raise ValueError("partition ids must not be negative")
+    return ids

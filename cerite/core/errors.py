@@ -1,0 +1,271 @@
+"""What goes wrong, told so that the reader can mend it.
+
+Every error of Cerite derives from `CeriteError` and carries data, not only text: the message, the query's source,
+the span of characters it is about, and a hint. The text with the caret is made from that data, so a notebook, a
+terminal and a test all see the same thing. A hint that advises an option names it as data too (`Setting`), so that
+Python reads `time=…` and the command line `--time …`.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from difflib import get_close_matches
+
+from rich.cells import cell_len
+
+_CONTEXT = 100  # a query line longer than this is cut around the caret
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A half-open range of characters `[start, end)` of a query's text."""
+
+    start: int
+    end: int
+
+    def to(self, other: Span | None) -> Span:
+        """The smallest span that covers both."""
+        return self if other is None else Span(min(self.start, other.start), max(self.end, other.end))
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """An option that a hint advises to set: a keyword in Python, `--option` on the command line.
+
+    >>> str(Setting("time")), str(Setting("order_by", "at")), Setting("order_by", "at").on_command_line
+    ('time=…', "order_by=['at']", '--order-by at')
+    """
+
+    name: str
+    value: str | None = None
+
+    def __str__(self) -> str:
+        if self.name == "schema" and self.value is not None:
+            column, _, kind = self.value.rpartition(":")
+            return f"schema={{{column!r}: {kind!r}}}"
+        value = "…" if self.value is None else repr(self.value)
+        return f"{self.name}=[{value}]" if self.name in _LISTS else f"{self.name}={value}"
+
+    @property
+    def on_command_line(self) -> str:
+        """The same as the command line spells it."""
+        if self.name == "schema" and self.value is not None:
+            column, _, kind = self.value.rpartition(":")
+            return f'--schema with a file that says {{"{column}": "{kind}"}}'
+        name = _OTHERWISE.get(self.name, self.name.replace("_", "-"))
+        return f"--{name} {self.value or '…'}"
+
+
+_LISTS = ("order_by", "null_values")  # the options that take several names
+_OTHERWISE = {"null_values": "null"}  # what the command line calls them, where it is not the same
+_WRITTEN = re.compile(r"\b(?P<name>[a-z_]+)=(?:(?P<value>…|'[^']*')|\[(?P<listed>…|'[^']*')\])")
+
+
+class Hint(str):
+    """A hint's text as Python spells its options, and the parts it was made of.
+
+    >>> advice = Hint("name it: ", Setting("time"))
+    >>> print(advice), print(advice.on_command_line)
+    name it: time=…
+    name it: --time …
+    (None, None)
+    """
+
+    __slots__ = ("parts",)
+    parts: tuple[str | Setting, ...]
+
+    def __new__(cls, *parts: str | Setting) -> Hint:
+        """A hint of these parts."""
+        self = super().__new__(cls, "".join(map(str, parts)))
+        self.parts = parts
+        return self
+
+    @classmethod
+    def read(cls, text: str) -> Hint:
+        """The hint whose text this is, e.g. one that comes back from another process as text.
+
+        >>> print(Hint.read("name columns: order_by=['at'], or position=…").on_command_line)
+        name columns: --order-by at, or --position …
+        """
+        parts: list[str | Setting] = []
+        end = 0
+        for found in _WRITTEN.finditer(text):
+            value = found["value"] or found["listed"]
+            parts += [text[end : found.start()], Setting(found["name"], None if value == "…" else value[1:-1])]
+            end = found.end()
+        return cls(*parts, text[end:])
+
+    @property
+    def on_command_line(self) -> str:
+        """The text with options as the command line spells them."""
+        return "".join(part.on_command_line if isinstance(part, Setting) else part for part in self.parts)
+
+    def __reduce__(self) -> tuple[type[Hint], tuple[str | Setting, ...]]:
+        return Hint, self.parts
+
+
+class CeriteError(Exception):
+    """Base class: what is wrong, where, and what to do.
+
+    >>> print(CeriteError("no attribute `pirce`", source="x[pirce > 1]", span=Span(2, 7), hint="try `price`"))
+    no attribute `pirce`
+      x[pirce > 1]
+        ^^^^^
+    hint: try `price`
+    """
+
+    def __init__(
+        self, message: str, *, source: str | None = None, span: Span | None = None, hint: str | None = None
+    ) -> None:
+        super().__init__(message)
+        self.message = message
+        self.source = source
+        self.span = span
+        self.hint = hint
+
+    @property
+    def line(self) -> int | None:
+        """The 1-based line the error points at, if it points anywhere."""
+        if self.source is None or self.span is None:
+            return None
+        return self.source.count("\n", 0, self.span.start) + 1
+
+    @property
+    def column(self) -> int | None:
+        """The 1-based column the error points at."""
+        if self.source is None or self.span is None:
+            return None
+        return self.span.start - (self.source.rfind("\n", 0, self.span.start) + 1) + 1
+
+    def at(self, source: str | None) -> CeriteError:
+        """The same error, told about this source text if it does not know its own yet."""
+        if self.source is None:
+            self.source = source
+        return self
+
+    def __str__(self) -> str:
+        return self._text(self.hint)
+
+    @property
+    def on_command_line(self) -> str:
+        """The text, with the options of its hint as the command line spells them."""
+        return self._text(self.hint.on_command_line if isinstance(self.hint, Hint) else self.hint)
+
+    def _text(self, hint: str | None) -> str:
+        parts = [self.message]
+        if self.source is not None and self.span is not None:
+            number = f" (line {self.line}, column {self.column})" if "\n" in self.source.strip() else ""
+            parts[0] += number
+            parts.extend(_underlined(self.source, self.span))
+        if hint:
+            parts.append(f"hint: {hint}")
+        return "\n".join(parts)
+
+
+class QuerySyntaxError(CeriteError):
+    """The text is not a sentence of the language."""
+
+
+class PatternError(CeriteError):
+    """The text parses, but the pattern or query has no meaning here (unbound variable, NOT at the end, ...)."""
+
+
+class SchemaError(CeriteError):
+    """The query and the stream's columns do not fit: unknown event type or attribute, types that clash."""
+
+
+class StreamError(CeriteError):
+    """The data is not what the query needs (no time, a value of the wrong type, unsorted, ...)."""
+
+
+class SnapshotError(CeriteError):
+    """The bytes are no snapshot of this query's state: damaged, of another version, or of another query."""
+
+
+class BudgetError(CeriteError):
+    """The query takes more states or memory than it may (`cerite.core.budget`)."""
+
+
+class MissingExtraError(CeriteError, ImportError):
+    """A package that is not installed with Cerite alone; the hint is the line that installs it."""
+
+
+@contextmanager
+def in_plain_words(task: str) -> Iterator[None]:
+    """Memory that runs out is an error of Cerite, and Ctrl-C during a kernel's call is an interrupt again."""
+    try:
+        yield
+    except MemoryError as error:
+        raise StreamError(
+            f"there is not enough memory to {task}",
+            hint="give the query a window, a partition, LIMIT or a selection strategy; count() needs the least",
+        ) from error
+    except SystemError as error:
+        if was_interrupted(error):
+            raise KeyboardInterrupt from None
+        raise
+
+
+def was_interrupted(error: BaseException | None) -> bool:
+    """Whether Ctrl-C is behind an error: Numba's dispatcher turns what reaches it inside C code into a SystemError."""
+    while error is not None and not isinstance(error, KeyboardInterrupt):
+        error = error.__cause__ or error.__context__
+    return error is not None
+
+
+class CeriteWarning(UserWarning):
+    """The query runs, but may not say what its writer meant: it names an event type that the data does not have."""
+
+
+class TextWarning(CeriteWarning):
+    """Text that looks like numbers is compared as text: '10' comes before '9'."""
+
+
+def suggestion(name: str, known: Iterable[str]) -> str | None:
+    """`did you mean ...?` for the nearest known name, or None.
+
+    >>> suggestion("pirce", ["price", "volume"])
+    'did you mean `price`?'
+    """
+    names = sorted(set(known))
+    folded = {candidate.casefold(): candidate for candidate in names}
+    near = get_close_matches(name.casefold(), folded, n=1, cutoff=0.6)
+    return f"did you mean `{folded[near[0]]}`?" if near else None
+
+
+def listed(names: Iterable[str], limit: int = 8) -> str:
+    """Names for a message: sorted, quoted, and cut when there are many.
+
+    >>> listed(["b", "a"])
+    '`a`, `b`'
+    """
+    ordered = sorted(names)
+    text = ", ".join(f"`{name}`" for name in ordered[:limit])
+    return text + (f" and {len(ordered) - limit} more" if len(ordered) > limit else "")
+
+
+def _visible(line: str) -> str:
+    """The line with each tab as one space and other control characters, which a terminal might obey, as �."""
+    return "".join("�" if unicodedata.category(c) == "Cc" else c for c in line.replace("\t", " ").rstrip("\r"))
+
+
+def _underlined(source: str, span: Span) -> list[str]:
+    start = min(span.start, len(source))
+    begin = source.rfind("\n", 0, start) + 1
+    stop = source.find("\n", start)
+    line = _visible(source[begin : len(source) if stop < 0 else stop])
+    column = start - begin
+    length = max(1, min(span.end, begin + len(line)) - start)
+    left, right = 0, len(line)
+    if len(line) > _CONTEXT:
+        left = max(0, min(column - _CONTEXT // 2, len(line) - _CONTEXT))
+        right = left + _CONTEXT
+    shown = line[left:right]
+    prefix = "…" if left else ""
+    suffix = "…" if right < len(line) else ""
+    marked = max(1, cell_len(line[column : min(column + length, right)]))
+    return [f"  {prefix}{shown}{suffix}", "  " + " " * (cell_len(line[left:column]) + len(prefix)) + "^" * marked]

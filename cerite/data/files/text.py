@@ -1,0 +1,130 @@
+"""Text files (CSV, JSON lines, CORE's form): types are guessed from the whole file before the first row is given.
+
+Invariant: the guess looks at every row, so no later value can fail to fit, and the number of rows is known. A small
+file is parsed once and kept; of a large one only the places of its chunks are, and it is parsed again when read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Protocol
+
+import pyarrow as pa
+import pyarrow.types as is_
+
+from cerite.core.errors import StreamError
+from cerite.data.columns import STRINGS, canonical, canonical_schema, rooted
+from cerite.data.files.chunks import Chunk, Span, again, chunks, opened
+from cerite.data.files.guesses import shapes
+from cerite.data.files.part import Part, blank, reading
+from cerite.data.source import Sight
+from cerite.data.unify import Guess, unified
+
+_HEAD = 1 << 20
+_BOM = b"\xef\xbb\xbf"
+
+
+class Format(Protocol):
+    """How records of a kind of text are told apart and parsed."""
+
+    guess: Guess
+    spelled: set[str]
+    """Columns in which the usual spellings of a missing value were seen where nothing else was: they may be text."""
+
+    def begin(self, path: Path, head: bytes) -> int:
+        """Looks at the beginning of the text; the number of bytes that are header, not records."""
+
+    def cut(self, data: bytes) -> int:
+        """How many bytes are whole records."""
+
+    def parse(self, chunk: Chunk, schema: pa.Schema | None) -> pa.Table:
+        """The chunk's rows; with a schema, those of its columns that there are, read as its types."""
+
+    def line(self, chunk: Chunk, row: int) -> int:
+        """The line of the file that a row of the chunk begins on."""
+
+
+class TextPart(Part):
+    """One text file."""
+
+    def __init__(self, path: Path, form: Format, keep: bool) -> None:
+        self.path = path
+        self.guess = form.guess
+        self._form = form
+        self._spans: list[Span] = []
+        self._counts: list[int] = []
+        self._kept: list[pa.Table] | None = [] if keep else None
+        found: list[tuple[str, pa.Schema, Guess]] = []
+        with reading(path):
+            start, line = self._beginning()
+            for chunk in chunks(path, start, line, form.cut):
+                table = form.parse(chunk, None)
+                self._spans.append(chunk.span)
+                self._counts.append(table.num_rows)
+                found.append((chunk.where, canonical_schema(table.schema), form.guess))
+                if self._kept is not None:
+                    self._kept.append(table)
+            if not found:  # a header and nothing else
+                empty = form.parse(Chunk(path, b"", Span(start, 0, line)), None)
+                found.append((str(path), canonical_schema(empty.schema), form.guess))
+        self.schema = unified(found)
+        self.spelled = frozenset(form.spelled)
+
+    @property
+    def counts(self) -> Sequence[int]:
+        """Rows of each chunk."""
+        return self._counts
+
+    def read(self, segments: Sequence[int], schema: pa.Schema, batch_rows: int) -> Iterator[pa.RecordBatch]:
+        """The chunks, from memory or parsed again."""
+        wanted = rooted(schema, self.schema)
+        with reading(self.path):
+            for segment, table in zip(segments, self._tables(segments, wanted), strict=True):
+                if table.num_columns:
+                    yield from table.combine_chunks().to_batches(max_chunksize=batch_rows)
+                else:
+                    yield from blank(self._counts[segment], batch_rows)
+
+    def sights(self, name: str) -> dict[str, Sight]:
+        """For every shape of value that the column has, the first one: numbers, booleans, times, and other text."""
+        found: dict[str, Sight] = {}
+        if name not in self.schema.names:
+            return found
+        with reading(self.path):
+            for chunk in again(self.path, self._spans):
+                table = self._form.parse(chunk, pa.schema({name: STRINGS}))
+                for shape, (row, value) in shapes(table[name]).items():
+                    if shape not in found:
+                        found[shape] = Sight(value, f"{self.path}, line {self._form.line(chunk, row)}")
+        return found
+
+    def _tables(self, segments: Sequence[int], schema: pa.Schema) -> Iterator[pa.Table]:
+        kept = self._kept
+        if kept is not None and all(self._fits(kept[segment].schema, schema) for segment in segments):
+            for segment in segments:
+                yield kept[segment].select([name for name in kept[segment].column_names if name in schema.names])
+        elif not len(schema):
+            yield from (pa.table({}) for _ in segments)
+        else:
+            for chunk in again(self.path, [self._spans[segment] for segment in segments]):
+                yield self._form.parse(chunk, schema)
+
+    def _fits(self, kept: pa.Schema, wanted: pa.Schema) -> bool:
+        """Whether the parsed columns can be used as these types; text that was taken for something else cannot."""
+        for column in wanted:
+            if column.type != STRINGS or column.name not in kept.names:
+                continue
+            found = kept.field(column.name).type
+            if canonical(found) != STRINGS and not (is_.is_null(found) and column.name not in self.spelled):
+                return False
+        return True
+
+    def _beginning(self) -> tuple[int, int]:
+        with opened(self.path) as file:
+            head = file.read(_HEAD)
+        if not head.strip():
+            raise StreamError(f"{self.path}: the file is empty", hint="remove it, or write at least one record")
+        bom = len(_BOM) if head.startswith(_BOM) else 0
+        start = bom + self._form.begin(self.path, head[bom:])
+        return start, 1 + head.count(b"\n", 0, start)

@@ -1,0 +1,280 @@
+"""Exact counting of matches and occurrences over batches, without enumeration (docs/architecture.md, *Counting*).
+
+`Counter` owns the run state that `count_kernel` works on, grows it when the kernel asks, and lets `count_limbs` carry
+the partitions whose numbers no longer fit; totals are Python integers and exact at any size. Without a window no
+product of matrices is kept: the state grows with the deterministic states, with a window with their square.
+
+Invariant: results do not depend on where batches are cut. `low` must not decrease inside a partition, nor, with
+`shared_clock`, over the whole stream.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from cerite.automaton import Automaton
+from cerite.core.arrays import Longs, bit_rows, long_column, partition_ids
+from cerite.core.budget import check_counting
+from cerite.core.errors import SnapshotError
+from cerite.engine.counting import kernel as ck
+from cerite.engine.counting.kernel import sweep
+from cerite.engine.counting.limbs import LimbSlot, to_kernel, to_limbs
+from cerite.engine.intake.intake import Rows
+from cerite.engine.slots import CONSUME, Slots, grown
+from cerite.engine.snapshot import common_state, fingerprint, pack, restore_common, unpack
+from cerite.engine.subset.classes import EventClasses
+from cerite.engine.subset.determinise import Determinised
+
+CEILING_BITS = 62  # numbers in the kernel stay below 2**CEILING_BITS
+LONG = 256  # events of a single stream that are read wide before its numbers are looked at
+SMALL = 1 << 40  # a wide partition returns to the kernel when all its numbers are below this
+
+
+@dataclass(frozen=True)
+class Count:
+    """How many matches, and at how many events at least one of them ended."""
+
+    matches: int
+    occurrences: int
+
+
+_BY_SLOT = ("epochs", "wide", "front", "back", "starts", "oldest", "newest", "p", "v")
+_BY_NODE = ("node_class", "node_key", "node_next", "node_v")
+_STATE = (*_BY_SLOT, *_BY_NODE, "regs")
+
+
+class Counter:
+    """Counts the matches of one automaton over a stream given in batches."""
+
+    def __init__(
+        self, automaton: Automaton, *, windowed: bool = True, consume: str = "none", shared_clock: bool = False
+    ) -> None:
+        self.automaton = automaton.trim()
+        self.windowed = windowed
+        self.consume = consume
+        self.shared_clock = shared_clock
+        self.det = Determinised(self.automaton)
+        self.classes = EventClasses(self.automaton, self.det)
+        self.slots = Slots()
+        self.wide_slots: dict[int, LimbSlot] = {}
+        self.regs: Longs = np.zeros(9, np.int64)
+        self.regs[ck.FREE_NODE] = -1
+        size = self.det.capacity
+        self.epochs: Longs = np.zeros(1, np.int64)
+        self.wide = np.zeros(1, np.bool_)
+        self.front = np.full(1, -1, np.int32)
+        self.back = np.full(1, -1, np.int32)
+        self.starts = np.zeros(1, np.int32)
+        self.oldest: Longs = np.zeros(1, np.int64)
+        self.newest: Longs = np.zeros(1, np.int64)
+        self.p = np.zeros((1, size, size) if windowed else (1, 1, 1), np.uint64)
+        self.v = np.zeros((1, size), np.uint64)
+        self.node_class = np.zeros(0, np.int32)
+        self.node_key: Longs = np.zeros(0, np.int64)
+        self.node_next = np.zeros(0, np.int32)
+        self.node_v = np.zeros((0, size), np.uint64)
+        self._matches = 0
+        self._total = np.zeros(1, np.uint64)
+        self._scratch(size)
+        self.more_nodes()
+
+    @property
+    def active(self) -> int:
+        """Deterministic states, over all partitions, that hold partial matches now."""
+        older = (self.front >= 0)[:, None] & self.p.any(axis=2)
+        return int(((self.v > 0) | older).sum())
+
+    def read(self, rows: Rows) -> Count:
+        """`feed` for a batch of the intake."""
+        return self.feed(rows.bits, rows.key, rows.low, rows.partition)
+
+    def feed(
+        self,
+        bits: npt.ArrayLike,
+        key: npt.ArrayLike,
+        low: npt.ArrayLike,
+        partition: npt.ArrayLike | None = None,
+    ) -> Count:
+        """Read a batch; returns what ended in it."""
+        rows = bit_rows(bits)
+        n = rows.shape[0]
+        if not n:
+            return Count(0, 0)
+        ids = partition_ids(partition, n)
+        keys, lows = long_column(key, n, "key"), long_column(low, n, "low")
+        self.slots.cover(ids)
+        classes, kept = self.classes.batch(rows, ids)
+        batch = _Batch(kept, classes, keys, lows, ids)
+        self._matches = 0
+        self._total[0] = 0
+        self.regs[[ck.NEXT, ck.HIGH, ck.OCCURRENCES]] = 0
+        since = dict.fromkeys(self.wide_slots, 0)
+        if since and not ids.size:
+            self._read_wide(0, batch)
+        while (why := self._run(batch)) != ck.DONE:
+            x = int(self.regs[ck.NEXT])
+            if why == ck.MISS:
+                self.det.fill(int(self.regs[ck.DSTATE]), int(self.regs[ck.CLASS]))
+                self._fit_dstates()
+            elif why in (ck.MORE_SLOTS, ck.MORE_NODES):
+                worth = self.shared_clock and ids.size and not self.slots.too_few
+                if not (worth and self._swept(int(lows[kept[x]]))):
+                    (self._more_slots if why == ck.MORE_SLOTS else self.more_nodes)()
+            elif why == ck.WIDE:
+                self._run_wide(batch.slot(x, self.slots), batch, kept[x : x + 1])
+                self.regs[ck.NEXT] = x + 1
+            else:
+                slot = int(self.regs[ck.SLOT])
+                self.wide_slots[slot] = to_limbs(self, slot, read=why == ck.HOT_AFTER)
+                since[slot] = x
+                if not ids.size:
+                    self._read_wide(x, batch)
+        if ids.size and self.wide_slots:
+            self._read_pending(since, batch)
+        matches = self._matches + int(self._total[0]) + (int(self.regs[ck.HIGH]) << 64)
+        return Count(matches, int(self.regs[ck.OCCURRENCES]))
+
+    def snapshot(self) -> bytes:
+        """The run state between two batches."""
+        meta, arrays = common_state(self.det, self.classes, self.slots)
+        meta["fingerprint"] = self._fingerprint()
+        meta["wide"] = list(self.wide_slots)
+        arrays |= {name: getattr(self, name) for name in _STATE}
+        for slot, wide in self.wide_slots.items():
+            arrays |= {f"wide {slot} {name}": array for name, array in wide.arrays().items()}
+        return pack("counter", meta, arrays)
+
+    def restore(self, data: bytes) -> None:
+        """Continue, in a fresh counter of the same query, where a snapshot was taken."""
+        meta, arrays = unpack(data, "counter")
+        if meta["fingerprint"] != self._fingerprint():
+            raise SnapshotError("the snapshot was taken with another query")
+        restore_common(self.det, self.classes, self.slots, meta, arrays)
+        for name in _STATE:
+            setattr(self, name, arrays[name])
+        for slot in meta["wide"]:
+            mine = f"wide {slot} "
+            held = {name.removeprefix(mine): array for name, array in arrays.items() if name.startswith(mine)}
+            self.wide_slots[slot] = LimbSlot.of_arrays(self.windowed, held)
+        self._scratch(self.det.capacity)
+        self._fit_dstates()
+
+    def _fingerprint(self) -> str:
+        return fingerprint(self.automaton, consume=self.consume, windowed=self.windowed)
+
+    def _run_wide(self, slot: int, batch: "_Batch", events: Longs) -> None:
+        """Read events of one wide partition."""
+        wide = self.wide_slots[slot]
+        consume = self.consume != "none"
+        matches, found = wide.count(self.det, events, batch.classes, batch.key, batch.low, consume)
+        self._fit_dstates()  # it may have met new ones
+        self._matches += matches
+        self.regs[ck.OCCURRENCES] += found
+        if found and self.consume == "any" and batch.ids.size:  # runs elsewhere end here, too
+            self.regs[ck.EPOCH] += 1
+            self.epochs[slot] = self.regs[ck.EPOCH]
+
+    def _read_wide(self, x: int, batch: "_Batch") -> None:
+        """A single stream in wide numbers, until they are small again or the batch ends."""
+        wide = self.wide_slots[0]
+        while x < batch.kept.size:
+            self._run_wide(0, batch, batch.kept[x : x + LONG])
+            x = min(x + LONG, batch.kept.size)
+            if wide.below(SMALL):
+                break
+        self.regs[ck.NEXT] = x
+        self._fit_dstates()
+        if wide.below(SMALL):
+            to_kernel(self, 0, self.wide_slots.pop(0))
+
+    def _read_pending(self, since: dict[int, int], batch: "_Batch") -> None:
+        """What the kernel left aside of a partitioned batch: the events of wide partitions."""
+        slots = self.slots.slot_of[batch.ids[batch.kept]]
+        if self.consume != "any":
+            found = np.flatnonzero((slots >= 0) & self.wide[slots])
+            for slot in np.unique(slots[found]).tolist():
+                mine = found[slots[found] == slot]
+                self._run_wide(slot, batch, batch.kept[mine[mine >= since[slot]]])
+        self._fit_dstates()
+        consumed = self.epochs != self.regs[ck.EPOCH]
+        for slot, wide in list(self.wide_slots.items()):
+            if not self.wide[slot]:
+                del self.wide_slots[slot]
+            elif consumed[slot] or wide.below(SMALL):
+                if consumed[slot]:
+                    wide.clear()
+                del self.wide_slots[slot]
+                to_kernel(self, slot, wide)
+
+    def _run(self, batch: "_Batch") -> int:
+        det, slots = self.det, self.slots
+        limit = (1 << CEILING_BITS) // det.fan_in
+        self.regs[ck.N_FREE] = slots.n_free
+        why = ck.count_events(
+            batch.kept, batch.classes, batch.key, batch.low, batch.ids,
+            self.windowed, CONSUME[self.consume], np.uint64(limit), det.n_dstates,
+            det.entry, det.touched, det.n_touched, det.succ, det.accepting,
+            slots.slot_of, slots.free, self.epochs, self.wide, self.front, self.back, self.starts,
+            self.oldest, self.newest, self.p, self.v, self.node_class, self.node_key, self.node_next, self.node_v,
+            self._spare, self._r, self.regs, self._total,
+        )  # fmt: skip
+        slots.n_free = int(self.regs[ck.N_FREE])
+        return why
+
+    def _fit_dstates(self) -> None:
+        old, size = self.v.shape[1], self.det.capacity
+        if size > old:
+            self._check(self.slots.n_slots, size)
+            if self.windowed:
+                self.p = np.pad(self.p, ((0, 0), (0, size - old), (0, size - old)))
+            self.v = np.pad(self.v, ((0, 0), (0, size - old)))
+            self.node_v = np.pad(self.node_v, ((0, 0), (0, size - old)))
+            self._scratch(size)
+
+    def _check(self, slots: int, size: int) -> None:
+        """Refuse what would take too much memory before it is asked for."""
+        if self.windowed:
+            check_counting(size, 8 * (slots + 2) * size * size)
+
+    def _scratch(self, size: int) -> None:
+        self._spare = np.zeros((size + 1, size), np.uint64)
+        self._r = np.zeros((size, size), np.uint64)
+
+    def _swept(self, low: int) -> bool:
+        """Whether silent partitions held so much that nothing needs to grow."""
+        self.regs[ck.N_FREE] = self.slots.n_free
+        freed = sweep(
+            low, self.slots.slot_of, self.slots.free, self.wide, self.front, self.back, self.newest,
+            self.node_next, self.regs,
+        )  # fmt: skip
+        self.slots.n_free = int(self.regs[ck.N_FREE])
+        return 4 * freed > self.slots.n_slots
+
+    def _more_slots(self) -> None:
+        self._check(2 * self.slots.n_slots, self.det.capacity)
+        n = self.slots.double()
+        for name in _BY_SLOT:
+            setattr(self, name, grown(getattr(self, name), n))
+
+    def more_nodes(self) -> None:
+        """Twice as many queue nodes, the new ones free."""
+        old = self.node_next.size
+        n = max(64, 2 * old)
+        for name in _BY_NODE:
+            setattr(self, name, grown(getattr(self, name), n))
+        self.node_next[old:] = np.arange(old + 1, n + 1)
+        self.node_next[-1] = self.regs[ck.FREE_NODE]
+        self.regs[ck.FREE_NODE] = old
+
+
+@dataclass(frozen=True)
+class _Batch:
+    kept: Longs
+    classes: npt.NDArray[np.int32]
+    key: Longs
+    low: Longs
+    ids: Longs
+
+    def slot(self, x: int, slots: Slots) -> int:
+        return int(slots.slot_of[self.ids[self.kept[x]] if self.ids.size else 0])

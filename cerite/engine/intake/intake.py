@@ -1,0 +1,300 @@
+"""From record batches to what the kernels read: bits, window keys, positions and partitions.
+
+Invariant: events arrive in stream order. A time column that decreases, a NULL time, or a window attribute that
+decreases inside a partition is refused with the first row it happens at; nothing is reordered or dropped silently
+(events without a partition value belong to no partition, as PARTITION BY says).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Literal, cast, get_args
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from cerite.automaton.guards import Test, distinct_tests
+from cerite.core.arrays import Longs
+from cerite.core.errors import Hint, Setting, StreamError, listed, suggestion
+from cerite.engine.intake.keys import LEAST, MOST, Ranks, carry, count_keys, keys_of, numbers, tick_text, value_keys
+from cerite.engine.intake.partitions import Groups
+from cerite.engine.plan import Plan
+from cerite.engine.registers.tables import Machine
+from cerite.predicate.columns.bits import ConditionBits
+
+TimeUnit = Literal["s", "ms", "us", "ns"]
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Which columns hold what: the event type (None: every event has every type), the time, the position.
+
+    `unit` is what a time column of plain numbers counts.
+    """
+
+    type: str | None = None
+    time: str | None = None
+    position: str | None = None
+    unit: TimeUnit = "ms"
+
+    def __post_init__(self) -> None:
+        for role in ("type", "time", "position"):
+            name = getattr(self, role)
+            if not isinstance(name, str | None):
+                raise StreamError(f"`{role}` is the name of one column, not {name!r}", hint=f"write {role}='…'")
+
+
+def checked_unit(unit: str) -> TimeUnit:
+    """The unit of time, if it is one."""
+    if unit not in get_args(TimeUnit):
+        raise StreamError(f"there is no time unit {unit!r}", hint="the units are 's', 'ms', 'us' and 'ns'")
+    return cast(TimeUnit, unit)
+
+
+@dataclass(frozen=True)
+class Rows:
+    """A batch as the kernels read it."""
+
+    bits: npt.NDArray[np.uint64]
+    key: Longs
+    low: Longs
+    position: Longs
+    partition: Longs | None
+    batch: pa.RecordBatch
+    values: Longs | None = None  # what conditions across events look at, and which of it is NULL
+    nulls: npt.NDArray[np.uint64] | None = None
+
+
+class Intake:
+    """Reads batches of one schema for one plan."""
+
+    def __init__(self, plan: Plan, schema: pa.Schema, columns: Columns) -> None:
+        self.plan = plan
+        self.columns = columns
+        self._schema = schema
+        for name in self._needed():
+            _known(name, schema)
+        self.machine = Machine(plan.automaton, schema, columns.time, columns.unit) if plan.has_registers else None
+        self.guards = plan.guards if self.machine is None else self.machine.guards
+        self._distinct = distinct_tests(self.guards)
+        self._conditions = ConditionBits([(test.type, test.condition) for test in self._tests()], schema, columns.type)
+        self.groups = Groups(plan.partition) if plan.partition else None
+        self.ranks = Ranks()
+        self.rows = 0
+        self._last: dict[str, tuple[int, str]] = {}  # the last key of a column that must rise, and how it is shown
+        self._last_keys: Longs = np.full((2, 1), LEAST, np.int64)  # key and low, by partition
+
+    @property
+    def read(self) -> tuple[str, ...]:
+        """The columns that are looked at."""
+        stored = () if self.machine is None else sorted(self.machine.read & set(self._schema.names))
+        return tuple(dict.fromkeys((*self._conditions.columns, *self._needed(), *stored)))
+
+    def take(self, batch: pa.RecordBatch) -> Rows:
+        """The next batch of the stream; one that is refused leaves everything as it was."""
+        last = dict(self._last)
+        partitions = None if self.groups is None else self.groups.counts
+        strings = None if self.machine is None else self.machine.columns.strings.count
+        try:
+            rows = self._taken(batch)
+        except BaseException:
+            self._last = last
+            if self.groups is not None and partitions is not None:
+                self.groups.forget(partitions)
+            if self.machine is not None:
+                self.machine.columns.strings.forget(strings)
+            raise
+        self.rows += batch.num_rows
+        self.ranks.advance()
+        if self.machine is not None:
+            self.machine.columns.advance()
+        return rows
+
+    def _taken(self, batch: pa.RecordBatch) -> Rows:
+        position = self._positions(batch)
+        if self.columns.time is not None:
+            self._check_order(self.columns.time, batch.column(self.columns.time), position)
+        partition = None if self.groups is None else self.groups.of(batch)
+        bits = self._bits(batch)
+        if partition is not None and (partition < 0).any():
+            kept = np.flatnonzero(partition >= 0)
+            batch, bits, position, partition = batch.take(pa.array(kept)), bits[kept], position[kept], partition[kept]
+        stored = (None, None) if self.machine is None else self.machine.columns.of(batch, partition)
+        with self._carrying(partition):
+            key, low = self._keys(batch, position, partition)
+        return Rows(bits, key, low, position, partition, batch, *stored)
+
+    @contextmanager
+    def _carrying(self, partition: Longs | None) -> Iterator[None]:
+        """The last keys of the batch's partitions, which its own take the place of, return if it is refused."""
+        keys = self._last_keys
+        touched: Longs | slice = slice(None)
+        if partition is not None and partition.size < keys.shape[1]:
+            touched = np.unique(partition[partition < keys.shape[1]])
+        values = keys[:, touched].copy()
+        try:
+            yield
+        except BaseException:
+            keys[:, touched] = values
+            self._last_keys = keys
+            raise
+
+    def types(self) -> tuple[frozenset[str], frozenset[str]]:
+        """The event types that the query names and no batch so far had, and those that there were.
+
+        Known from the codes of the type column, not from the events; nothing is said where those are too many.
+        """
+        seen = frozenset(self._conditions.types or ())
+        named = frozenset(test.type for test in self._distinct if test.type is not None)
+        return (named - seen if seen else frozenset()), seen
+
+    def state(self) -> dict[str, npt.NDArray[Any]]:
+        """What a snapshot keeps."""
+        kept: dict[str, npt.NDArray[Any]] = {
+            "rows": np.array([self.rows]),
+            "seen": self.ranks.seen,
+            "last_keys": self._last_keys,
+            "last": np.frombuffer(json.dumps(self._last).encode(), np.uint8),
+        }
+        if self.groups is not None:
+            kept |= {f"groups.{name}": value for name, value in self.groups.state().items()}
+        if self.machine is not None:
+            kept |= {f"leaves.{name}": value for name, value in self.machine.columns.state().items()}
+        return kept
+
+    def restore(self, kept: dict[str, npt.NDArray[Any]]) -> None:
+        """Continue where a snapshot was taken."""
+        self.rows = int(kept["rows"][0])
+        self.ranks.seen = kept["seen"].astype(np.int64)
+        self._last_keys = kept["last_keys"].astype(np.int64)
+        self._last = json.loads(kept["last"].tobytes())
+        if self.groups is not None:
+            self.groups.restore(_under("groups.", kept))
+        if self.machine is not None:
+            self.machine.columns.restore(_under("leaves.", kept))
+
+    def _needed(self) -> tuple[str, ...]:
+        window = self.plan.window
+        if window is not None and window.is_time and self.columns.time is None:
+            raise StreamError(
+                "the query has a time window, but no time column is named", hint=Hint("name it: ", Setting("time"))
+            )
+        named = (self.columns.type, self.columns.time, self.columns.position, window.attribute if window else None)
+        return tuple(name for name in (*named, *self.plan.partition) if name is not None)
+
+    def _tests(self) -> tuple[Test, ...]:
+        """The guards themselves where each is a single test, so that their bits need no combining."""
+        if self._plain:
+            return tuple(test for guard in self.guards for test in distinct_tests((guard,)))
+        return self._distinct
+
+    @property
+    def _plain(self) -> bool:
+        return all(len(guard.tests) == 1 and not guard.negated for guard in self.guards)
+
+    def _bits(self, batch: pa.RecordBatch) -> npt.NDArray[np.uint64]:
+        raw = self._conditions.bits(batch)
+        if self._plain:
+            return raw
+        holds: dict[object, npt.NDArray[np.uint64]] = {}
+        for k, test in enumerate(self._distinct):
+            holds[test] = (raw[:, k // 64] >> np.uint64(k % 64)) & np.uint64(1)
+        bits = np.zeros((batch.num_rows, max(1, -(-len(self.guards) // 64))), np.uint64)
+        for k, guard in enumerate(self.guards):
+            value = np.ones(batch.num_rows, np.uint64)
+            for each in guard.tests:
+                value &= holds[each]
+            for each in guard.negated:
+                value &= holds[each] ^ np.uint64(1)
+            bits[:, k // 64] |= value << np.uint64(k % 64)
+        return bits
+
+    def _positions(self, batch: pa.RecordBatch) -> Longs:
+        name = self.columns.position
+        if name is None:
+            return np.arange(self.rows, self.rows + batch.num_rows, dtype=np.int64)
+        values, missing = numbers(batch.column(name), name)
+        whole = pa.types.is_integer(batch.schema.field(name).type)
+        if missing is not None or not whole or (values.size and int(values.max()) > MOST):
+            raise StreamError(f"the position column `{name}` must hold whole numbers below 2^63, none of them NULL")
+        self._check_rising("position", name, values.astype(np.int64), batch.column(name), strictly=True)
+        return values.astype(np.int64)
+
+    def _check_order(self, name: str, column: pa.Array, position: Longs) -> None:
+        values, missing = numbers(column, name)
+        if missing is not None:
+            row = int(np.argmax(missing)) + self.rows
+            raise StreamError(f"row {row} has no time in `{name}`", hint="filter such rows out, or fill them in")
+        self._check_rising("time", name, keys_of(values), column, strictly=False)
+
+    def _check_rising(self, role: str, name: str, keys: Longs, column: pa.Array, *, strictly: bool) -> None:
+        """Refuse a column that decreases, naming the first row that does."""
+        if not keys.size:
+            return
+        before = self._last.get(role)
+        whole = keys if before is None else np.append(np.array([before[0]], np.int64), keys)
+        steps = whole[1:] <= whole[:-1] if strictly else whole[1:] < whole[:-1]
+        if steps.any():
+            place = int(np.argmax(steps))
+            at = place + (before is None)
+            what = "does not rise" if strictly else "decreases"
+            previous = before[1] if before is not None and not at else tick_text(column[at - 1])
+            raise StreamError(
+                f"`{name}` {what} at row {self.rows + at}: {tick_text(column[at])} after {previous}",
+                hint=None if strictly else Hint("sort by it first, or let Cerite sort: ", Setting("order_by", name)),
+            )
+        self._last[role] = int(keys[-1]), tick_text(column[-1])
+
+    def _keys(self, batch: pa.RecordBatch, position: Longs, partition: Longs | None) -> tuple[Longs, Longs]:
+        window = self.plan.window
+        if window is None:
+            return position, np.full(position.size, LEAST, np.int64)
+        if window.unit == "events":
+            return count_keys(window, self.ranks.of(partition, position.size))
+        name = self.columns.time if window.is_time else window.attribute
+        assert name is not None
+        key, low, missing = value_keys(batch.column(name), name, window, self.columns.unit)
+        if not window.is_time:
+            none = np.zeros(key.size, np.bool_) if missing is None else missing
+            self._carry(key, low, none, partition, name, position)
+        return key, low
+
+    def _carry(
+        self,
+        key: Longs,
+        low: Longs,
+        missing: npt.NDArray[np.bool_],
+        partition: Longs | None,
+        name: str,
+        position: Longs,
+    ) -> None:
+        """Attribute keys, checked to rise inside every partition; where there is none, the partition's last one."""
+        ids = np.zeros(key.size, np.int64) if partition is None else partition
+        size = self._last_keys.shape[1]
+        top = int(ids.max()) + 1 if ids.size else 0
+        if top > size:
+            self._last_keys = np.pad(self._last_keys, ((0, 0), (0, max(top, size))), constant_values=LEAST)
+        place = carry(key, low, missing, ids, self._last_keys[0], self._last_keys[1])
+        if place >= 0:
+            raise StreamError(
+                f"the window's attribute `{name}` decreases at position {position[place]}",
+                hint=Hint(
+                    "a window over an attribute needs the events in its order; sort by it: ", Setting("order_by")
+                ),
+            )
+
+
+def _under(prefix: str, kept: dict[str, npt.NDArray[Any]]) -> dict[str, npt.NDArray[Any]]:
+    return {name.removeprefix(prefix): value for name, value in kept.items() if name.startswith(prefix)}
+
+
+def _known(name: str, schema: pa.Schema) -> None:
+    if name not in schema.names:
+        raise StreamError(
+            f"the stream has no column `{name}`",
+            hint=suggestion(name, schema.names) or f"it has {listed(schema.names)}",
+        )

@@ -1,0 +1,213 @@
+"""Window keys: for every event a number that does not decrease, and the least key a match ending there may start at.
+
+Time and attribute windows compare the column itself, count windows the rank in the (partition's) stream; the kernel
+only ever compares `key >= low`. Every column becomes 64-bit integers in the same order: decimals by their digits,
+unsigned numbers by an offset, floats by their bits. Invariant: `key[start] >= low[end]` exactly when the window holds
+between the two events, as the judge says it: whole numbers, decimals and instants subtract exactly, floats as floats
+do. An event without a value neither starts nor ends a match (the plan sees to that); it gets the last known key and
+low, so that neither ever decreases.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Union
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from cerite.core.arrays import Flags, Longs
+from cerite.core.errors import StreamError
+from cerite.core.jit import kernel
+from cerite.pattern.nodes import Size, of_floats
+from cerite.predicate.columns.read import digits
+
+Numbers = Union[Longs, npt.NDArray[np.uint64], npt.NDArray[np.float64]]
+LEAST, MOST = int(np.iinfo(np.int64).min), int(np.iinfo(np.int64).max)
+_SIGN = np.uint64(1 << 63)
+_PER_SECOND = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
+
+
+def numbers(column: pa.Array, name: str) -> tuple[Numbers, Flags | None]:
+    """A column as 64-bit numbers, decimals by their digits, and where it is NULL (None: nowhere)."""
+    kind = column.type
+    if pa.types.is_dictionary(kind):
+        column = column.dictionary_decode()
+        kind = column.type
+    if pa.types.is_timestamp(kind):
+        column = column.cast(pa.timestamp(kind.unit)).view(pa.int64())
+    elif pa.types.is_date(kind):
+        column = column.cast(pa.timestamp("ms")).view(pa.int64())
+    elif pa.types.is_decimal(kind):
+        column = _unscaled(column, name)
+    elif pa.types.is_floating(kind):
+        column = column.cast(pa.float64())
+    elif not pa.types.is_uint64(kind):
+        if not (pa.types.is_integer(kind) or pa.types.is_null(kind)):
+            raise StreamError(f"the column `{name}` holds {kind}, not numbers or timestamps")
+        column = column.cast(pa.int64())
+    if column.null_count == 0 and not pa.types.is_floating(column.type):
+        return column.to_numpy(zero_copy_only=False), None
+    missing = pc.is_null(column, nan_is_null=True).to_numpy(zero_copy_only=False)
+    values = pc.fill_null(column, 0).to_numpy(zero_copy_only=False)
+    return values, missing if missing.any() else None
+
+
+def _unscaled(column: pa.Array, name: str) -> pa.Array:
+    values = digits(column)
+    if values is None:
+        kind = column.type
+        raise StreamError(
+            f"`{name}` holds {kind} with more digits than 64 bits have, which windows cannot compare exactly",
+            hint=f"cast it to decimal(18, {min(kind.scale, 6)}), to a timestamp or to whole numbers",
+        )
+    return pa.array(values, mask=None if not column.null_count else column.is_null().to_numpy(zero_copy_only=False))
+
+
+def width_of(size: Size, kind: pa.DataType, unit: str = "ms") -> Fraction:
+    """A window's width in steps of `numbers`; plain numbers count `unit`, days are in milliseconds."""
+    if pa.types.is_dictionary(kind):
+        kind = kind.value_type
+    width = size.width * Fraction(_ticks_per_second(kind, unit), 1_000) if size.is_time else size.width
+    if pa.types.is_decimal(kind):
+        return Fraction(width * Fraction(10) ** int(kind.scale))
+    return Fraction(of_floats(width)) if pa.types.is_floating(kind) else width
+
+
+def _ticks_per_second(kind: pa.DataType, unit: str) -> int:
+    if pa.types.is_timestamp(kind):
+        return _PER_SECOND[kind.unit]
+    return 1_000 if pa.types.is_date(kind) else _PER_SECOND[unit]
+
+
+def tick_text(value: pa.Scalar) -> str:
+    """A time or number as people read it: a timestamp as ISO 8601, a number as it is."""
+    kind = value.type
+    if pa.types.is_date(kind):
+        value, kind = value.cast(pa.timestamp("ms")), pa.timestamp("ms")
+    if not pa.types.is_timestamp(kind):
+        return str(value.as_py())
+    text = str(np.datetime64(value.value, kind.unit))
+    text = text.rstrip("0").rstrip(".") if "." in text else text
+    return text if kind.tz is None else f"{text}Z"
+
+
+def ordered(values: npt.NDArray[np.float64]) -> Longs:
+    """Floats as integers in the same order."""
+    bits = np.where(values == 0, 0.0, values).view(np.int64)
+    return np.where(bits < 0, bits ^ MOST, bits)
+
+
+def lowest(values: npt.NDArray[np.float64], width: Fraction) -> npt.NDArray[np.float64]:
+    """The least float s with `value - s <= width`, the difference rounded as floats do; infinity reaches itself only.
+
+    Every difference up to half a step above the width rounds to it. What is left to find is a step or two away: the
+    first subtraction is exact where much cancels, the second is small.
+    """
+    limit = _float_below(width)
+    with np.errstate(all="ignore"):
+        low = (values - limit) - np.spacing(limit) / 2
+        for _ in range(3):
+            below = np.nextafter(low, -np.inf)
+            low = np.where(values - below <= limit, below, low)
+        for _ in range(4):
+            low = np.where(values - low <= limit, low, np.nextafter(low, np.inf))
+        return np.fmin(np.where(values - low <= limit, low, np.nan), values)
+
+
+def _float_below(width: Fraction) -> float:
+    """The greatest float that is not above the width."""
+    if width > Fraction(np.finfo(np.float64).max):
+        return float(np.finfo(np.float64).max)
+    nearest = float(width)
+    return nearest if Fraction(nearest) <= width else math.nextafter(nearest, -math.inf)
+
+
+def below(value: int, width: Fraction) -> int:
+    """The least whole number s with `value - s <= width`, as far down as 64 bits go."""
+    return max(LEAST, value - math.floor(width))
+
+
+@dataclass
+class Ranks:
+    """How many events each partition has had so far; a batch counts once `advance` says that it was taken."""
+
+    seen: Longs = field(default_factory=lambda: np.zeros(1, np.int64))
+    _next: Longs | None = field(default=None, init=False)
+    _more: tuple[Longs, Longs] | None = field(default=None, init=False)  # partitions of the batch, and its events there
+
+    def of(self, partition: Longs | None, count: int) -> Longs:
+        """The rank of every event of a batch in its partition."""
+        self._next = self._more = None
+        if partition is None:
+            first = int(self.seen[0])
+            self._more = np.zeros(1, np.int64), np.array([count])
+            return np.arange(first, first + count, dtype=np.int64)
+        if not count:
+            return np.zeros(0, np.int64)
+        top = int(partition.max()) + 1
+        seen = self.seen
+        if top > seen.size:
+            seen = self._next = np.concatenate([seen, np.zeros(max(top, seen.size), np.int64)])
+        order = np.argsort(partition, kind="stable")
+        sorted_ids = partition[order]
+        starts = np.flatnonzero(np.r_[True, sorted_ids[1:] != sorted_ids[:-1]])
+        sizes = np.diff(np.r_[starts, count])
+        ranks = np.empty(count, np.int64)
+        ranks[order] = np.arange(count) - np.repeat(starts, sizes) + np.repeat(seen[sorted_ids[starts]], sizes)
+        self._more = sorted_ids[starts], sizes
+        return ranks
+
+    def advance(self) -> None:
+        """Count the batch that was last ranked."""
+        self.seen = self.seen if self._next is None else self._next
+        if self._more is not None:
+            partitions, sizes = self._more
+            self.seen[partitions] += sizes
+        self._next = self._more = None
+
+
+def count_keys(size: Size, ranks: Longs) -> tuple[Longs, Longs]:
+    """Keys of `WITHIN n EVENTS`."""
+    return ranks, ranks - (int(size.amount) - 1)
+
+
+def value_keys(column: pa.Array, name: str, size: Size, unit: str = "ms") -> tuple[Longs, Longs, Flags | None]:
+    """Keys of a time or attribute window, and where the column is NULL (None: nowhere)."""
+    values, missing = numbers(column, name)
+    width = width_of(size, column.type, unit)
+    if values.dtype == np.float64:
+        floats = values.astype(np.float64)
+        return ordered(floats), ordered(lowest(floats, width)), missing
+    key = keys_of(values)
+    place, whole = key.view(np.uint64) ^ _SIGN, np.uint64(min(math.floor(width), 2**64 - 1))
+    low = (np.where(place < whole, np.uint64(0), place - whole) ^ _SIGN).view(np.int64)
+    return key, low, missing
+
+
+def keys_of(values: Numbers) -> Longs:
+    """Numbers as signed integers in the same order."""
+    if values.dtype == np.float64:
+        return ordered(values.astype(np.float64))
+    if values.dtype == np.uint64:
+        shifted: Longs = (values.astype(np.uint64) ^ _SIGN).view(np.int64)
+        return shifted
+    return values.astype(np.int64)
+
+
+@kernel
+def carry(key: Longs, low: Longs, missing: Flags, ids: Longs, last_key: Longs, last_low: Longs) -> int:
+    """Fill in missing keys and lows with the partition's last ones; the first event whose key decreases, or -1."""
+    for i in range(key.size):
+        if missing[i]:
+            key[i] = last_key[ids[i]]
+            low[i] = last_low[ids[i]]
+        elif key[i] < last_key[ids[i]]:
+            return i
+        last_key[ids[i]] = key[i]
+        last_low[ids[i]] = low[i]
+    return -1

@@ -1,0 +1,268 @@
+"""PARTITION BY: value tuples become dense numbers that stay the same from batch to batch.
+
+An event with a NULL (or NaN) in one of the columns belongs to no partition and gets -1; 0.0 and -0.0 are one value.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from cerite.core.arrays import Longs
+from cerite.core.hashing import fold
+from cerite.core.jit import kernel
+from cerite.predicate.columns.codes import Strings
+from cerite.predicate.columns.read import plain
+
+
+class Groups:
+    """The partitions seen so far."""
+
+    def __init__(self, columns: tuple[str, ...]) -> None:
+        self.columns = columns
+        self._values = [Numbering() for _ in columns]
+        self._pairs = [Numbering() for _ in columns[1:]]
+
+    def of(self, batch: pa.RecordBatch) -> Longs:
+        """The partition of every event; -1 for none."""
+        found = _numbered(self._values[0], batch.column(self.columns[0]))
+        for name, values, pairs in zip(self.columns[1:], self._values[1:], self._pairs, strict=True):
+            other = _numbered(values, batch.column(name))
+            both = np.where((found < 0) | (other < 0), -1, (found << 31) | other)
+            found = pairs.of(pa.array(both, mask=both < 0))
+        return found
+
+    @property
+    def counts(self) -> dict[str, int | None]:
+        """How many values each numbering knows."""
+        return {name: each.count for name, each in self._parts().items()}
+
+    def forget(self, counts: dict[str, int | None]) -> None:
+        """Know only what was known when `counts` was read."""
+        for name, each in self._parts().items():
+            each.forget(counts[name])
+
+    def state(self) -> dict[str, npt.NDArray[Any]]:
+        """What a snapshot keeps: the values in the order of their numbers."""
+        return {f"{name} {key}": kept for name, each in self._parts().items() for key, kept in each.state().items()}
+
+    def restore(self, kept: dict[str, npt.NDArray[Any]]) -> None:
+        """Continue with the partitions of a snapshot."""
+        for name, each in self._parts().items():
+            mine = [key for key in kept if key.startswith(f"{name} ")]
+            each.restore({key.removeprefix(f"{name} "): kept[key] for key in mine})
+
+    def _parts(self) -> dict[str, Numbering]:
+        values = {f"values{k}": each for k, each in enumerate(self._values)}
+        return values | {f"pairs{k}": each for k, each in enumerate(self._pairs)}
+
+
+def _numbered(numbering: Numbering, column: pa.Array) -> Longs:
+    coded = pa.types.is_dictionary(column.type)
+    kind = column.type.value_type if coded else column.type
+    if pa.types.is_string_view(kind) or (coded and pa.types.is_floating(kind)):
+        column = plain(column)
+    if pa.types.is_floating(column.type):  # adding 0 makes -0.0 the same as 0.0
+        column = pc.add(column.cast(pa.float64()), 0.0)
+        column = pc.if_else(pc.is_nan(column), None, column)
+    return numbering.of(column)
+
+
+# Values as dense numbers that stay the same from batch to batch: partitions, and strings in registers.
+#
+# Whole numbers, times and strings, the kinds that keys have, are found in hash tables that grow with what is known,
+# so a batch costs its own size however many values there are. Other kinds are looked up by Arrow, which hashes
+# everything known for every batch.
+#
+# Invariant: numbers are given in the order of first appearance, so `known` alone says what every number stands for.
+
+FEWEST = 1 << 10
+
+
+class Numbering:
+    """Numbers for the values of one column."""
+
+    def __init__(self) -> None:
+        self._table: _Longs | _Texts | _Others | None = None
+
+    @property
+    def known(self) -> pa.Array | None:
+        """All values in the order of their numbers; None before the first."""
+        return None if self._table is None else self._table.known
+
+    def of(self, column: pa.Array) -> Longs:
+        """The number of every row's value, -1 for NULL; new values get the next numbers."""
+        if not len(column):
+            return np.zeros(0, np.int64)
+        if pa.types.is_dictionary(column.type) and not _has_each_once(column.dictionary):
+            column = column.dictionary_decode()
+        if self._table is None:
+            kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+            self._table = _table_for(kind)
+        if isinstance(self._table, _Longs) and not pa.types.is_dictionary(column.type):
+            return self._table.numbers(column)
+        encoded = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
+        numbers = np.append(self._table.numbers(encoded.dictionary), np.int64(-1))
+        codes = pc.fill_null(encoded.indices, len(encoded.dictionary)).to_numpy(zero_copy_only=False)
+        found: Longs = numbers[codes]
+        return found
+
+    @property
+    def count(self) -> int | None:
+        """How many values are known; None before the first column was seen."""
+        return None if self._table is None else self._table.count
+
+    def forget(self, count: int | None) -> None:
+        """Know only the first `count` values again: what came after them was refused."""
+        if count == self.count:
+            return
+        known = self.known
+        self._table = None
+        if count is not None and known is not None:
+            self._table = _table_for(known.type)
+            self._table.numbers(known.slice(0, count))
+
+    def state(self) -> dict[str, npt.NDArray[Any]]:
+        """What a snapshot keeps: the values in the order of their numbers."""
+        return {} if self.known is None else {"known": _packed(self.known)}
+
+    def restore(self, kept: dict[str, npt.NDArray[Any]]) -> None:
+        """Continue with the numbers of a snapshot."""
+        self._table = None
+        if "known" in kept:
+            known = _unpacked(kept["known"])
+            self._table = _table_for(known.type)
+            self._table.numbers(known)
+
+
+def _has_each_once(values: pa.Array) -> bool:
+    return values.null_count == 0 and len(pc.unique(values)) == len(values)
+
+
+def _table_for(kind: pa.DataType) -> _Longs | _Texts | _Others:
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
+        return _Texts()
+    whole = pa.types.is_integer(kind) or (pa.types.is_temporal(kind) and not pa.types.is_interval(kind))
+    return _Longs(kind) if whole else _Others(kind)
+
+
+class _Texts:
+    """Numbers of strings."""
+
+    def __init__(self) -> None:
+        self._strings = Strings(FEWEST)
+
+    @property
+    def known(self) -> pa.Array:
+        return self._strings.dictionary
+
+    @property
+    def count(self) -> int:
+        return len(self._strings.dictionary)
+
+    def numbers(self, values: pa.Array) -> Longs:
+        """The numbers of distinct strings."""
+        while (found := self._strings.numbered(values)) is None:
+            self._strings = self._strings.doubled()
+        return found.codes.astype(np.int64)
+
+
+class _Others:
+    """Numbers of values that Arrow looks up."""
+
+    def __init__(self, kind: pa.DataType) -> None:
+        self.known = pa.array([], kind)
+
+    @property
+    def count(self) -> int:
+        return len(self.known)
+
+    def numbers(self, values: pa.Array) -> Longs:
+        """The numbers of distinct values."""
+        found = pc.index_in(values, value_set=self.known)
+        numbers: Longs = pc.fill_null(found, -1).to_numpy(zero_copy_only=False).astype(np.int64)
+        new = numbers < 0
+        numbers[new] = np.arange(len(self.known), len(self.known) + int(new.sum()))
+        self.known = pa.concat_arrays([self.known, values.filter(pa.array(new))])
+        return numbers
+
+
+class _Longs:
+    """Numbers of whole numbers and times."""
+
+    def __init__(self, kind: pa.DataType) -> None:
+        self._kind = kind
+        self._slots = np.full(2 * FEWEST, -1, np.int32)
+        self._known: Longs = np.zeros(FEWEST, np.int64)
+        self.count = 0
+
+    @property
+    def known(self) -> pa.Array:
+        return pa.array(self._known[: self.count].astype(self._stored.to_pandas_dtype())).view(self._kind)
+
+    @property
+    def _stored(self) -> pa.DataType:
+        """The whole numbers that stand for values of this kind."""
+        if pa.types.is_integer(self._kind):
+            return self._kind
+        return pa.int64() if self._kind.bit_width == 64 else pa.int32()
+
+    def numbers(self, values: pa.Array) -> Longs:
+        """The numbers of values, -1 for NULL; they need not be distinct."""
+        plain = pc.fill_null(values.view(self._stored), 0).to_numpy(zero_copy_only=False)
+        missing = values.is_null().to_numpy(zero_copy_only=False) if values.null_count else np.zeros(0, np.bool_)
+        numbers, done = np.empty(len(values), np.int64), 0
+        longs = plain.astype(np.int64)
+        while done < longs.size:
+            done, self.count = number_longs(longs, missing, done, self._slots, self._known, self.count, numbers)
+            if done < longs.size:
+                self._grow()
+        return numbers
+
+    def _grow(self) -> None:
+        known = self._known
+        self._known, self._slots = np.zeros(2 * known.size, np.int64), np.full(4 * known.size, -1, np.int32)
+        number_longs(known, np.zeros(0, np.bool_), 0, self._slots, self._known, 0, np.empty(known.size, np.int64))
+
+
+@kernel
+def number_longs(values: Longs, missing: npt.NDArray[np.bool_], begin: int, slots: npt.NDArray[np.int32], known: Longs,
+                 count: int, numbers: Longs) -> tuple[int, int]:  # fmt: skip
+    """Number the values from `begin` on; `slots` is a hash table of numbers, `known` has the first `count` values.
+
+    Returns the place of the first value for which there was no room, and how many values are known then.
+    """
+    mask = np.uint64(slots.size - 1)
+    for i in range(begin, values.size):
+        if missing.size and missing[i]:
+            numbers[i] = -1
+            continue
+        value = values[i]
+        at = fold(np.uint64(0), np.uint64(value)) & mask
+        while slots[at] >= 0 and known[slots[at]] != value:
+            at = (at + np.uint64(1)) & mask
+        if slots[at] < 0:
+            if count == known.size:
+                return i, count
+            slots[at] = count
+            known[count] = value
+            count += 1
+        numbers[i] = slots[at]
+    return values.size, count
+
+
+def _packed(values: pa.Array) -> npt.NDArray[np.uint8]:
+    values = values.take(pa.array(np.arange(len(values))))  # without what lies behind it in memory
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, pa.schema([("value", values.type)])) as writer:
+        writer.write_batch(pa.record_batch([values], names=["value"]))
+    return np.frombuffer(sink.getvalue(), np.uint8)
+
+
+def _unpacked(data: npt.NDArray[np.uint8]) -> pa.Array:
+    with pa.ipc.open_stream(data.tobytes()) as reader:
+        return reader.read_all().column("value").combine_chunks()

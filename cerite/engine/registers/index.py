@@ -1,0 +1,221 @@
+"""The index of active states by what they wait for: an event looks only at sets that may move.
+
+Every state has *signatures*, worked out from its transitions: it may move on any event, when a bit is set, unless one
+is, when a leaf of the event equals a stored value (found by hash) or compares with it (found in a tree by order). A
+set is entered under the signatures of its rows, once, when it is made; it is in the chains of its buckets while it
+holds something (trees keep it until they are rebuilt). A treap keeps the trees balanced: priorities are hashes, so any
+order of arrival, also a sorted one, gives depth O(log n).
+
+Invariant: every set of the partition that the event could change is found; some that stay as they are may be, too.
+"""
+
+import numpy as np
+
+from cerite.core.arrays import Flags, Ints, Longs
+from cerite.core.hashing import fold
+from cerite.core.jit import inlined, inner
+from cerite.engine.registers import programs as op
+from cerite.engine.registers.layout import (
+    ALWAYS,
+    KIND,
+    N_BUCKETS,
+    N_ENTRIES,
+    ORDER,
+    SAME,
+    STATES,
+    UNLESS,
+    WAKE_BIT,
+    WAKE_FLOAT,
+    WAKE_LEAF,
+    WAKE_OP,
+    WAKE_SLOT,
+    Events,
+    Index,
+    Scratch,
+    Sets,
+    Tables,
+)
+from cerite.engine.registers.programs import FLAGS, KNOWN, STATE, VALUES
+from cerite.engine.registers.sets import bit_of
+
+PART, SIGNATURE, VALUE, FIRST = range(4)
+NONE, FREE = -1, -2  # the first entry of an empty bucket, and of a place that is no bucket
+MOST = np.iinfo(np.int64).max
+
+
+@inlined
+def sortable(payload: int, is_float: int) -> int:
+    """The payload as an integer in the order of the values."""
+    return payload ^ MOST if is_float and payload < 0 else payload
+
+
+@inlined
+def priority(entry: int) -> int:
+    """What keeps the trees balanced."""
+    return fold(np.uint64(0), np.uint64(entry + 1))
+
+
+@inner
+def bucket(part: int, signature: int, value: int, key: Longs) -> int:
+    """The place of a bucket, or of the free place where it belongs."""
+    h = fold(fold(fold(np.uint64(0), np.uint64(part)), np.uint64(value)), np.uint64(signature))
+    mask = key.shape[0] - 1
+    at = np.int64(h) & mask
+    while key[at, FIRST] != FREE and not (
+        key[at, PART] == part and key[at, SIGNATURE] == signature and key[at, VALUE] == value
+    ):
+        at = (at + 1) & mask
+    return at
+
+
+@inner
+def plant(at: int, entry: int, index: Index) -> None:
+    """Insert an entry into the tree of a bucket."""
+    value = index.value[entry]
+    above, to_right, node = -1, False, index.key[at, FIRST]
+    while node >= 0 and priority(node) >= priority(entry):
+        above, to_right = node, index.value[node] <= value
+        node = index.right[node] if to_right else index.following[node]
+    if above < 0:
+        index.key[at, FIRST] = entry
+    elif to_right:
+        index.right[above] = entry
+    else:
+        index.following[above] = entry
+    smaller, larger = entry, entry  # where the parts of the old subtree are hung next
+    while node >= 0:
+        if index.value[node] <= value:
+            if smaller == entry:
+                index.following[smaller] = node
+            else:
+                index.right[smaller] = node
+            smaller, node = node, index.right[node]
+        else:
+            if larger == entry:
+                index.right[larger] = node
+            else:
+                index.following[larger] = node
+            larger, node = node, index.following[node]
+    if smaller == entry:
+        index.following[smaller] = -1
+    else:
+        index.right[smaller] = -1
+    if larger == entry:
+        index.right[larger] = -1
+    else:
+        index.following[larger] = -1
+
+
+@inner
+def enter(d: int, tables: Tables, sets: Sets, index: Index, regs: Longs) -> bool:
+    """Give a set entries under the signatures of its rows; False without room, and nothing is lost by a second try."""
+    states = tables.shape[STATES]
+    index.begin[d], index.begin[d + 1] = regs[N_ENTRIES], regs[N_ENTRIES]
+    if sets.part[d] < 0:
+        return True  # watched, not active
+    for r in range(sets.begin[d], sets.begin[d] + sets.size[d]):
+        q = sets.rows[r, STATE] % states
+        for y in range(tables.wakes_first[q], tables.wakes_first[q + 1]):
+            signature = tables.wakes[y]
+            kind, slot = tables.signatures[signature, KIND], tables.signatures[signature, WAKE_SLOT]
+            value = np.int64(0)
+            if kind in (SAME, ORDER):
+                if (sets.rows[r, FLAGS] >> 2 * slot & 3) != KNOWN:
+                    continue  # never equal to anything, nor below or above it
+                value = sets.rows[r, VALUES + slot]
+            if regs[N_ENTRIES] == index.entry_set.size or 2 * regs[N_BUCKETS] >= index.key.shape[0]:
+                return False
+            at = bucket(sets.part[d], signature, value if kind == SAME else np.int64(0), index.key)
+            if index.key[at, FIRST] == FREE:
+                index.key[at, PART], index.key[at, SIGNATURE] = sets.part[d], signature
+                index.key[at, VALUE] = value if kind == SAME else 0
+                index.key[at, FIRST] = NONE
+                regs[N_BUCKETS] += 1
+            entry = np.int32(regs[N_ENTRIES])
+            regs[N_ENTRIES] += 1
+            index.begin[d + 1] = regs[N_ENTRIES]
+            index.entry_set[entry], index.place[entry], index.linked[entry] = d, at, kind == ORDER
+            if kind == ORDER:
+                index.value[entry] = sortable(value, tables.signatures[signature, WAKE_FLOAT])
+                plant(at, entry, index)
+    return True
+
+
+@inlined
+def link(d: int, begin: Longs, key: Longs, place: Longs, linked: Flags, following: Ints) -> None:
+    """Put a set that holds something again into the chains that it was taken out of."""
+    for entry in range(begin[d], begin[d + 1]):
+        if not linked[entry]:
+            linked[entry] = True
+            following[entry] = max(key[place[entry], FIRST], NONE)
+            key[place[entry], FIRST] = entry
+
+
+@inner
+def wake_tree(first: int, n: int, how: int, value: int, head: Ints, mark: int, entry_set: Ints, left: Ints, right: Ints,
+              values: Longs, stack: Longs, stamp: Longs, moving: Ints) -> int:  # fmt: skip
+    """Note the sets that hold something and whose stored value s satisfies `value how s`."""
+    top = 0
+    stack[0] = first
+    below = how in (op.MORE, op.AT_LEAST)  # whether values below the event's are wanted
+    while top >= 0:
+        node = stack[top]
+        top -= 1
+        while node >= 0:
+            stored = values[node]
+            beyond = stored < value if below else stored > value
+            if beyond or (stored == value and how in (op.AT_LEAST, op.AT_MOST)):
+                d = entry_set[node]
+                if head[d, 0] >= 0 and stamp[d] != mark:
+                    stamp[d] = mark
+                    moving[n] = d
+                    n += 1
+                top += 1
+                stack[top] = left[node] if below else right[node]
+                node = right[node] if below else left[node]
+            else:
+                node = left[node] if below else right[node]
+    return n
+
+
+@inner
+def touched(i: int, part: int, mark: int, head: Ints, events: Events, tables: Tables, index: Index,
+            scratch: Scratch) -> int:  # fmt: skip
+    """The sets of the partition that event i may move, in scratch.moving; how many. Empty ones leave their chains."""
+    n = np.int64(0)
+    for signature in range(tables.signatures.shape[0] - 1):
+        kind, bit = tables.signatures[signature, KIND], tables.signatures[signature, WAKE_BIT]
+        if kind != ALWAYS and bit_of(events.bits, i, bit) == (kind == UNLESS):
+            continue
+        value, leaf = np.int64(0), tables.signatures[signature, WAKE_LEAF]
+        if kind in (SAME, ORDER):
+            if np.int64(events.nulls[i]) >> leaf & 1:
+                continue
+            value = events.values[i, leaf]
+        at = bucket(part, signature, value if kind == SAME else np.int64(0), index.key)
+        entry = index.key[at, FIRST]
+        if kind == ORDER:
+            if entry >= 0:
+                value = sortable(value, tables.signatures[signature, WAKE_FLOAT])
+                n = wake_tree(entry, n, tables.signatures[signature, WAKE_OP], value, head, mark, index.entry_set,
+                              index.following, index.right, index.value, scratch.tree, scratch.stamp,
+                              scratch.moving)  # fmt: skip
+            continue
+        before = NONE
+        while entry >= 0:
+            following = index.following[entry]
+            d = index.entry_set[entry]
+            if head[d, 0] < 0:
+                index.linked[entry] = False
+                if before < 0:
+                    index.key[at, FIRST] = following
+                else:
+                    index.following[before] = following
+            else:
+                before = entry
+                if scratch.stamp[d] != mark:
+                    scratch.stamp[d] = mark
+                    scratch.moving[n] = d
+                    n += 1
+            entry = following
+    return n

@@ -1,0 +1,242 @@
+"""Where a set of configurations goes on one event: for every label, the set of rows that its transitions reach.
+
+With MAX a row's state also says whether it belongs to this marking, to an equal one or to a larger one (see
+`determinise_max`); only rows of this marking make a move, and a larger one that completes forbids to accept.
+"""
+
+import numpy as np
+import numpy.typing as npt
+
+from cerite.core.arrays import Longs
+from cerite.core.jit import inlined, inner, kernel
+from cerite.engine.registers.index import enter
+from cerite.engine.registers.layout import (
+    DONE,
+    ENTERED,
+    FINAL,
+    INITIAL,
+    LATE,
+    MAXIMAL,
+    MORE_INDEX,
+    MORE_SCRATCH,
+    MORE_SETS,
+    N_MOVES,
+    N_SETS,
+    STATES,
+    STORED_VALUES,
+    WATCHERS,
+    Events,
+    Index,
+    Scratch,
+    Sets,
+    Tables,
+)  # fmt: skip
+from cerite.engine.registers.programs import STATE, VALUES
+from cerite.engine.registers.sets import NO_SET, bit_of, copy_row, enabled, follow, intern, place, same_row
+from cerite.engine.registers.tables import BIT, EARLY, LABEL, OPS, OPS_END
+from cerite.engine.registers.watch import advance_common, watch
+
+THIS, EQUAL, LARGER = range(3)
+
+
+@inlined
+def reach(rows: Longs, begin: int, end: int, i: int, part: int, events: Events, tables: Tables, sets: Sets,
+          scratch: Scratch, regs: Longs) -> int:  # fmt: skip
+    """All rows reached from rows[begin:end] on event i, in scratch, ordered by label; how many, or -what is missing."""
+    n = np.int64(0)
+    states = tables.shape[STATES]
+    for r in range(begin, end):
+        q = rows[r, STATE]
+        if q >= states:
+            continue  # not of this marking
+        for x in range(tables.first[q], tables.first[q + 1]):
+            if tables.t[x, EARLY] or not enabled(x, rows[r], i, events, tables, scratch):
+                continue
+            if n == scratch.order.size:
+                return -MORE_SCRATCH
+            follow(x, rows[r], scratch.rows[n], i, events.values, events.nulls, tables.t, tables.actions,
+                   tables.shape)  # fmt: skip
+            watched = 1
+            if tables.t[x, OPS] < tables.t[x, OPS_END]:
+                watched = watch(x, rows[r], scratch.rows[n], part, i, events, tables, sets, scratch, regs)
+            if watched < 0:
+                return watched
+            if watched:
+                scratch.label[n] = tables.t[x, LABEL]
+                place(n, scratch.rows, scratch.label, scratch.order)
+                n += 1
+    if tables.shape[MAXIMAL] and n:
+        return compared(rows, begin, end, i, n, part, events, tables, sets, scratch, regs)
+    return n
+
+
+@inner
+def compared(rows: Longs, begin: int, end: int, i: int, n: int, part: int, events: Events, tables: Tables, sets: Sets,
+             scratch: Scratch, regs: Longs) -> int:  # fmt: skip
+    """Add, for every label of this marking, the rows of equal and of larger markings (`determinise_max`)."""
+    states = tables.shape[STATES]
+    mine = n
+    for r in range(begin, end):
+        tag, q = rows[r, STATE] // states, rows[r, STATE] % states
+        if tag == THIS:
+            continue
+        for x in range(tables.first[q], tables.first[q + 1]):
+            if tables.t[x, EARLY] or not enabled(x, rows[r], i, events, tables, scratch):
+                continue
+            marked = tables.t[x, LABEL] > 0
+            for y in range(mine):
+                label = scratch.label[y]
+                first = True
+                for z in range(y):
+                    first = first and scratch.label[z] != label
+                if not first or (label > 0 and not marked):
+                    continue
+                if n == scratch.order.size:
+                    return -MORE_SCRATCH
+                follow(x, rows[r], scratch.rows[n], i, events.values, events.nulls, tables.t, tables.actions,
+                   tables.shape)  # fmt: skip
+                watched = watch(x, rows[r], scratch.rows[n], part, i, events, tables, sets, scratch, regs)
+                if watched <= 0:
+                    if watched < 0:
+                        return watched
+                    continue
+                scratch.rows[n, STATE] += states * (EQUAL if tag == EQUAL and marked == (label > 0) else LARGER)
+                scratch.label[n] = label
+                place(n, scratch.rows, scratch.label, scratch.order)
+                n += 1
+    return n
+
+
+@inlined
+def moves(source: int, part: int, rows: Longs, begin: int, end: int, i: int, events: Events, tables: Tables,
+          sets: Sets, scratch: Scratch, regs: Longs) -> int:  # fmt: skip
+    """Note where the set rows[begin:end] goes on event i, label 0 last; 0, or what there is no room for.
+
+    A move is (source, label, target, accepts); nothing is noted where the set just stays.
+    """
+    n = reach(rows, begin, end, i, part, events, tables, sets, scratch, regs)
+    if n < 0:
+        return -n
+    states, final = tables.shape[STATES], tables.shape[FINAL]
+    at = np.int64(0)
+    while at < n:
+        label = scratch.label[scratch.order[at]]
+        kept, stop, mine, accepts, larger = at, at, 0, 0, 0
+        while stop < n and scratch.label[scratch.order[stop]] == label:
+            r = scratch.order[stop]
+            q, tag = scratch.rows[r, STATE] % states, scratch.rows[r, STATE] // states
+            if q == final:
+                accepts |= int(tag == THIS)
+                larger |= int(tag == LARGER)
+            elif kept == at or not same_row(scratch.rows, r, scratch.rows, scratch.order[kept - 1]):
+                mine += int(tag == THIS)
+                scratch.order[kept] = r
+                kept += 1
+            stop += 1
+        target = np.int64(NO_SET)
+        if mine:
+            target = intern(scratch.rows, scratch.order, at, kept, part, sets, regs)
+            if target < 0:
+                return MORE_SETS
+        if larger:
+            accepts = 0
+        if target >= 0 or accepts:
+            if regs[N_MOVES] == scratch.move.shape[0]:
+                return MORE_SCRATCH
+            m = scratch.move[regs[N_MOVES]]
+            m[0], m[1], m[2], m[3] = source, label, target, accepts
+            regs[N_MOVES] += 1
+        at = stop
+    return 0
+
+
+@inlined
+def start_rows(part: int, tables: Tables, sets: Sets, rows: Longs) -> int:
+    """The configurations in which runs begin, with MAX also as equal markings; how many, or -`MORE_SCRATCH`."""
+    waiting = np.int64(NO_SET)
+    if tables.shape[LATE]:
+        waiting = sets.common[part, tables.shape[WATCHERS]]
+    count = 1 + (sets.size[waiting] if waiting >= 0 else 0)
+    if 2 * count >= rows.shape[0]:  # the last row is for what is watched
+        return -MORE_SCRATCH
+    rows[0, :] = 0
+    stored = VALUES + tables.shape[STORED_VALUES]
+    rows[0, stored:] = NO_SET
+    rows[0, STATE] = tables.shape[INITIAL]
+    for r in range(count - 1):
+        copy_row(sets.rows, sets.begin[waiting] + r, rows, 1 + r)
+    if not tables.shape[MAXIMAL]:
+        return count
+    for r in range(count):
+        copy_row(rows, r, rows, count + r)
+        rows[count + r, STATE] += tables.shape[STATES]
+    return 2 * count
+
+
+# One event, before anything changes: which sets move, and where to.
+#
+# Both engines, the one that finds matches and the one that counts them, begin an event here. Sets are interned and
+# indexed on the way; nothing else is written, so that a kernel that runs out of room begins the event again.
+
+
+@kernel
+def relevant(
+    bits: npt.NDArray[np.uint64], when: npt.NDArray[np.uint64], unless: npt.NDArray[np.uint64], kept: Longs
+) -> int:
+    """The events that can move or start anything; how many."""
+    n = 0
+    for i in range(bits.shape[0]):
+        for w in range(bits.shape[1]):
+            if bits[i, w] & when[w] or ~bits[i, w] & unless[w]:
+                kept[n] = i
+                n += 1
+                break
+    return n
+
+
+@inlined
+def starts(i: int, events: Events, tables: Tables) -> bool:
+    """Whether a run may begin at event i, as far as the event alone tells."""
+    initial = tables.shape[INITIAL]
+    found = tables.shape[LATE] == 1
+    for x in range(tables.first[initial], tables.first[initial + 1]):
+        found = found or bit_of(events.bits, i, tables.t[x, BIT])
+    return found
+
+
+@inner
+def plan(i: int, part: int, moving: int, events: Events, tables: Tables, sets: Sets, index: Index, scratch: Scratch,
+         regs: Longs) -> int:  # fmt: skip
+    """Note the moves of scratch.moving[:moving], then of the start (span[moving]); `DONE`, or what is missing."""
+    regs[N_MOVES] = 0
+    for y in range(moving + 1):
+        before = regs[N_MOVES]
+        if y < moving:
+            d = np.int64(scratch.moving[y])
+            rows, begin, end = sets.rows, sets.begin[d], sets.begin[d] + sets.size[d]
+        else:
+            d = np.int64(NO_SET)
+            rows, begin, end = scratch.start, np.int64(0), np.int64(0)
+            if starts(i, events, tables):
+                end = np.int64(start_rows(part, tables, sets, scratch.start))
+                if end < 0:
+                    return -end
+        why = moves(y, part, rows, begin, end, i, events, tables, sets, scratch, regs)
+        if why != DONE:
+            return why
+        after = regs[N_MOVES]
+        scratch.span[y, 0], scratch.span[y, 1] = before, after
+        if after == before + 1:
+            m = scratch.move[before]
+            if y < moving and m[1] == 0 and m[2] == d and m[3] == 0:
+                scratch.span[y, 0] = -1
+                regs[N_MOVES] = before
+    if sets.common.size:
+        why = advance_common(part, i, events, tables, sets, scratch, regs)
+        if why != DONE:
+            return why
+    while regs[ENTERED] < regs[N_SETS]:
+        if not enter(regs[ENTERED], tables, sets, index, regs):
+            return MORE_INDEX
+        regs[ENTERED] += 1
+    return DONE

@@ -1,0 +1,167 @@
+"""Deterministic states as interned sets of configurations (docs/architecture.md, *Registers*).
+
+A configuration is a row: state, flags, stored values, watched sets. Runs that mark the same events under the same
+labels share one set, so that no match is produced twice.
+
+Invariant: rows of a set are distinct and sorted; sets of equal partition and rows have one number. Watched sets belong
+to no partition (-1) and have smaller numbers than the sets whose rows name them.
+"""
+
+import numpy as np
+import numpy.typing as npt
+
+from cerite.core.arrays import Longs
+from cerite.core.hashing import fold
+from cerite.core.jit import inlined, inner
+from cerite.engine.registers.layout import N_ROWS, N_SETS, STORED_VALUES, WATCHERS, Events, Scratch, Sets, Tables
+from cerite.engine.registers.programs import FLAGS, KNOWN, STATE, UNKNOWN, VALUES, holds
+from cerite.engine.registers.tables import (
+    ACTIONS,
+    BIT,
+    DROP,
+    GROUPS,
+    GROUPS_END,
+    KEEP,
+    PROGRAMS,
+    PROGRAMS_END,
+    TARGET,
+)  # fmt: skip
+
+NO_SET = -1
+
+
+@inlined
+def bit_of(bits: npt.NDArray[np.uint64], i: int, bit: int) -> bool:
+    """Whether a condition's bit is set for event i; bit -1 always is."""
+    return bool(bit < 0 or (bits[i, bit >> 6] >> np.uint64(bit & 63)) & np.uint64(1))
+
+
+@inlined
+def enabled(x: int, row: Longs, i: int, events: Events, tables: Tables, scratch: Scratch) -> bool:
+    """Whether transition x can be taken from the row on event i."""
+    possible = bit_of(events.bits, i, tables.t[x, BIT])
+    if possible:
+        nulls = np.int64(events.nulls[i])
+        for k in range(tables.t[x, PROGRAMS], tables.t[x, PROGRAMS_END]):
+            possible = possible and holds(
+                tables.programs[k], row, events.values[i], nulls, tables.program_table, tables.code, tables.constants,
+                events.string_order, scratch.stack, scratch.unknown,
+            )  # fmt: skip
+        if possible and tables.t[x, GROUPS] < tables.t[x, GROUPS_END]:
+            possible = not excluded(x, row, i, events, tables, scratch)
+    return possible
+
+
+@inner
+def excluded(x: int, row: Longs, i: int, events: Events, tables: Tables, scratch: Scratch) -> bool:
+    """Whether one of the negated groups of transition x holds."""
+    for g in range(tables.t[x, GROUPS], tables.t[x, GROUPS_END]):
+        every = bit_of(events.bits, i, tables.groups[g, 0])
+        for k in range(tables.groups[g, 1], tables.groups[g, 2]):
+            every = every and holds(
+                tables.programs[k], row, events.values[i], np.int64(events.nulls[i]), tables.program_table,
+                tables.code, tables.constants, events.string_order, scratch.stack, scratch.unknown,
+            )  # fmt: skip
+        if every:
+            return True
+    return False
+
+
+@inner
+def follow(x: int, row: Longs, made: Longs, i: int, values: Longs, nulls: npt.NDArray[np.uint64], t: Longs,
+           actions: Longs, shape: Longs) -> None:  # fmt: skip
+    """The row after transition x on event i, watched sets as they are."""
+    flags = np.int64(0)
+    number = t[x, ACTIONS]
+    stored = shape[STORED_VALUES]
+    for s in range(stored):
+        action = actions[number, s]
+        value, kept = np.int64(0), np.int64(0)
+        if action == KEEP:
+            value, kept = row[VALUES + s], row[FLAGS] >> 2 * s & 3
+        elif action != DROP:
+            null = np.int64(nulls[i]) >> action & 1
+            value, kept = values[i, action], np.int64(UNKNOWN if null else KNOWN)
+        made[VALUES + s] = value
+        flags |= kept << 2 * s
+    for k in range(stored, stored + shape[WATCHERS]):
+        made[VALUES + k] = row[VALUES + k] if actions[number, k] == KEEP else NO_SET
+    made[FLAGS] = flags
+    made[STATE] = t[x, TARGET]
+
+
+@inner
+def less(rows: Longs, label: Longs, a: int, b: int) -> bool:
+    """The order in which scratch rows are grouped: by label, the largest first, then by content."""
+    if label[a] != label[b]:
+        return bool(label[a] > label[b])
+    for k in range(rows.shape[1]):
+        if rows[a, k] != rows[b, k]:
+            return bool(rows[a, k] < rows[b, k])
+    return False
+
+
+@inner
+def same_row(rows: Longs, a: int, others: Longs, b: int) -> bool:
+    """Whether two rows are equal."""
+    equal = True
+    for k in range(rows.shape[1]):
+        equal = equal and rows[a, k] == others[b, k]
+    return equal
+
+
+@inlined
+def copy_row(rows: Longs, a: int, to: Longs, b: int) -> None:
+    """to[b] = rows[a]; the assignment of a whole row would first look whether they overlap."""
+    for k in range(rows.shape[1]):
+        to[b, k] = rows[a, k]
+
+
+@inner
+def place(n: int, rows: Longs, label: Longs, order: Longs) -> None:
+    """Insert row n into the order of those before it."""
+    at = n
+    while at > 0 and less(rows, label, n, order[at - 1]):
+        order[at] = order[at - 1]
+        at -= 1
+    order[at] = n
+
+
+@inner
+def digest(rows: Longs, order: Longs, begin: int, end: int, part: int) -> int:
+    """A hash of a set."""
+    h = fold(fold(np.uint64(0), np.uint64(part)), np.uint64(end - begin))
+    for x in range(begin, end):
+        r = order[x]
+        for k in range(rows.shape[1]):
+            h = fold(h, np.uint64(rows[r, k]))
+    return np.int64(h >> np.uint64(1))
+
+
+@inner
+def intern(rows: Longs, order: Longs, begin: int, end: int, part: int, sets: Sets, regs: Longs) -> int:
+    """The number of the set of rows[order[begin:end]]; a new one if `regs[N_SETS]` grows; -1 without room."""
+    h = digest(rows, order, begin, end, part)
+    mask = sets.table.size - 1
+    at = h & mask
+    while sets.table[at] >= 0:
+        d = sets.table[at]
+        if sets.code[d] == h and sets.part[d] == part and sets.size[d] == end - begin:
+            equal = True
+            for x in range(end - begin):
+                if equal and not same_row(sets.rows, sets.begin[d] + x, rows, order[begin + x]):
+                    equal = False
+            if equal:
+                return np.int64(d)
+        at = (at + 1) & mask
+    d = np.int32(regs[N_SETS])
+    if d == sets.begin.size or regs[N_ROWS] + end - begin > sets.rows.shape[0]:
+        return -1
+    first = regs[N_ROWS]
+    for x in range(end - begin):
+        copy_row(rows, order[begin + x], sets.rows, first + x)
+    sets.begin[d], sets.size[d], sets.part[d], sets.code[d] = first, end - begin, part, h
+    sets.table[at] = d
+    regs[N_SETS] += 1
+    regs[N_ROWS] += end - begin
+    return np.int64(d)

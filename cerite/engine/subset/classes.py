@@ -1,0 +1,216 @@
+"""Event classes: events whose conditions have the same truth values are the same to the automaton (CORE section 4.4).
+
+An event is dropped before the loop when, in its class, no state can do more than its unmarked self-loop. With
+contiguity such an event still kills the states that have no self-loop, so the first after a kept one stays and the
+following ones of its run, per partition, go: they find nothing left to kill.
+
+Invariant: an event that could start a run, move or mark a state, or complete a match is never dropped. A state
+without outgoing transitions counts as moved by nothing: only the event that reaches it reports it.
+"""
+
+import numpy as np
+import numpy.typing as npt
+
+from cerite.automaton import TRUE, Automaton
+from cerite.core.hashing import fold
+from cerite.core.jit import kernel
+from cerite.engine.subset.determinise import Determinised
+
+NARROW = 16  # conditions up to which a direct table of 2**conditions classes is used
+
+
+class EventClasses:
+    """The classes seen so far in one run, and what they do to the automaton."""
+
+    def __init__(self, automaton: Automaton, determinised: Determinised) -> None:
+        self._automaton = automaton
+        self._determinised = determinised
+        self._conditions = len(automaton.conditions)
+        self._words = max(1, -(-self._conditions // 64))
+        self._narrow = self._conditions <= NARROW
+        self._table: npt.NDArray[np.int32] = np.full(1 << (self._conditions if self._narrow else 8), -1, np.int32)
+        self._known: npt.NDArray[np.uint64] = np.zeros((64, self._words), np.uint64)
+        self._effect: npt.NDArray[np.int32] = np.zeros(0, np.int32)
+        self._kills: list[frozenset[int]] = [frozenset()]
+        self._within: npt.NDArray[np.bool_] = np.ones((1, 1), np.bool_)
+        self.last: npt.NDArray[np.int32] = np.zeros(1, np.int32)
+        self.holds: list[int] = []
+
+    def batch(
+        self, bits: npt.NDArray[np.uint64], ids: npt.NDArray[np.int64]
+    ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int64]]:
+        """The class of every event, and the indices of the events to keep; `ids` is empty for a single stream."""
+        if bits.shape[1] < self._words:
+            raise ValueError(f"bits must have the shape (events, {self._words}), not {bits.shape}")
+        classes = np.empty(bits.shape[0], np.int32)
+        self._classify(np.ascontiguousarray(bits[:, : self._words]), classes)
+        kept = np.empty(bits.shape[0] + 1, np.int64)
+        if len(self._kills) == 1:
+            n = keep_moving(classes, self._effect, kept)
+        else:
+            top = int(ids.max()) + 1 if ids.size else 1
+            if top > self.last.size:
+                self.last = np.concatenate([self.last, np.zeros(max(top, self.last.size), np.int32)])
+            n = keep_first_kill(classes, self._effect, self._within, ids, self.last, kept)
+        return classes, kept[:n]
+
+    def restore(self, holds: list[int], last: npt.NDArray[np.int32]) -> None:
+        """Recreate the classes of a snapshot, in their old numbering."""
+        rows = np.zeros((len(holds), self._words), np.uint64)
+        for row, value in zip(rows, holds, strict=True):
+            row[:] = [value >> 64 * w & (1 << 64) - 1 for w in range(self._words)]
+        self._classify(rows, np.empty(len(holds), np.int32))
+        self.last = last
+
+    def _classify(self, bits: npt.NDArray[np.uint64], classes: npt.NDArray[np.int32]) -> None:
+        known = len(self.holds)
+        if self._narrow:
+            rows = classify_narrow(bits[:, 0], self._table, classes, known)
+            if rows > known:
+                for value in np.argsort(self._table, kind="stable")[-rows:]:
+                    if self._table[value] >= known:
+                        self._introduce(int(value))
+            return
+        done, rows = classify_wide(bits, 0, self._table, self._known, classes, known)
+        while done < bits.shape[0]:
+            self._rehash()
+            done, rows = classify_wide(bits, done, self._table, self._known, classes, rows)
+        for row in self._known[known:rows]:
+            self._introduce(sum(int(word) << 64 * w for w, word in enumerate(row)))
+
+    def _rehash(self) -> None:
+        rows = self._known
+        self._known = np.zeros((2 * rows.shape[0], self._words), np.uint64)
+        self._table = np.full(8 * rows.shape[0], -1, np.int32)
+        classify_wide(rows, 0, self._table, self._known, np.empty(rows.shape[0], np.int32), 0)
+
+    def _introduce(self, holds: int) -> None:
+        self.holds.append(holds)
+        self._determinised.add_class(holds)
+        killed = self._killed(holds)
+        if killed is None:
+            effect = MOVES
+        elif not killed:
+            effect = PURE
+        elif killed in self._kills:
+            effect = self._kills.index(killed)
+        else:
+            effect = len(self._kills)
+            self._kills.append(killed)
+            self._within = np.array([[a <= b for b in self._kills] for a in self._kills], np.bool_)
+        self._effect = np.append(self._effect, np.int32(effect))
+
+    def _killed(self, holds: int) -> frozenset[int] | None:
+        """The states such an event kills, or None when it can do more than kill."""
+        automaton = self._automaton
+        looping, leaving = set(), set()
+        for t in automaton.transitions:
+            leaving.add(t.source)
+            if t.condition == TRUE or holds >> t.condition & 1:
+                if t.label or t.source != t.target or t.source in automaton.finals:
+                    return None
+                looping.add(t.source)
+        return frozenset(leaving - looping - {automaton.initial})
+
+
+# Kernels that map rows of condition bits to event classes and pick the events worth looking at.
+#
+# Invariant: equal rows get equal classes, classes are dense and in order of first appearance.
+
+PURE = -1  # no state moves: the event can go
+MOVES = 0  # some state moves, or a match may end here: the event stays; greater effects are kill sets
+
+
+@kernel
+def classify_narrow(
+    bits: npt.NDArray[np.uint64], table: npt.NDArray[np.int32], classes: npt.NDArray[np.int32], rows: int
+) -> int:
+    """Classes by direct lookup, for few conditions; returns the number of classes known afterwards."""
+    mask = np.uint64(table.size - 1)
+    for i in range(bits.size):
+        value = np.int64(bits[i] & mask)
+        found = table[value]
+        if found < 0:
+            found = np.int32(rows)
+            table[value] = found
+            rows += 1
+        classes[i] = found
+    return rows
+
+
+@kernel
+def classify_wide(
+    bits: npt.NDArray[np.uint64],
+    begin: int,
+    table: npt.NDArray[np.int32],
+    known: npt.NDArray[np.uint64],
+    classes: npt.NDArray[np.int32],
+    rows: int,
+) -> tuple[int, int]:
+    """Classes by an open-addressing hash of whole rows; stops when `known` is full. Returns (next event, classes)."""
+    n, words = bits.shape
+    mask = np.uint64(table.size - 1)
+    for i in range(begin, n):
+        mixed = np.uint64(0)
+        for w in range(words):
+            mixed = fold(mixed, bits[i, w])
+        place = mixed & mask
+        while True:
+            found = table[place]
+            if found < 0:
+                if rows == known.shape[0]:
+                    return i, rows
+                for w in range(words):
+                    known[rows, w] = bits[i, w]
+                table[place] = rows
+                found = np.int32(rows)
+                rows += 1
+                break
+            same = True
+            for w in range(words):
+                if known[found, w] != bits[i, w]:
+                    same = False
+                    break
+            if same:
+                break
+            place = (place + np.uint64(1)) & mask
+        classes[i] = found
+    return n, rows
+
+
+@kernel
+def keep_moving(classes: npt.NDArray[np.int32], effect: npt.NDArray[np.int32], kept: npt.NDArray[np.int64]) -> int:
+    """Indices of the events that are not `PURE`; enough when no class kills anything."""
+    n = 0
+    for i in range(classes.size):
+        kept[n] = i
+        n += effect[classes[i]] >= 0
+    return n
+
+
+@kernel
+def keep_first_kill(
+    classes: npt.NDArray[np.int32],
+    effect: npt.NDArray[np.int32],
+    within: npt.NDArray[np.bool_],
+    partition: npt.NDArray[np.int64],
+    last: npt.NDArray[np.int32],
+    kept: npt.NDArray[np.int64],
+) -> int:
+    """As `keep_moving`, and drops a killing event when its partition's previous one killed at least as much.
+
+    `last` carries each partition's latest effect over batches; `partition` is empty for a single stream.
+    """
+    n = 0
+    for i in range(classes.size):
+        now = effect[classes[i]]
+        if now == PURE:
+            continue
+        p = partition[i] if partition.size else 0
+        before = last[p]
+        if now > MOVES and before > MOVES and within[now, before]:
+            continue
+        last[p] = now
+        kept[n] = i
+        n += 1
+    return n

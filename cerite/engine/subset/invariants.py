@@ -1,0 +1,56 @@
+"""The invariants of the tECS and of union-lists (CORE sections 4.1, 4.2 and appendix B.3) as checks, for tests.
+
+Each raises AssertionError with the node at fault. `check_duplicate_free` walks every path: for small structures.
+"""
+
+from cerite.engine.subset.recogniser import Recogniser
+from cerite.engine.tecs import nodes as tecs
+
+
+def check_time_ordered(recogniser: Recogniser) -> None:
+    """MAX is the latest start below a node, and left children are at least as late as right ones."""
+    nodes = recogniser.nodes
+    for n in range(int(recogniser.regs[tecs.NODES])):
+        kind, left, other, latest = (int(x) for x in nodes[n])
+        if kind == tecs.UNION:
+            assert max(left, other) < n, f"node {n} is older than a child"
+            assert nodes[left, tecs.MAX] >= nodes[other, tecs.MAX], f"union node {n} is not time-ordered"
+        if kind != tecs.BOTTOM:
+            assert latest == nodes[left, tecs.MAX], f"node {n} does not carry its maximum-start"
+
+
+def check_3_bounded(recogniser: Recogniser) -> None:
+    """No leftmost path crosses more than three union nodes before it outputs."""
+    depth: list[int] = []
+    for n in range(int(recogniser.regs[tecs.NODES])):
+        union = recogniser.nodes[n, tecs.KIND] == tecs.UNION
+        depth.append(depth[int(recogniser.nodes[n, tecs.LEFT])] + 1 if union else 0)
+        assert depth[n] <= 3, f"node {n} has output-depth {depth[n]}"
+
+
+def check_lists(recogniser: Recogniser) -> None:
+    """Heads are no union nodes, maximum-starts decrease, and no list is longer than there are dstates."""
+    for row in recogniser.head:
+        for first in row[row >= 0]:
+            starts, cell = [], int(first)
+            assert recogniser.nodes[recogniser.cell_node[cell], tecs.KIND] != tecs.UNION, "a list begins with a union"
+            while cell >= 0:
+                starts.append(int(recogniser.nodes[recogniser.cell_node[cell], tecs.MAX]))
+                cell = int(recogniser.cell_next[cell])
+            assert starts[1:] == sorted(set(starts[1:]), reverse=True), f"a list is not sorted: {starts}"
+            assert starts[0] == max(starts), f"a list's head is not its latest: {starts}"
+            assert len(starts) <= recogniser.det.n_dstates + 1, f"a list is too long: {starts}"
+
+
+def check_duplicate_free(recogniser: Recogniser) -> None:
+    """No two full paths from a node represent the same open match."""
+    meaning: list[list[tuple[int, tuple[tuple[int, int], ...]]]] = []
+    for n in range(int(recogniser.regs[tecs.NODES])):
+        kind, left, other, _ = (int(x) for x in recogniser.nodes[n])
+        if kind == tecs.BOTTOM:
+            meaning.append([(other, ())])
+        elif kind == tecs.UNION:
+            meaning.append(meaning[left] + meaning[other])
+        else:
+            meaning.append([(start, (*marks, (other, kind))) for start, marks in meaning[left]])
+        assert len(set(meaning[n])) == len(meaning[n]), f"node {n} means some match twice"

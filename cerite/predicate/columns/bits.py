@@ -1,0 +1,212 @@
+"""Conditions on whole record batches: one bit per condition and event (docs/architecture.md, *Conditions*).
+
+Conditions on one string or dictionary column are evaluated on its distinct values only and looked up by code: one
+gather and one AND per column and 64 conditions. Everything else is evaluated on the events, in blocks that stay in
+the cache. Equal atoms are evaluated once however many conditions they occur in.
+
+Invariant: bit c of event i is set exactly when the event has condition c's type and `evaluate.holds` says so.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.types as is_
+
+from cerite.core.arrays import Words
+from cerite.core.errors import SchemaError
+from cerite.core.schema import Kind, Schema
+from cerite.predicate.columns.codes import Coded, Coder
+from cerite.predicate.columns.kernels import clear, gather, gather_and
+from cerite.predicate.columns.plan import planned
+from cerite.predicate.columns.read import Column
+from cerite.predicate.columns.truth import Block
+from cerite.predicate.expression import Attribute, Comparison, Expression, Literal, walk
+from cerite.predicate.formula import Formulas, atoms, attributes
+
+Condition = tuple["str | None", "Expression | None"]  # event type or None for any, expression or None for true
+
+_BLOCK = 1 << 16  # events; a block's arrays stay in the second-level cache
+_WORD = 2**64 - 1
+_MOST_TYPES = 1_000  # event types that are worth remembering: more of them, and the column is something else
+
+
+@dataclass(frozen=True, slots=True)
+class _Tables:
+    """What a column's codes mean for the conditions: a mask per word and code, a flag per leaf and code."""
+
+    column: Coded
+    masks: Words
+    leaves: tuple[npt.NDArray[np.uint8], ...]
+
+
+class ConditionBits:
+    """Evaluates a fixed list of unary conditions on record batches, one bit per condition and event.
+
+    Without a type column every event has every type; a column the schema does not have is NULL in every event.
+
+    >>> from cerite.language.ceql import parse_condition
+    >>> batch = pa.record_batch({"type": ["A", "B", "A"], "price": [3, 5, None]})
+    >>> bits = ConditionBits([("A", None), (None, parse_condition("price > 4"))], batch.schema, "type")
+    >>> bits.bits(batch)[:, 0].tolist(), [str(atom) for atom in bits.atoms]
+    ([1, 2, 1], ["type = 'A'", 'price > 4'])
+    """
+
+    def __init__(self, conditions: Sequence[Condition], schema: pa.Schema, type_column: str | None) -> None:
+        parts = [_conjuncts(each, type_column) for each in conditions]
+        self._kinds = Schema.of_arrow(schema).columns or {}
+        for expression in itertools.chain.from_iterable(parts):
+            _check_columns(expression, schema, self._kinds)
+        self._fits: pa.Schema = schema  # the last schema seen that has these kinds
+        formulas = Formulas(self._kinds)
+        found = [formulas.every([formulas.of(expression) for expression in each]) for each in parts]
+        read = {name for formula in found for name in attributes(formula)}
+        self.atoms: tuple[Expression, ...] = tuple(dict.fromkeys(atom for formula in found for atom in atoms(formula)))
+        self.columns: tuple[str, ...] = tuple(name for name in schema.names if name in read)
+        self._types: dict[str, pa.DataType] = {name: schema.field(name).type for name in self.columns}
+        with_codes = (name for name in self.columns if self._kinds[name] == "string" or _coded(self._types[name]))
+        self._plan = planned(found, formulas, frozenset(with_codes))
+        self._words = max(1, -(-len(conditions) // 64))
+        self._start = _split(self._plan.start, self._words)
+        self._computed = [
+            ([(word, ~mask) for word, mask in enumerate(_split(users, self._words)) if mask], factors)
+            for users, factors in self._plan.computed
+        ]
+        self._coders = {name: Coder() for name in self._plan.coded}
+        self._type = type_column
+        self.types: set[str] | None = (
+            set()
+        )  # the event types of the batches so far, or more; None if there are too many
+        self._tables: dict[str, _Tables] = {}
+
+    def bits(self, batch: pa.RecordBatch) -> npt.NDArray[np.uint64]:
+        """A row of words per event; bit c % 64 of word c // 64 says whether condition c holds."""
+        self._check_kinds(batch.schema)
+        out = np.empty((batch.num_rows, self._words), np.uint64)
+        if not batch.num_rows:
+            return out
+        arrays = {name: self._array(name, batch) for name in self.columns}
+        tables = {name: self._lookups(name, arrays[name]) for name in self._plan.coded}
+        columns = _Columns(arrays)
+        for start in range(0, batch.num_rows, _BLOCK):
+            stop = min(start + _BLOCK, batch.num_rows)
+            if self._plan.masks:
+                self._look_up(tables, start, stop, out[start:stop])
+            else:
+                out[start:stop] = self._start
+            if self._computed:
+                self._compute(Block(columns, start, stop), tables, start, stop, out[start:stop])
+        return out
+
+    def _look_up(self, tables: dict[str, _Tables], start: int, stop: int, out: Words) -> None:
+        for number, name in enumerate(self._plan.masks):
+            codes = tables[name].column.codes[start:stop]
+            for word, masks in enumerate(tables[name].masks):
+                if number:
+                    gather_and(codes, masks, out[:, word])
+                else:
+                    gather(codes, masks, out[:, word])
+
+    def _compute(self, block: Block, tables: dict[str, _Tables], start: int, stop: int, out: Words) -> None:
+        for name, leaves in self._plan.leaves.items():
+            for leaf, table in zip(leaves, tables[name].leaves, strict=True):
+                flags = np.empty(stop - start, np.uint8)
+                gather(tables[name].column.codes[start:stop], table, flags)
+                block.remember(leaf, flags.view(np.bool_))
+        for kept, factors in self._computed:
+            found = block.truth(factors[0])
+            for factor in factors[1:]:
+                found = found & block.truth(factor)
+            for word, mask in kept:
+                clear(found.view(np.uint8), mask, out[:, word])
+
+    def _lookups(self, name: str, array: pa.Array) -> _Tables:
+        """The column's codes and tables; those of the batch before if the codes mean the same."""
+        column = self._coders[name].coded(array)
+        last = self._tables.get(name)
+        if last is not None and column.means_the_same(last.column):
+            made = _Tables(column, last.masks, last.leaves)
+        else:
+            size = len(column.dictionary) + 1
+            block = Block({name: column.values()}, 0, size)
+            masks = np.repeat(self._start[:, None], size, axis=1)
+            for number, factor in self._plan.masks.get(name, ()):
+                masks[number // 64, ~block.truth(factor)] &= np.uint64(_WORD ^ 1 << number % 64)
+            leaves = (block.truth(leaf).view(np.uint8) for leaf in self._plan.leaves.get(name, ()))
+            made = _Tables(column, masks, tuple(leaves))
+            if name == self._type and self.types is not None:  # only where the codes mean something new
+                many = len(column.dictionary) > _MOST_TYPES
+                self.types = None if many else self.types.union(column.dictionary.drop_null().to_pylist())
+        self._tables[name] = made
+        return made
+
+    def _array(self, name: str, batch: pa.RecordBatch) -> pa.Array:
+        index = batch.schema.get_field_index(name)
+        if index < 0 or is_.is_null(batch.schema.field(index).type):
+            return pa.nulls(batch.num_rows, self._types[name])
+        return batch.column(index)
+
+    def _check_kinds(self, schema: pa.Schema) -> None:
+        if schema.equals(self._fits):
+            return
+        kinds = Schema.of_arrow(schema).columns or {}
+        for name in self.columns:
+            index = schema.get_field_index(name)
+            if index >= 0 and not is_.is_null(schema.field(index).type) and kinds.get(name) != self._kinds[name]:
+                raise SchemaError(
+                    f"column `{name}` is {schema.field(index).type} in this batch, "
+                    f"but the stream was opened with {self._types[name]}"
+                )
+        self._fits = schema
+
+
+class _Columns(dict[str, Column]):
+    """The columns of a batch, prepared for reading when they are first asked for."""
+
+    def __init__(self, arrays: dict[str, pa.Array]) -> None:
+        super().__init__()
+        self._arrays = arrays
+
+    def __missing__(self, name: str) -> Column:
+        self[name] = found = Column(self._arrays[name])
+        return found
+
+
+def _conjuncts(condition: Condition, type_column: str | None) -> list[Expression]:
+    event_type, expression = condition
+    found = [] if expression is None else [expression]
+    if event_type is not None and type_column is not None:
+        found.insert(0, Comparison("=", Attribute(type_column), Literal(event_type)))
+    return found
+
+
+def _check_columns(expression: Expression, schema: pa.Schema, kinds: Mapping[str, Kind]) -> None:
+    """Refuse columns that have no kind or are ambiguous; missing ones are NULL."""
+    for node in walk(expression):
+        if not isinstance(node, Attribute):
+            continue
+        indices = schema.get_all_field_indices(node.name)
+        if len(indices) > 1:
+            raise SchemaError(f"the stream has {len(indices)} columns named `{node.name}`", span=node.span)
+        if indices and node.name not in kinds and not is_.is_null(_value_type(schema.field(indices[0]).type)):
+            raise SchemaError(
+                f"column `{node.name}` is {schema.field(indices[0]).type}, which conditions cannot read",
+                span=node.span, hint="conditions read numbers, booleans, strings, timestamps and dates",
+            )  # fmt: skip
+
+
+def _coded(kind: pa.DataType) -> bool:
+    return bool(is_.is_dictionary(kind))
+
+
+def _value_type(kind: pa.DataType) -> pa.DataType:
+    return kind.value_type if is_.is_dictionary(kind) else kind
+
+
+def _split(conditions: int, words: int) -> Words:
+    return np.array([conditions >> 64 * word & _WORD for word in range(words)], np.uint64)

@@ -1,0 +1,9 @@
+"""The judge: what every pattern and query means, evaluated from the definitions on short streams.
+
+Slow and obviously right. Every engine, language and Spark route is tested against it.
+"""
+
+from cerite.reference.semantics.clauses import matches, string_matches
+from cerite.reference.semantics.stream import Stream, StreamEvent
+
+__all__ = ["Stream", "StreamEvent", "matches", "string_matches"]

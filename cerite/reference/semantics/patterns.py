@@ -1,0 +1,368 @@
+"""The set of valuations of every construct, straight from its definition, by brute force.
+
+`Evaluator.all(pattern, env)` is CORE's ⌈φ⌋(S), with the registers `env` that hold what the match bound before (ICDT's
+ν, the SRT report's v). Invariant: the result depends on the pattern, the stream and `env` alone, so it is remembered.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from typing import TypeVar
+
+from cerite.pattern.nodes import (
+    Complement,
+    Concat,
+    Empty,
+    Event,
+    Filter,
+    Intersection,
+    Iteration,
+    Named,
+    Nothing,
+    On,
+    Pattern,
+    Permute,
+    Project,
+    Select,
+    Sequence,
+    SkipAny,
+    SkipNext,
+    Strategy,
+    Union,
+    Window,
+    walk,
+)
+from cerite.pattern.rewrite.orders import expand_permute
+from cerite.pattern.rewrite.skips import expand_skips
+from cerite.predicate.evaluate import Event as Attributes
+from cerite.predicate.evaluate import holds
+from cerite.predicate.expression import Expression, Reference, variables
+from cerite.reference.semantics.stream import Stream
+
+# Valuations: what one way of matching a pattern did (CORE, section 2.2; SRT report, definition 17).
+#
+# A valuation has consumed the events of ranks `lo`..`hi`, marked those from `start` to `end` (the first and last
+# marked, before any projection), bound variables to positions and perhaps stored events that it did not mark. For CEL
+# all consumed ends are marked, so the two intervals agree; SREMO may pass over events at either end. `EMPTY` has
+# consumed nothing and is neutral in every sequence.
+
+Pairs = frozenset[tuple[str, int]]  # (variable, rank)
+_NO_PAIRS: Pairs = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Valuation:
+    """Ranks are positions in the (sub)stream the pattern is evaluated on."""
+
+    lo: int
+    hi: int
+    start: int | None = None
+    end: int | None = None
+    bindings: Pairs = _NO_PAIRS
+    stores: Pairs = _NO_PAIRS
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing was consumed."""
+        return self.hi < self.lo
+
+    @property
+    def positions(self) -> frozenset[int]:
+        """The ranks that some variable holds."""
+        return frozenset(rank for _, rank in self.bindings)
+
+    @property
+    def registers(self) -> Pairs:
+        """What a later condition can read: bound or stored."""
+        return self.bindings | self.stores
+
+    def then(self, other: Valuation) -> Valuation:
+        """This one followed by another."""
+        if self.is_empty or other.is_empty:
+            return other if self.is_empty else self
+        return self._merged(other, self.lo, other.hi)
+
+    def beside(self, other: Valuation) -> Valuation:
+        """Both on the same events (intersection)."""
+        return self._merged(other, self.lo, self.hi)
+
+    def _merged(self, other: Valuation, lo: int, hi: int) -> Valuation:
+        starts = [each for each in (self.start, other.start) if each is not None]
+        ends = [each for each in (self.end, other.end) if each is not None]
+        return Valuation(
+            lo, hi, min(starts, default=None), max(ends, default=None),
+            self.bindings | other.bindings, self.stores | other.stores,
+        )  # fmt: skip
+
+    def named(self, variable: str) -> Valuation:
+        """Every position also bound to the variable."""
+        return replace(self, bindings=self.bindings | {(variable, rank) for rank in self.positions})
+
+    def projected(self, variables: frozenset[str]) -> Valuation:
+        """Other variables emptied and forgotten; the intervals stay."""
+        kept = frozenset(pair for pair in self.bindings if pair[0] in variables)
+        return replace(self, bindings=kept, stores=_NO_PAIRS)
+
+
+EMPTY = Valuation(0, -1)
+
+
+# Selection strategies by comparison of position sets (ICDT 2019, section 4).
+#
+# The formula printed there for MAX is garbled; the prose and the examples mean: no strictly larger match has the same
+# end. All matches with a winning set are kept.
+
+T = TypeVar("T")
+Positions = frozenset[int]
+
+
+def selected(
+    strategy: Strategy, matches: Iterable[T], end: Callable[[T], Hashable], positions: Callable[[T], Positions]
+) -> list[T]:
+    """The matches that win among those with the same end.
+
+    >>> sets = [frozenset({1, 8}), frozenset({5, 8})]
+    >>> [sorted(s) for s in selected(Strategy.LAST, sets, max, lambda s: s)]
+    [[5, 8]]
+    """
+    groups: dict[Hashable, list[T]] = {}
+    for match in matches:
+        groups.setdefault(end(match), []).append(match)
+    kept: list[T] = []
+    for group in groups.values():
+        sets = {positions(match) for match in group}
+        winners = _WINNERS[strategy](sets)
+        kept += [match for match in group if positions(match) in winners]
+    return kept
+
+
+def next_before(one: Positions, two: Positions) -> bool:
+    """one ≤next two: equal, or the smallest position they differ in is in two."""
+    return one == two or min(one ^ two) in two
+
+
+def last_before(one: Positions, two: Positions) -> bool:
+    """one ≤last two: equal, or the largest position they differ in is in two."""
+    return one == two or max(one ^ two) in two
+
+
+def is_interval(one: Positions) -> bool:
+    """Whether the positions are consecutive."""
+    return not one or max(one) - min(one) + 1 == len(one)
+
+
+_WINNERS: dict[Strategy, Callable[[set[Positions]], set[Positions]]] = {
+    Strategy.STRICT: lambda sets: {one for one in sets if is_interval(one)},
+    Strategy.NEXT: lambda sets: {one for one in sets if all(next_before(two, one) for two in sets)},
+    Strategy.LAST: lambda sets: {one for one in sets if all(last_before(two, one) for two in sets)},
+    Strategy.MAX: lambda sets: {one for one in sets if not any(one < two for two in sets)},
+}
+
+
+Valuations = frozenset[Valuation]
+Gap = tuple[Pattern, ...]
+
+
+class Evaluator:
+    """Evaluates (resolved) patterns on one stream."""
+
+    def __init__(self, stream: Stream) -> None:
+        self.stream = stream
+        self._known: dict[tuple[int, Pairs], Valuations] = {}
+        self._sorted: dict[tuple[int, Pairs], tuple[bool, dict[int, list[Valuation]]]] = {}
+        self._occurring: dict[tuple[int, Pairs], frozenset[tuple[int, int]]] = {}
+        self._reads: dict[int, frozenset[str]] = {}
+        self._alive: list[Pattern] = []  # keeps ids valid
+
+    def all(self, pattern: Pattern, env: Pairs = frozenset()) -> Valuations:
+        """Every valuation of the pattern, anywhere in the stream."""
+        key = (id(pattern), self._seen_by(pattern, env))
+        if key not in self._known:
+            self._known[key] = frozenset(self._evaluate(pattern, key[1]))
+        return self._known[key]
+
+    def _seen_by(self, pattern: Pattern, env: Pairs) -> Pairs:
+        if id(pattern) not in self._reads:
+            self._reads[id(pattern)] = _read(pattern)
+            self._alive.append(pattern)
+        reads = self._reads[id(pattern)]
+        return frozenset(pair for pair in env if pair[0] in reads)
+
+    def _evaluate(self, pattern: Pattern, env: Pairs) -> Iterable[Valuation]:
+        match pattern:
+            case Empty():
+                return (EMPTY,)
+            case Nothing():
+                return ()
+            case Event():
+                return self._event(pattern, env)
+            case Named(operand=operand, variable=variable):
+                return (each.named(variable) for each in self.all(operand, env))
+            case Project(operand=operand, variables=kept):
+                return (each.projected(frozenset(kept)) for each in self.all(operand, env))
+            case Filter(operand=operand, conditions=conditions):
+                return (each for each in self.all(operand, env) if self._satisfies(each, conditions, env))
+            case Union(parts=parts):
+                return frozenset().union(*(self.all(part, env) for part in parts))
+            case Intersection(parts=parts):
+                return self._intersection(parts, env)
+            case Sequence(parts=parts, absent=absent):
+                return self._chain(parts, absent, env, adjacent=False)
+            case Concat(parts=parts):
+                return self._chain(parts, ((),) * (len(parts) - 1), env, adjacent=True)
+            case Iteration():
+                return self._iteration(pattern, env)
+            case Window(operand=operand, size=size):
+                return (
+                    each
+                    for each in self.all(operand, env)
+                    if each.start is None or each.end is None or self.stream.fits(size, each.start, each.end)
+                )
+            case Select(strategy=strategy, operand=operand):
+                return selected(strategy, self.all(operand, env), lambda each: each.hi, lambda each: each.positions)
+            case Complement(operand=operand):
+                return self._complement(operand, env)
+            case Permute():
+                return self.all(self._keep(expand_permute(pattern)), env)
+            case SkipAny() | SkipNext():
+                return self.all(self._keep(expand_skips(pattern)), env)
+        raise TypeError(f"not a pattern: {pattern!r}")
+
+    def _keep(self, pattern: Pattern) -> Pattern:
+        self._alive.append(pattern)
+        return pattern
+
+    def _event(self, event: Event, env: Pairs) -> Iterator[Valuation]:
+        for rank, each in enumerate(self.stream.events):
+            fits = event.type is None or each.type == event.type
+            if fits and self._holds(event.condition, rank, env):
+                marked = rank if event.output else None
+                bindings = frozenset((label, rank) for label in event.labels)
+                stores = frozenset((name, rank) for name in event.writes - event.labels)
+                yield Valuation(rank, rank, marked, marked, bindings, stores)
+
+    def _satisfies(self, found: Valuation, conditions: tuple[On, ...], env: Pairs) -> bool:
+        """Every event of each filtered variable satisfies the condition (for all over x's events)."""
+        registers = env | found.registers
+        return all(
+            self._holds(on.condition, rank, registers)
+            for on in conditions
+            for name, rank in found.bindings
+            if name == on.variable
+        )
+
+    def _holds(self, condition: Expression | None, rank: int, registers: Pairs) -> bool:
+        def lookup(reference: Reference) -> Attributes | None:
+            held = [each for name, each in registers if name == reference.variable]
+            if reference.later:
+                found = min((each for each in held if each > rank), default=None)
+            else:
+                found = max((each for each in held if each < rank), default=None)
+            return None if found is None else self.stream.events[found].attributes
+
+        return holds(condition, self.stream.events[rank].attributes, lookup)
+
+    def _chain(
+        self, parts: tuple[Pattern, ...], absent: tuple[Gap, ...], env: Pairs, *, adjacent: bool
+    ) -> Iterator[Valuation]:
+        """One part after another. `gap` collects what is negated since the last part that consumed something."""
+        current: set[tuple[Valuation, Gap]] = {(EMPTY, ())}
+        for index, part in enumerate(parts):
+            following = absent[index] if index < len(absent) else ()
+            reached: set[tuple[Valuation, Gap]] = set()
+            for before, gap in current:
+                for after in self._continuing(before, part, env, adjacent=adjacent):
+                    if after.is_empty:
+                        reached.add((before, gap + following))
+                    elif not self._occurs(gap, before, after, env):
+                        reached.add((before.then(after), following))
+            current = reached
+        return (found for found, _ in current)
+
+    def _continuing(self, before: Valuation, part: Pattern, env: Pairs, *, adjacent: bool) -> Iterator[Valuation]:
+        """The part's valuations that may come next: empty ones, and those that start late enough."""
+        known = self._seen_by(part, env | before.registers)
+        key = (id(part), known)
+        if key not in self._sorted:
+            by_start: dict[int, list[Valuation]] = {}
+            for each in self.all(part, known):
+                if not each.is_empty:
+                    by_start.setdefault(each.lo, []).append(each)
+            self._sorted[key] = (EMPTY in self.all(part, known), by_start)
+        empty, by_start = self._sorted[key]
+        if empty:
+            yield EMPTY
+        first = 0 if before.is_empty else before.hi + 1
+        last = first + 1 if adjacent and not before.is_empty else len(self.stream.events)
+        for start in range(first, last):
+            yield from by_start.get(start, ())
+
+    def _occurs(self, negated: Gap, before: Valuation, after: Valuation, env: Pairs) -> bool:
+        """Whether one of the negated patterns occurs strictly between the two."""
+        registers = env | before.registers
+        return any(
+            before.hi < lo and hi < after.lo for pattern in negated for lo, hi in self._stretches(pattern, registers)
+        )
+
+    def _stretches(self, pattern: Pattern, env: Pairs) -> frozenset[tuple[int, int]]:
+        """Where the pattern occurs, whatever it marks there."""
+        key = (id(pattern), self._seen_by(pattern, env))
+        if key not in self._occurring:
+            found = self.all(pattern, env)
+            self._occurring[key] = frozenset((each.lo, each.hi) for each in found if not each.is_empty)
+        return self._occurring[key]
+
+    def _iteration(self, node: Iteration, env: Pairs) -> set[Valuation]:
+        """φ or φ;φ or …: an empty repetition counts as one but adds nothing."""
+        may_be_empty = EMPTY in self.all(node.operand, env)
+        least = 0 if may_be_empty else node.least
+        found: set[Valuation] = {EMPTY} if least == 0 else set()
+        current: set[Valuation] = {EMPTY}
+        times = 0
+        seen: set[Valuation] = set()
+        while current and times != node.most:
+            times += 1
+            current = {
+                before.then(after)
+                for before in current
+                for after in self._continuing(before, node.operand, env, adjacent=node.contiguous)
+                if not after.is_empty
+            }
+            if node.most is None and times >= least:
+                current -= seen  # an unbounded iteration goes on from each valuation once
+                seen |= current
+            if times >= least:
+                found |= current
+        return found
+
+    def _intersection(self, parts: tuple[Pattern, ...], env: Pairs) -> list[Valuation]:
+        def key(each: Valuation) -> object:
+            return (each.lo, each.hi, each.start, each.end, each.positions)
+
+        current = list(self.all(parts[0], env))
+        for part in parts[1:]:
+            others: dict[object, list[Valuation]] = {}
+            for each in self.all(part, env):
+                others.setdefault(key(each), []).append(each)
+            current = list({one.beside(two) for one in current for two in others.get(key(one), ())})
+        return current
+
+    def _complement(self, operand: Pattern, env: Pairs) -> Iterator[Valuation]:
+        taken = {(each.lo, each.hi) for each in self.all(operand, env)}
+        if EMPTY not in self.all(operand, env):
+            yield EMPTY
+        count = len(self.stream.events)
+        for lo in range(count):
+            yield from (Valuation(lo, hi) for hi in range(lo, count) if (lo, hi) not in taken)
+
+
+def _read(pattern: Pattern) -> frozenset[str]:
+    """Every variable some condition inside the pattern reads."""
+    found: set[str] = set()
+    for node in walk(pattern):
+        if isinstance(node, Event) and node.condition is not None:
+            found |= variables(node.condition)
+        elif isinstance(node, Filter):
+            found.update(*(on.reads for on in node.conditions))
+    return frozenset(found)

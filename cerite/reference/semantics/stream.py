@@ -1,0 +1,114 @@
+"""A short stream for the judge: events in order, each with a type, attributes and perhaps a time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import date, datetime, timedelta, timezone
+from decimal import Decimal
+from fractions import Fraction
+from itertools import pairwise
+from typing import Any, Union
+
+from cerite.core.errors import Hint, Setting, StreamError, listed
+from cerite.pattern.nodes import Size, of_floats
+
+Number = Union[int, float, Decimal, Fraction]
+_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
+
+
+@dataclass(frozen=True, slots=True)
+class StreamEvent:
+    """One event. `time` is in milliseconds; `position` is its rank in the whole stream."""
+
+    type: str
+    attributes: Mapping[str, Any]
+    position: int
+    time: Number | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Stream:
+    """Events in stream order; a substream (of a partition) keeps the positions of the whole."""
+
+    events: tuple[StreamEvent, ...] = field(default_factory=tuple)
+
+    @staticmethod
+    def of(rows: Iterable[Mapping[str, Any]], *, type: str = "type", time: str | None = None) -> Stream:
+        """A stream from dictionaries: which key holds the event type, and which the time.
+
+        >>> Stream.of([{"type": "A", "id": 1, "at": 5}], time="at").events[0].time
+        5
+        """
+        events = []
+        for position, row in enumerate(rows):
+            if type not in row:
+                raise StreamError(
+                    f"event {position} has no `{type}`; it has {listed(row)}", hint=Hint("name it: ", Setting("type"))
+                )
+            attributes = {name: value for name, value in row.items() if name != type}
+            events.append(StreamEvent(str(row[type]), attributes, position, _milliseconds(row, time, position)))
+        times = [event.time for event in events]
+        for position, (one, two) in enumerate(pairwise(times)):
+            if one is not None and two is not None and two < one:
+                raise StreamError(f"the stream is not sorted by time: event {position + 1} is before event {position}")
+        return Stream(tuple(events))
+
+    def partitions(self, attributes: tuple[str, ...]) -> list[Stream]:
+        """One substream per value tuple; events with a NULL there belong to none."""
+        if not attributes:
+            return [self]
+        found: dict[tuple[Any, ...], list[StreamEvent]] = {}
+        for event in self.events:
+            key = tuple(event.attributes.get(name) for name in attributes)
+            if not any(value is None or value != value for value in key):
+                found.setdefault(tuple((type(value) is bool, value) for value in key), []).append(event)
+        return [Stream(tuple(events)) for events in found.values()]
+
+    def after(self, position: int) -> Stream:
+        """The events after a position of the whole stream."""
+        return Stream(tuple(event for event in self.events if event.position > position))
+
+    def fits(self, size: Size, start: int, end: int) -> bool:
+        """Whether the window holds from the event of rank `start` to that of rank `end`, both inside."""
+        if size.unit == "events":
+            return end - start + 1 <= size.amount
+        first, last = self.events[start], self.events[end]
+        if size.unit == "attribute":
+            low, high = first.attributes.get(size.attribute or ""), last.attributes.get(size.attribute or "")
+            if low is None or high is None:
+                return False
+            if not all(isinstance(value, (int, float, Decimal)) for value in (low, high)):
+                raise StreamError(f"a window over `{size.attribute}` needs numbers, not {low!r}")
+            return _apart(low, high, size)
+        if first.time is None or last.time is None:
+            raise StreamError(
+                "the query has a time window but the stream no time", hint=Hint("name its column: ", Setting("time"))
+            )
+        return _apart(first.time, last.time, size)
+
+
+def _apart(low: Number, high: Number, size: Size) -> bool:
+    """Whether two values are at most so far apart: floats subtract as floats, everything else exactly."""
+    if isinstance(low, float) or isinstance(high, float):
+        return high == low or float(high) - float(low) <= of_floats(size.width)  # equal ones may be infinite
+    return Fraction(high) - Fraction(low) <= size.width
+
+
+def _milliseconds(row: Mapping[str, Any], time: str | None, position: int) -> Number | None:
+    if time is None:
+        return None
+    value = row.get(time)
+    if isinstance(value, date):
+        return instant(value) / 1_000_000
+    if isinstance(value, bool) or not isinstance(value, (int, float, Decimal)) or value != value:
+        raise StreamError(f"event {position} has no usable time in `{time}`: {value!r}")
+    return value
+
+
+def instant(value: date) -> Fraction:
+    """Nanoseconds since 1970 of a date or a time; without a zone it is UTC."""
+    whole = value if isinstance(value, datetime) else datetime(value.year, value.month, value.day)
+    aware = whole.astimezone(timezone.utc) if whole.tzinfo else whole.replace(tzinfo=timezone.utc)
+    micros = (aware - _EPOCH) // timedelta(microseconds=1)
+    return Fraction(micros * 1_000 + getattr(value, "nanosecond", 0))

@@ -1,0 +1,153 @@
+"""`cerite.spark.match`: the matches of a query in a DataFrame, as a DataFrame."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as fn
+
+from cerite.engine.intake.intake import TimeUnit
+from cerite.engine.plan import Semantics
+from cerite.spark.driver.choose import Choice, choose
+from cerite.spark.driver.parquet import ParquetPlan, parquet_plan, scanned, scanned_count
+from cerite.spark.driver.request import Request, request
+from cerite.spark.driver.shuffle import Layout, laid_out, shuffled, shuffled_count
+from cerite.spark.worker.failures import refusals
+
+Reading = Literal["auto", "spark"]
+
+
+@dataclass(frozen=True)
+class Route:
+    """How a request is carried out: the operator, and either ordered Parquet or a shuffle."""
+
+    asked: Request
+    choice: Choice
+    ordered: ParquetPlan | str
+    layout: Layout | None
+
+    def matches(self) -> DataFrame:
+        """The result."""
+        if isinstance(self.ordered, ParquetPlan):
+            return scanned(self.asked, self.ordered)
+        assert self.layout is not None
+        return shuffled(self.asked, self.layout)
+
+    def counts(self) -> DataFrame:
+        """The numbers of matches of all tasks, as text."""
+        if isinstance(self.ordered, ParquetPlan):
+            return scanned_count(self.asked, self.ordered)
+        assert self.layout is not None
+        return shuffled_count(self.asked, self.layout)
+
+    def warn(self, depth: int) -> None:
+        """Say so where everything runs in one task."""
+        if self.choice.operator == "sequence":
+            text = f"one ordered task recognises everything: {self.choice.why}"
+            warnings.warn(text, OneTaskWarning, stacklevel=depth + 1)
+
+
+def routed(asked: Request, partitions: int | None, read: Reading) -> Route:
+    """The route of a request; looks at footers, and at the data where that decides."""
+    choice = choose(asked.plan, asked.clock)
+    tasks = partitions or parallelism(asked.frame.original.sparkSession)
+    forced = partitions is not None
+    ordered = parquet_plan(asked, choice, tasks, forced=forced) if read == "auto" else "Spark is asked to read"
+    if isinstance(ordered, ParquetPlan):
+        return Route(asked, choice, ordered, None)
+    choice, layout = laid_out(asked, choice, tasks, forced=forced)
+    return Route(asked, choice, ordered, layout)
+
+
+class OneTaskWarning(UserWarning):
+    """The query runs in one ordered task, whatever the size of the cluster."""
+
+
+def match(
+    df: DataFrame | Mapping[str, DataFrame],
+    query: Any,
+    *,
+    time: str | None = None,
+    type: str | None = None,
+    order_by: str | Sequence[str] = (),
+    position: str | None = None,
+    semantics: Semantics = "valuations",
+    partitions: int | None = None,
+    read: Reading = "auto",
+    schema: Any = None,
+    time_unit: TimeUnit = "ms",
+) -> DataFrame:
+    """The matches of a query in the rows of a DataFrame, one row each.
+
+    `query` is CEQL text, a query or a built pattern. `time`, `type`, `order_by` and `position` name columns as in
+    `query.run`; rows need not be in any order. A mapping from stream names to DataFrames gives the streams that FROM
+    names. Ties in time are broken by `order_by` and `position`, else by file and
+    row index where the source has them (Parquet); ties that remain are an error when the result is read.
+
+    The result has `match` (an id), `start_time` and `end_time` if there is a time, `start` and `end` if there is a
+    position, the partition's columns, and a column per variable with the structs of its events. `partitions` is the
+    number of tasks; by default it follows the session and the data. Parquet files in time order are read by the tasks
+    themselves, without a shuffle; `read="spark"` leaves reading to Spark. `schema` declares the kinds of columns, which
+    the DataFrame's must have; `time_unit` is what numbers in the time column count.
+    """
+    asked = request(
+        df,
+        query,
+        time=time,
+        type=type,
+        order_by=order_by,
+        position=position,
+        semantics=semantics,
+        schema=schema,
+        time_unit=time_unit,
+    )
+    route = routed(asked, partitions, read)
+    route.warn(2)
+    return route.matches()
+
+
+def count(
+    df: DataFrame | Mapping[str, DataFrame],
+    query: Any,
+    *,
+    time: str | None = None,
+    type: str | None = None,
+    order_by: str | Sequence[str] = (),
+    position: str | None = None,
+    semantics: Semantics = "valuations",
+    partitions: int | None = None,
+    read: Reading = "auto",
+    schema: Any = None,
+    time_unit: TimeUnit = "ms",
+) -> int:
+    """How many matches `match` would give, exactly and at any size: nothing is enumerated where the query allows it."""
+    asked = request(
+        df,
+        query,
+        time=time,
+        type=type,
+        order_by=order_by,
+        position=position,
+        semantics=semantics,
+        schema=schema,
+        time_unit=time_unit,
+        counting=True,
+    )
+    route = routed(asked, partitions, read)
+    route.warn(2)
+    with refusals():
+        return sum(int(row[0]) for row in route.counts().collect())
+
+
+def parallelism(session: SparkSession) -> int:
+    """How many tasks run at once; a Connect session does not say so, but spreads a range over as many."""
+    context = getattr(session, "sparkContext", None)
+    if context is not None:
+        return max(1, int(context.defaultParallelism))
+    spread = session.range(10_000).select(fn.spark_partition_id().alias("at")).agg(fn.countDistinct("at"))
+    (row,) = spread.collect()
+    return max(1, int(row[0]))

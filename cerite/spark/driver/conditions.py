@@ -1,0 +1,143 @@
+"""Conditions as Spark Column expressions: the third form of a condition beside `evaluate` and `columns`.
+
+A condition first becomes a two-valued formula over atoms (`predicate.columns_formula`), as in the local engine; here
+the atoms become Columns. Spark differs from `evaluate` in four things, which are put right here: NaN is the largest
+number there and NULL here; integer overflow and division by zero raise there and are NULL here; LIKE refuses some
+escapes there; zone-less times depend on the session there and are UTC here.
+
+Invariant: a Column made from a formula is TRUE exactly where `evaluate.holds` says True, and FALSE or NULL elsewhere;
+comparisons of a plain column with a constant stay plain, so that Spark can push them into the source.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import reduce
+
+from pyspark.sql import Column
+from pyspark.sql import functions as fn
+
+from cerite.automaton.guards import Guard, Test
+from cerite.predicate.expression import (
+    Attribute,
+    Comparison,
+    Expression,
+    In,
+    Interval,
+    IsNull,
+    Like,
+    Literal,
+    Not,
+)
+from cerite.predicate.formula import All, Formula, Formulas, Negated, Some
+from cerite.spark.driver.frame import Frame
+from cerite.spark.driver.values import Value, Values, compared
+
+_MANY = 8  # constants from which a list of integers or strings is one IN instead of comparisons
+
+
+class Conditions:
+    """Makes Columns for the conditions of one query over one DataFrame."""
+
+    def __init__(self, frame: Frame, type_column: str | None) -> None:
+        self._type = type_column
+        self._formulas = Formulas(frame.kinds)
+        self._values = Values(frame)
+
+    def test(self, test: Test) -> Formula:
+        """Where an event has this type and satisfies this condition."""
+        found: list[Expression] = [] if test.condition is None else [test.condition]
+        if test.type is not None and self._type is not None:
+            found.insert(0, Comparison("=", Attribute(self._type), Literal(test.type)))
+        return self._formulas.every([self._formulas.of(each) for each in found])
+
+    def guard(self, guard: Guard) -> Formula:
+        """Where a guard without registers lets an event pass."""
+        wanted = [self.test(test) for test in sorted(guard.tests, key=str) if isinstance(test, Test)]
+        unwanted = [self.negated(self.test(test)) for test in sorted(guard.negated, key=str) if isinstance(test, Test)]
+        return self._formulas.every([*wanted, *unwanted])
+
+    def every(self, parts: Iterable[Formula]) -> Formula:
+        """The conjunction."""
+        return self._formulas.every(parts)
+
+    def some(self, parts: Iterable[Formula]) -> Formula:
+        """The disjunction."""
+        return self.negated(self._formulas.every([self.negated(part) for part in parts]))
+
+    def negated(self, formula: Formula) -> Formula:
+        """Where the formula does not hold, with negations pushed down so that no two meet."""
+        if isinstance(formula, bool):
+            return not formula
+        if isinstance(formula, Negated):
+            return formula.part
+        if isinstance(formula, (All, Some)) and all(isinstance(part, Negated) for part in formula.parts):
+            parts = tuple(part.part for part in formula.parts if isinstance(part, Negated))
+            return Some(parts) if isinstance(formula, All) else All(parts)
+        return Negated(formula)
+
+    def column(self, formula: Formula) -> Column:
+        """The formula as a Column; NULL counts as not true."""
+        if isinstance(formula, bool):
+            return fn.lit(formula)
+        if isinstance(formula, All):
+            return reduce(Column.__and__, map(self.column, formula.parts))
+        if isinstance(formula, Some):
+            return reduce(Column.__or__, map(self.column, formula.parts))
+        if isinstance(formula, Negated):
+            return ~fn.coalesce(self.column(formula.part), fn.lit(False))
+        return self._atom(formula)
+
+    def _atom(self, node: Expression) -> Column:
+        match node:
+            case Attribute(name=name):
+                return self._values.attribute(name).column
+            case Not(operand=Attribute(name=name)):
+                return ~self._values.attribute(name).column
+            case Not(operand=In(operand=operand) | Like(operand=operand) as inner):
+                return ~self._atom(inner) & ~self._values.of(operand).null
+            case Comparison(op=op, left=left, right=right):
+                return compared(op, self._values.of(left), self._values.of(right))
+            case IsNull(operand=operand):
+                return self._values.of(operand).null
+            case Like(operand=operand, pattern=pattern):
+                return self._values.of(operand).column.like(spark_like(pattern))
+            case In(operand=operand, items=items):
+                return self._in(self._values.of(operand), items)
+        raise TypeError(f"not an atom: {node!r}")
+
+    def _in(self, value: Value, items: tuple[Literal | Interval, ...]) -> Column:
+        points = [item.value for item in items if isinstance(item, Literal)]
+        plain = str if value.kind == "string" else int
+        found: list[Column] = []
+        if len(points) > _MANY and value.kind in ("string", "int"):
+            listed = [point for point in points if type(point) is plain and _fits(point)]
+            points = [point for point in points if type(point) is not plain]
+            found.append(value.column.isin(listed))
+        found += [compared("=", value, self._values.constant(point)) for point in points]
+        for item in items:
+            if isinstance(item, Interval):
+                low, high = self._values.constant(item.low.value), self._values.constant(item.high.value)
+                found.append(compared(">=", value, low) & compared("<=", value, high))
+        return reduce(Column.__or__, found)
+
+
+def _fits(point: object) -> bool:
+    return isinstance(point, str) or (isinstance(point, int) and -(2**63) <= point < 2**63)
+
+
+def spark_like(pattern: str) -> str:
+    r"""A LIKE pattern in Spark's form, where a backslash may stand only before `%`, `_` and itself.
+
+    >>> spark_like("a\\bc\\%_")
+    'abc\\%_'
+    """
+    out: list[str] = []
+    characters = iter(pattern)
+    for character in characters:
+        if character != "\\":
+            out.append(character)
+            continue
+        taken = next(characters, "\\")
+        out.append("\\" + taken if taken in "%_\\" else taken)
+    return "".join(out)

@@ -1,0 +1,123 @@
+"""Recognition on Parquet that is in time order: no shuffle, no sort, no scan by Spark.
+
+Each task reads the row groups of its own chunk, plus the window before it, with PyArrow, and hands them to the local
+engine as they lie in the file: T-CER with Spark as the scheduler. Partitions need no shuffle either, because a chunk
+has all events of its stretch of time. Used where the DataFrame is nothing but a scan of Parquet files whose footers
+show them in order, and where a match is decided inside a window, or everything runs in one task anyway.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from pyspark.sql import DataFrame
+
+from cerite.engine.intake.intake import Columns
+from cerite.predicate.formula import attributes
+from cerite.spark.driver.choose import Choice
+from cerite.spark.driver.cuts import SPAN, Cut, chunk_count, reach
+from cerite.spark.driver.footers import Footers, same_type
+from cerite.spark.driver.request import Request
+from cerite.spark.worker.job import FILE, Job, unary_tests
+from cerite.spark.worker.ordered_parquet import OrderedParquet, counting_task, stretch_task
+from cerite.spark.worker.task import COUNTS, mapped
+
+
+@dataclass(frozen=True)
+class ParquetPlan:
+    """Footers in order, and the chunks that tasks read."""
+
+    footers: Footers
+    cuts: tuple[Cut, ...]
+
+
+def parquet_plan(asked: Request, choice: Choice, tasks: int, *, forced: bool) -> ParquetPlan | str:
+    """The plan without a shuffle, or why there is none."""
+    if asked.time is None or asked.clock != asked.time:
+        return "the order of events is not that of one time column"
+    counted = asked.plan.window is not None and asked.plan.window.unit == "events"
+    if choice.operator == "partitions" and (counted or not choice.cut):
+        return "partitions without a window over time are gathered by key"
+    found = asked.footers
+    if isinstance(found, str):
+        return found
+    disorder = found.disorder
+    if disorder:
+        return disorder
+    for name in _columns(asked):
+        if name not in found.schema.names or not same_type(found.schema.field(name).type, asked.frame.types[name]):
+            return f"Spark reads column `{name}` in another type than the file has"
+    if choice.operator == "sequence":
+        return ParquetPlan(found, ())
+    count = tasks if forced else chunk_count(found.rows, tasks)
+    return ParquetPlan(found, _cuts(asked, found, count, spaced=not forced))
+
+
+def scanned(asked: Request, plan: ParquetPlan) -> DataFrame:
+    """The matches."""
+    return mapped(_chunks(asked, plan), stretch_task(stretches(asked, plan)), asked.schema)
+
+
+def scanned_count(asked: Request, plan: ParquetPlan) -> DataFrame:
+    """The numbers of matches, chunk by chunk."""
+    return mapped(_chunks(asked, plan), counting_task(stretches(asked, plan)), COUNTS)
+
+
+def _chunks(asked: Request, plan: ParquetPlan) -> DataFrame:
+    chunks = len(plan.cuts) + 1
+    return asked.frame.original.sparkSession.range(0, chunks, 1, chunks).toDF("chunk")
+
+
+def stretches(asked: Request, plan: ParquetPlan) -> OrderedParquet:
+    """What the tasks have to know."""
+    window = asked.plan.window
+    timed = window is not None and window.unit != "events"
+    ids = () if asked.counting else tuple(asked.order)
+    sort = () if FILE in asked.order else tuple(asked.order)
+    job = Job(
+        plan=asked.plan, columns=_columns(asked), tests=0, unit=(), order=sort or ids,
+        keys=asked.plan.partition, time=asked.time, position=asked.position, shown=asked.shown,
+        window=(asked.time or "", window) if window is not None and timed else None, owned=True,
+        files=asked.frame.paths, root=asked.frame.root,
+    )  # fmt: skip
+    return OrderedParquet(job, Columns(asked.type, asked.time, unit=asked.unit), plan.footers, plan.cuts, sort)
+
+
+def _columns(asked: Request) -> tuple[str, ...]:
+    """The columns that are read: those that would travel, and those that conditions look at."""
+    tests = [attributes(asked.conditions.test(test)) for test in unary_tests(asked.plan)]
+    named = {asked.type, *asked.shipped, *(name for each in tests for name in each)}
+    return tuple(name for name in asked.frame.names if name in named)
+
+
+def _cuts(asked: Request, footers: Footers, count: int, *, spaced: bool) -> tuple[Cut, ...]:
+    """Even chunks: cut at row groups where there are many, else inside them."""
+    window = asked.plan.window
+    assert window is not None
+    least = np.array([group.least for group in footers.groups])
+    before = np.concatenate([[0], np.cumsum([group.rows for group in footers.groups])])
+    cuts: list[Cut] = []
+    last = footers.groups[0].least if footers.groups else 0
+    for k in range(1, count if footers.groups else 0):
+        place = k * before[-1] / count
+        index = int(np.searchsorted(before, place, side="right")) - 1
+        group = footers.groups[index]
+        own = group.least
+        if len(footers.groups) < 4 * count:
+            share = (place - before[index]) / group.rows
+            own = type(own)(group.least + (group.greatest - group.least) * share)
+        if own <= last:
+            continue
+        if window.unit == "events":
+            ahead = int(np.searchsorted(least, own))  # groups that begin before: the last may reach over the cut
+            enough = [j for j in range(ahead) if before[ahead - 1] - before[j] >= window.amount - 1]
+            read = footers.groups[enough[-1] if enough else 0].least
+        else:
+            width = asked.width(window)
+            if spaced and own - last < SPAN * width:
+                continue
+            read = reach(own, width)
+        cuts.append(Cut(own, read))
+        last = own
+    return tuple(cuts)

@@ -1,0 +1,312 @@
+"""A query and the DataFrame it is asked of, checked against each other before anything runs.
+
+Everything that is wrong with names, kinds, order or result columns is told here, on the driver. Invariant: what a task
+may still refuse is only what the data's values decide: ties, missing times, positions that do not rise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as fn
+from pyspark.sql import types as ty
+
+from cerite.api.query import Query
+from cerite.api.result import shown_attributes, variable_columns
+from cerite.automaton.guards import Guard, Test
+from cerite.core.errors import CeriteError, Hint, Setting, StreamError, listed
+from cerite.core.schema import Kind
+from cerite.data.source import Sight, described
+from cerite.engine.intake.intake import TimeUnit, checked_unit
+from cerite.engine.plan import Plan, Semantics, plan
+from cerite.language.queries import make_query
+from cerite.pattern.check import check, declared_kinds
+from cerite.pattern.check_kinds import ordered_attributes
+from cerite.pattern.nodes import Event, Size, of_floats, walk
+from cerite.pattern.query import QuerySpec
+from cerite.spark.driver.conditions import Conditions
+from cerite.spark.driver.footers import Footers, footers, not_a_scan, same_type
+from cerite.spark.driver.frame import Frame, ticks, ticks_per_second
+from cerite.spark.driver.relevance import Relevance, relevance
+from cerite.spark.driver.streams import together
+from cerite.spark.texts import is_text, sights
+from cerite.spark.worker.job import FILE, ROW, Shown, attributes_across, windows
+
+
+@dataclass(frozen=True)
+class Request:
+    """What is asked; `type`, `time`, `order_by` and `position` name columns of the frame.
+
+    `unit` is what a time column of plain numbers counts.
+
+    Where matches are only counted, nothing of them is shown.
+    """
+
+    frame: Frame
+    query: QuerySpec
+    plan: Plan
+    type: str | None
+    time: str | None
+    order_by: tuple[str, ...]
+    position: str | None
+    unit: TimeUnit
+    counting: bool
+
+    @cached_property
+    def conditions(self) -> Conditions:
+        """The query's conditions over the frame."""
+        return Conditions(self.frame, self.type)
+
+    @cached_property
+    def relevance(self) -> Relevance:
+        """Which rows can matter."""
+        return relevance(self.plan, self.conditions)
+
+    @cached_property
+    def ranked(self) -> bool:
+        """Whether some window counts events."""
+        return any(size.unit == "events" for size in windows(self.plan))
+
+    @property
+    def all_rows_counted(self) -> bool:
+        """Whether rows that do not matter still have to be seen by Spark, because neighbours or ranks are asked for."""
+        return self.ranked or (self.relevance.gaps and not self.relevance.every_row)
+
+    @cached_property
+    def order(self) -> dict[str, Column]:
+        """What orders the events, by name: time, the order columns, the position, else file and row index."""
+        named = [name for name in (self.time, *self.order_by, self.position) if name is not None]
+        found = {name: self.frame.column(name) for name in named}
+        if not self.order_by and self.position is None and self.frame.row_index is not None:
+            file, row = self.frame.row_index
+            return found | {FILE: file, ROW: row}
+        if not found:
+            raise StreamError(
+                "nothing says in which order the events are",
+                hint=Hint("name the columns: ", Setting("time"), ", ", Setting("order_by"), ", ", Setting("position")),
+            )
+        return found
+
+    @property
+    def clock(self) -> str | None:
+        """The column whose values chunks are cut by."""
+        window = self.plan.window
+        if window is not None and window.attribute is not None:
+            return window.attribute
+        return self.time if self.time is not None or self.order_by else self.position
+
+    @cached_property
+    def footers(self) -> Footers | str:
+        """What the footers of the Parquet files say about the clock, or why nobody can ask them."""
+        if self.clock is None:
+            return "no column says when events happen"
+        why = not_a_scan(self.frame.original)
+        found = why or footers(self.frame.original.inputFiles(), self.clock)
+        if isinstance(found, Footers) and not same_type(
+            found.schema.field(self.clock).type, self.frame.types[self.clock]
+        ):
+            return f"Spark reads column `{self.clock}` in another type than the file has"
+        return found
+
+    @property
+    def tick(self) -> Column:
+        """The clock as a number."""
+        assert self.clock is not None
+        return ticks(self.frame.column(self.clock), self.frame.types[self.clock], self.clock)
+
+    @property
+    def per_millisecond(self) -> Fraction:
+        """How much of the time column's value makes a millisecond."""
+        return Fraction(ticks_per_second(self.frame.types[self.time], self.unit) if self.time else 1_000, 1_000)
+
+    def width(self, size: Size) -> Fraction:
+        """A time or attribute window's width in steps of its column's ticks."""
+        name = self.time if size.is_time else size.attribute
+        spark = None if name is None else self.frame.types[name]
+        width = size.width * (self.per_millisecond if size.is_time else 1)
+        if isinstance(spark, ty.DecimalType):
+            return Fraction(width * 10**spark.scale)
+        return Fraction(of_floats(width)) if isinstance(spark, (ty.FloatType, ty.DoubleType)) else width
+
+    @cached_property
+    def in_a_partition(self) -> Column | None:
+        """Where no partition value is NULL (or NaN)."""
+        found: Column | None = None
+        for name in self.plan.partition:
+            column = self.frame.column(name)
+            known = column.isNotNull()
+            if isinstance(self.frame.types[name], (ty.FloatType, ty.DoubleType)):
+                known = known & ~fn.isnan(column)
+            found = known if found is None else found & known
+        return found
+
+    @cached_property
+    def shown(self) -> tuple[Shown, ...]:
+        """The result's columns of events."""
+        if self.counting:
+            return ()
+        asked = shown_attributes(self.query) or {}
+        if self.plan.semantics != "valuations":
+            names = [each for each in asked.values() if each is not None]
+            everything = not asked or len(names) < len(asked)
+            wanted = None if everything else tuple(dict.fromkeys(sum(names, ())))
+            return (Shown("events", None, self._attributes(wanted)),)
+        columns = variable_columns(self.plan.variables, self.plan.partition)
+        return tuple(
+            Shown(column, name, self._attributes(asked.get(name)))
+            for column, name in zip(columns, self.plan.variables, strict=True)
+        )
+
+    def _attributes(self, asked: tuple[str, ...] | None) -> tuple[str, ...]:
+        names = self.frame.top if asked is None else asked
+        for name in names:
+            self.frame.known(name)
+            self.frame.shippable(name)
+        return names
+
+    @cached_property
+    def shipped(self) -> tuple[str, ...]:
+        """The columns that travel to Python, besides bits and Cerite's own."""
+        window = {size.attribute for size in windows(self.plan)} - {None}
+        shown = {name for each in self.shown for name in each.attributes}
+        across = attributes_across(self.plan)
+        named = {
+            *window,
+            *shown,
+            *across,
+            *self.plan.partition,
+            *(name for name in self.order if name in self.frame.names),
+        }
+        if any(size.is_time for size in windows(self.plan)) and self.time is not None:
+            named.add(self.time)
+        return tuple(name for name in self.frame.names if name in named)
+
+    @cached_property
+    def schema(self) -> ty.StructType:
+        """The columns of the result."""
+        types = self.frame.types
+        fields = [ty.StructField("match", ty.StringType(), False)]
+        if self.time is not None:
+            fields += [ty.StructField(name, types[self.time], False) for name in ("start_time", "end_time")]
+        if self.position is not None:
+            fields += [ty.StructField(name, ty.LongType(), False) for name in ("start", "end")]
+        fields += [ty.StructField(name, types[name], False) for name in self.plan.partition]
+        for each in self.shown:
+            event = ty.StructType([ty.StructField(name, types[name]) for name in each.attributes])
+            fields.append(ty.StructField(each.column, ty.ArrayType(event, False), False))
+        return ty.StructType(fields)
+
+
+def request(
+    data: DataFrame | Mapping[str, DataFrame],
+    query: Any,
+    *,
+    time: str | None,
+    type: str | None,
+    order_by: str | Sequence[str],
+    position: str | None,
+    semantics: Semantics,
+    schema: Any = None,
+    time_unit: str = "ms",
+    counting: bool = False,
+) -> Request:
+    """A checked request."""
+    asked = query.query if isinstance(query, Query) else make_query(query)
+    declared = declared_kinds(asked, query.schema if isinstance(query, Query) else None, schema)
+    frame = Frame(together(asked, data))
+    kind = type if type is not None or "type" not in frame.names else "type"
+    made = plan(asked, semantics)
+    order = (order_by,) if isinstance(order_by, str) else tuple(order_by)
+    found = Request(frame, asked, made, kind, time, order, position, checked_unit(time_unit), counting)
+    try:
+        _check_declared(frame, declared)
+        _check(found)
+        _refuse_guesses(found, declared)
+    except CeriteError as error:
+        raise error.at(asked.source) from None
+    return found
+
+
+def _check(asked: Request) -> None:
+    frame = asked.frame
+    types = {node.type for node in walk(asked.query.where) if isinstance(node, Event) and node.type is not None}
+    if asked.type is None and len(types) > 1:
+        raise StreamError(
+            f"the query tells {listed(types)} apart, but no column holds the event type",
+            hint=Hint("name it: ", Setting("type")),
+        )
+    sizes = windows(asked.plan)
+    if any(size.is_time for size in sizes) and asked.time is None:
+        raise StreamError(
+            "the query has a time window, but no time column is named", hint=Hint("name it: ", Setting("time"))
+        )
+    attributes = (size.attribute for size in sizes)
+    named = (asked.type, asked.time, asked.position, *asked.order_by, *attributes, *asked.plan.partition)
+    for name in filter(None, named):
+        frame.known(name)
+    check(asked.query, frame.schema)
+    for name in filter(None, (asked.time, *(size.attribute for size in sizes))):
+        ticks(frame.column(name), frame.types[name], name)
+    if asked.position is not None and frame.kinds.get(asked.position) != "int":
+        raise StreamError(f"the position column `{asked.position}` must hold whole numbers")
+    if asked.type is not None:
+        asked.conditions.guard(Guard(frozenset((Test("", None),))))
+    _check_names(asked)
+
+
+def _check_declared(frame: Frame, declared: Mapping[str, Kind]) -> None:
+    """Refuse columns of other kinds than is declared."""
+    for name, kind in declared.items():
+        found = frame.kinds.get(name)
+        if name not in frame.names or isinstance(frame.types[name], ty.NullType) or found == kind:
+            continue
+        if (kind, found) != ("float", "int"):
+            raise StreamError(
+                f"the DataFrame, column `{name}` holds {frame.types[name].simpleString()}, but it is declared {kind}",
+                hint=f"cast the column, or declare it {found}" if found else "cast the column",
+            )
+
+
+def _refuse_guesses(asked: Request, declared: Mapping[str, Kind]) -> None:
+    """Refuse to order text of a text file, where a reader made a column text because it could make nothing of it."""
+    frame = asked.frame
+    spans = {
+        name: span
+        for name, span in ordered_attributes(asked.query).items()
+        if frame.kinds.get(name) == "string" and name not in declared
+    }
+    if not spans or not is_text(frame.original):
+        return
+    for name, odd in sights(frame.df, {name: frame.column(name) for name in spans}).items():
+        if odd and odd.keys() != {"text"}:
+            raise StreamError(
+                f"`{name}` is compared by order, but {_numbers_as_text(name, odd)}", span=spans[name],
+                hint=f"cast the column, e.g. df.withColumn({name!r}, expr(\"try_cast({name} AS double)\")), or declare "
+                f"it: schema={{{name!r}: 'string'}}",
+            )  # fmt: skip
+
+
+def _numbers_as_text(name: str, odd: Mapping[str, Sight]) -> str:
+    if odd.keys() == {"number"}:
+        return f"column `{name}` is text that holds numbers (`{odd['number'].value}`, {odd['number'].where})"
+    return described(name, odd)
+
+
+def _check_names(asked: Request) -> None:
+    """Refuse results with two columns of one name, as Spark compares names."""
+    sensitive = asked.frame.original.sparkSession.conf.get("spark.sql.caseSensitive", "false") == "true"
+    seen: dict[str, str] = {}
+    for name in asked.schema.names:
+        key = name if sensitive else name.lower()
+        if key in seen:
+            raise StreamError(
+                f"the result would have two columns that Spark calls the same: `{seen[key]}` and `{name}`",
+                hint="rename the column that PARTITION BY names, or the variable with AS; or list those you want: "
+                "SELECT x, y …",
+            )
+        seen[key] = name

@@ -1,0 +1,148 @@
+"""`cerite.spark.explain`: which operator, which chunks, what is filtered where, what travels, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import redirect_stdout
+from io import StringIO
+from re import search
+from typing import Any
+
+from pyspark.sql import DataFrame
+
+from cerite.engine.intake.intake import TimeUnit
+from cerite.engine.plan import Semantics
+from cerite.predicate.formula import All, Formula, Negated, Some
+from cerite.spark.api import Reading, Route, routed
+from cerite.spark.driver.cuts import Cut
+from cerite.spark.driver.parquet import ParquetPlan, stretches
+from cerite.spark.driver.request import Request, request
+from cerite.spark.driver.shuffle import Layout, job_of, prepared
+from cerite.spark.worker.job import unary_tests
+
+NAMES = {"partitions": "S&P, then R-CER per key", "chunks": "S&P, then T-CER", "sequence": "S&P, then R-CER, one task"}
+
+
+def explain(
+    df: DataFrame | Mapping[str, DataFrame],
+    query: Any,
+    *,
+    time: str | None = None,
+    type: str | None = None,
+    order_by: str | Sequence[str] = (),
+    position: str | None = None,
+    semantics: Semantics = "valuations",
+    partitions: int | None = None,
+    read: Reading = "auto",
+    schema: Any = None,
+    time_unit: TimeUnit = "ms",
+) -> str:
+    """How `match` would run, line by line; it looks at the data as `match` does before the first task."""
+    asked = request(
+        df,
+        query,
+        time=time,
+        type=type,
+        order_by=order_by,
+        position=position,
+        semantics=semantics,
+        schema=schema,
+        time_unit=time_unit,
+    )
+    route = routed(asked, partitions, read)
+    lines = [f"operator: {_operator(route)}", f"  why: {route.choice.why}"]
+    lines += _ordered(route, route.ordered) if isinstance(route.ordered, ParquetPlan) else _shuffled(route)
+    tests = ", ".join(map(str, unary_tests(asked.plan)))
+    where = "by the engine, in the task" if isinstance(route.ordered, ParquetPlan) else "by Spark; they travel as bits"
+    lines.append(f"conditions on one event: {tests or 'none'}")
+    lines.append(f"  evaluated {where}")
+    lines.append(f"order: {', '.join(_order(asked))}")
+    return "\n".join(lines)
+
+
+def _operator(route: Route) -> str:
+    inside = isinstance(route.ordered, ParquetPlan) and route.choice.operator == "partitions"
+    return "S&P, then T-CER, with all partitions inside each chunk" if inside else NAMES[route.choice.operator]
+
+
+def _ordered(route: Route, plan: ParquetPlan) -> list[str]:
+    groups, files = _several(len(plan.footers.groups), "row group"), _several(len(plan.footers.files), "Parquet file")
+    columns = stretches(route.asked, plan).job.columns
+    return [
+        f"read: by the tasks themselves, no shuffle: the footers of {files} show {groups} "
+        f"in order of `{route.asked.time}`",
+        *_chunks(plan.cuts),
+        f"columns read: {', '.join(columns)}",
+    ]
+
+
+def _shuffled(route: Route) -> list[str]:
+    asked, layout = route.asked, route.layout
+    assert layout is not None
+    job = job_of(asked, layout)
+    lines = [f"read: by Spark, then a shuffle into {layout.tasks} tasks", f"  why: {route.ordered}"]
+    lines += _hot(layout) if layout.hot is not None else _chunks(layout.cuts)
+    lines.append(f"rows kept: {_kept(asked)}")
+    lines.append(f"pushed into the source: {pushed_filters(prepared(asked, layout, job))}")
+    lines.append(f"columns shipped to Python: {', '.join(job.columns)}")
+    return lines
+
+
+def _several(count: int, what: str) -> str:
+    return f"{count:,} {what}{'' if count == 1 else 's'}"
+
+
+def _chunks(cuts: tuple[Cut, ...]) -> list[str]:
+    if not cuts:
+        return ["chunks: one"]
+    first = cuts[0]
+    overlap = f"each reads the window before its own part as well; the second owns from {first.own}, reads from "
+    return [f"chunks: {len(cuts) + 1}, cut by quantiles of the data", f"  {overlap}{first.read}"]
+
+
+def _hot(layout: Layout) -> list[str]:
+    assert layout.hot is not None
+    pieces = sum(len(cuts) + 1 for cuts in layout.hot.cuts.values())
+    return [f"hot keys: {len(layout.hot.cuts)} buckets of keys are cut into {pieces} chunks that overlap by the window"]
+
+
+def _kept(asked: Request) -> str:
+    relevance = asked.relevance
+    if relevance.every_row:
+        return "all: some step takes any event"
+    kept = f"where {formula_text(relevance.formula)}"
+    if relevance.gaps:
+        kept += ", and each first row after those (contiguity)"
+    return kept + ("; ranks are counted by Spark over all rows" if asked.ranked else "")
+
+
+def _order(asked: Request) -> list[str]:
+    return ["file and row index" if name == "cerite.file" else name for name in asked.order if name != "cerite.row"]
+
+
+def pushed_filters(df: DataFrame) -> str:
+    """What Spark says it pushes into the source."""
+    shown = StringIO()
+    with redirect_stdout(shown):
+        df.explain()
+    found = search(r"PushedFilters: \[(.*?)\](?:, ReadSchema|\n|$)", shown.getvalue())
+    return found[1] if found and found[1] else "nothing"
+
+
+def formula_text(formula: Formula) -> str:
+    """A formula for people.
+
+    >>> formula_text(Negated(Some((True, False))))
+    'NOT (TRUE OR FALSE)'
+    """
+    if isinstance(formula, bool):
+        return str(formula).upper()
+    if isinstance(formula, (All, Some)):
+        joint = " AND " if isinstance(formula, All) else " OR "
+        return joint.join(_inner(part) for part in formula.parts)
+    return f"NOT {_inner(formula.part)}" if isinstance(formula, Negated) else str(formula)
+
+
+def _inner(formula: Formula) -> str:
+    text = formula_text(formula)
+    return f"({text})" if isinstance(formula, (All, Some)) else text

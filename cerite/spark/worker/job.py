@@ -1,0 +1,124 @@
+"""What a task needs to know, and the plan it runs: the query's own, reading the columns that Spark has prepared.
+
+Spark has already decided every condition on one event; its answers arrive as bits. A task's rows are groups, one per
+partition value or T-CER chunk, each in stream order; to the engine a group is a partition. Windows over time or over a
+number of events become windows over a column, because time starts anew with every group and not all events travel.
+
+Invariant: `task_plan` gives the same matches on prepared rows as the query's plan on all rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+from cerite.automaton.guards import Guard, Reach, Test
+from cerite.engine.plan import Plan
+from cerite.pattern.nodes import Size
+from cerite.predicate.expression import Attribute, Expression, Reference, conjunction, walk
+from cerite.spark.driver.relevance import split
+
+WORD = 62  # bits in a word that Spark packs: a long, sign left alone
+BITS, BIT, GROUP = "cerite.bits", "cerite.bit", "cerite.group"
+CHUNK, OWNED, RANK, FILE, ROW = "cerite.chunk", "cerite.owned", "cerite.rank", "cerite.file", "cerite.row"
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A column of the result: its name, a variable (None: the whole match) and the attributes of its events."""
+
+    column: str
+    variable: str | None
+    attributes: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Job:
+    """One query on prepared rows; it travels to the workers.
+
+    `columns` are the names of what arrives. `unit` are those whose change begins a new group, `order` those that order
+    a group's rows. `window` is the column and size that bound a match, where it has one. `files` are those whose
+    numbers the column FILE holds; where there are too many, it holds their names. `root` is the folder of all files.
+    """
+
+    plan: Plan
+    columns: tuple[str, ...]
+    tests: int
+    unit: tuple[str, ...]
+    order: tuple[str, ...]
+    keys: tuple[str, ...]
+    time: str | None
+    position: str | None
+    shown: tuple[Shown, ...]
+    window: tuple[str, Size] | None
+    owned: bool
+    files: tuple[str, ...]
+    root: str
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """The columns of packed bits."""
+        return tuple(f"{BITS}{word}" for word in range(-(-self.tests // WORD)))
+
+    @property
+    def read(self) -> tuple[str, ...]:
+        """The columns that the engine reads besides bits and groups."""
+        named = {*attributes_across(self.plan), *(size.attribute for size in windows(self.plan)), *self.plan.partition}
+        return tuple(name for name in self.columns if name in named)
+
+
+def unary_tests(plan: Plan) -> tuple[Test, ...]:
+    """The distinct conditions on one event: what Spark evaluates."""
+    found: dict[Test, None] = {}
+    for guard in plan.guards:
+        for test in sorted(guard.tests | guard.negated, key=str):
+            if isinstance(test, Test):
+                alone = split(test)[0]
+                if alone != Test(None, None):
+                    found.setdefault(alone)
+    return tuple(found)
+
+
+def attributes_across(plan: Plan) -> tuple[str, ...]:
+    """The attributes that conditions across events read, of the event itself and of registers."""
+    rests = (split(test)[1] for guard in plan.guards for test in guard.tests | guard.negated if isinstance(test, Test))
+    nodes = (node for rest in rests if rest is not None for node in walk(rest))
+    return tuple(sorted({node.name for node in nodes if isinstance(node, (Attribute, Reference))}))
+
+
+def windows(plan: Plan) -> tuple[Size, ...]:
+    """Every window of the plan."""
+    tests = (test for guard in plan.guards for test in guard.tests | guard.negated)
+    inner = (test.size for test in tests if isinstance(test, Reach))
+    return tuple(size for size in (plan.window, *inner) if size is not None)
+
+
+def task_plan(plan: Plan, time: str | None, ticks: Fraction) -> Plan:
+    """The plan that reads prepared rows; `ticks` of the time column make a millisecond."""
+    number = {test: k for k, test in enumerate(unary_tests(plan))}
+
+    def resized(size: Size) -> Size:
+        if size.attribute is not None:
+            return size
+        if size.is_time:
+            assert time is not None
+            return Size.of(time, size.width * ticks)
+        return Size.of(RANK, int(size.amount) - 1)
+
+    guards = tuple(_prepared(guard, number, resized) for guard in plan.guards)
+    return replace(
+        plan, automaton=replace(plan.automaton, conditions=guards),
+        window=None if plan.window is None else resized(plan.window),
+    )  # fmt: skip
+
+
+def _prepared(guard: Guard, number: Mapping[Test, int], resized: Callable[[Size], Size]) -> Guard:
+    def changed(test: Test | Reach) -> Test | Reach:
+        if isinstance(test, Reach):
+            return replace(test, size=resized(test.size))
+        alone, rest = split(test)
+        bit: Expression | None = Attribute(f"{BIT}{number[alone]}") if alone in number else None
+        return Test(None, conjunction(bit, rest))
+
+    return Guard(frozenset(map(changed, guard.tests)), frozenset(map(changed, guard.negated)))
