@@ -13,8 +13,9 @@ from bench.streams import Stream
 from bench.workloads import Workload
 from cerite.api.result import Matches
 from cerite.data.source import BATCH_ROWS
-from cerite.engine.engines import recogniser_of
-from cerite.engine.intake.intake import Columns, Intake
+from cerite.engine.bind import bind
+from cerite.engine.events.rows import Columns
+from cerite.engine.run import Run
 
 
 @dataclass
@@ -38,19 +39,18 @@ class Passes:
 
     def conditions(self) -> None:
         """The batches as the kernels read them, and nothing else."""
-        intake = self.intake()
-        for batch in self._batches(intake):
-            intake.take(batch)
+        run = self.run()
+        for batch in self._batches(run):
+            run.intake.take(batch)
 
     def update(self) -> int:
         """The tECS is built for every event, and nothing is enumerated; gives the occurrences."""
-        intake = self.intake()
-        return self._update(intake, self._batches(intake))
+        run = self.run()
+        return self._update(run, self._batches(run))
 
     def update_batches(self, schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> int:
         """The same on batches that come one by one."""
-        intake = self.intake(schema)
-        return self._update(intake, batches)
+        return self._update(self.run(schema), batches)
 
     def count(self) -> int:
         """The number of matches."""
@@ -65,17 +65,15 @@ class Passes:
         rows: int = self.found().to_arrow().num_rows
         return rows
 
-    def _update(self, intake: Intake, batches: Iterable[pa.RecordBatch]) -> int:
-        engine = recogniser_of(intake)
+    def _update(self, run: Run, batches: Iterable[pa.RecordBatch]) -> int:
         for batch in batches:
-            rows = intake.take(batch)
-            engine.discard(engine.read(rows))
-        return engine.occurrences
+            run.recogniser.discard(run.find(batch))
+        return run.recogniser.occurrences
 
-    def intake(self, schema: pa.Schema | None = None) -> Intake:
-        """What reads the stream's batches, or those of a schema."""
-        return Intake(self.plan, schema or self.stream.table.schema, Columns("type", self.stream.time, None))
+    def run(self, schema: pa.Schema | None = None) -> Run:
+        """A run over the stream's batches, or those of a schema."""
+        return Run(bind(self.plan, schema or self.stream.table.schema, Columns("type", self.stream.time, None)))
 
-    def _batches(self, intake: Intake) -> list[pa.RecordBatch]:
-        batches: list[pa.RecordBatch] = self.stream.table.select(list(intake.read)).to_batches(BATCH_ROWS)
+    def _batches(self, run: Run) -> list[pa.RecordBatch]:
+        batches: list[pa.RecordBatch] = self.stream.table.select(list(run.program.read)).to_batches(BATCH_ROWS)
         return batches

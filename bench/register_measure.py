@@ -17,7 +17,6 @@ from bench.passes import Passes
 from bench.register_patterns import RegisterWorkload, register_workloads
 from bench.streams import STREAMS, Stream
 from bench.workloads import Workload
-from cerite.engine.engines import recogniser_of
 from cerite.engine.registers.recogniser import RegisterRecogniser
 
 MOST_ENUMERATED = 1_000_000
@@ -55,12 +54,12 @@ def measure_registers(name: str, events: int, repeats: int) -> Row:
 
 def peak_entries(passes: Passes) -> int:
     """The most entries alive at once: deterministic states that hold partial matches inside the window."""
-    intake = passes.intake()
-    engine = recogniser_of(intake)
+    run = passes.run()
+    engine = run.recogniser
     assert isinstance(engine, RegisterRecogniser)
     peak = 0
-    for batch in passes.stream.table.select(list(intake.read)).to_batches(SAMPLE):
-        engine.discard(engine.read(intake.take(batch)))
+    for batch in passes.stream.table.select(list(run.program.read)).to_batches(SAMPLE):
+        engine.discard(run.find(batch))
         engine.reclaim()
         peak = max(peak, engine.active)
     return peak

@@ -26,7 +26,8 @@ from cerite.data.reading import Reading
 from cerite.data.rows import RowSource
 from cerite.data.source import Source, described, remedy_of
 from cerite.data.unify import unified
-from cerite.engine.intake.intake import Columns, Intake
+from cerite.engine.bind import Program, bind
+from cerite.engine.events.rows import Columns
 from cerite.engine.plan import Plan
 from cerite.pattern.check import check
 from cerite.pattern.check_kinds import ordered_attributes, read_attributes
@@ -46,7 +47,7 @@ class Prepared:
     """
 
     source: Source
-    columns: Columns
+    program: Program
     order: Longs | None
     files: tuple[Path, ...]
 
@@ -68,14 +69,14 @@ def prepare(
         source = opened(table, Reading())
     # a dictionary may simply lack an attribute
     checked = not any(isinstance(each, RowSource) or each.name == HELD for each in sources.values())
-    columns = fitted(query, plan, columns, source.everything, checked=checked, sources=list(sources.values()))
-    read = Intake(plan, source.everything, columns).read
+    program = bind_query(query, plan, columns, source.everything, checked=checked, sources=list(sources.values()))
     numbered = columns.position is not None or several  # rows of several streams are numbered in their common order
     files = tuple(file for each in sources.values() for file in each.files)
-    return Prepared(source.narrowed(read) if read else source, columns, None if numbered else order, files)
+    narrowed = source.narrowed(program.read) if program.read else source
+    return Prepared(narrowed, program, None if numbered else order, files)
 
 
-def fitted(
+def bind_query(
     query: QuerySpec,
     plan: Plan,
     columns: Columns,
@@ -83,8 +84,8 @@ def fitted(
     *,
     checked: bool = True,
     sources: Sequence[Source] = (),
-) -> Columns:
-    """The columns with the event type's found, after checking the query against the data's columns."""
+) -> Program:
+    """The query's plan bound to the data's columns, the event type's found, after checking the query against them."""
     kind = columns.type if columns.type is not None or "type" not in schema.names else "type"
     types = {node.type for node in walk(query.where) if isinstance(node, Event) and node.type is not None}
     if kind is None and len(types) > 1:
@@ -92,7 +93,6 @@ def fitted(
             f"the query tells {listed(types)} apart, but no column holds the event type",
             hint=Hint("name it: ", Setting("type")),
         )
-    found = replace(columns, type=kind)
     time = columns.time
     if time in schema.names and arrow_kind(schema.field(time).type) == "string":
         raise StreamError(
@@ -101,11 +101,10 @@ def fitted(
     try:
         if checked:
             check(query, Schema.of_arrow(schema))
-        Intake(plan, schema, found)
+        return bind(plan, schema, replace(columns, type=kind))
     except CeriteError as error:
         _explain_text(error, query, schema, sources)
         raise error.at(query.source) from None
-    return found
 
 
 def _streams(query: QuerySpec, streams: Mapping[str, Any]) -> dict[str, Any]:
@@ -119,7 +118,7 @@ def _streams(query: QuerySpec, streams: Mapping[str, Any]) -> dict[str, Any]:
 def _opened(plan: Plan, data: Any, columns: Columns, reading: Reading) -> Source:
     """The data as a source whose time is one."""
     if isinstance(data, (list, tuple)) and not any(isinstance(each, (str, Path)) for each in data):
-        source: Source = held(data, plan, columns, reading)
+        source: Source = rows_source(data, plan, columns, reading)
     else:
         source = opened(data, reading)
     time = columns.time
@@ -200,7 +199,7 @@ def merged(sources: Mapping[str, Source], time: str | None, order_by: Sequence[s
     return together if time is None else ordered(opened(together, Reading()), [time])[1]
 
 
-def held(rows: Sequence[Mapping[str, Any]], plan: Plan, columns: Columns, reading: Reading) -> Source:
+def rows_source(rows: Sequence[Mapping[str, Any]], plan: Plan, columns: Columns, reading: Reading) -> Source:
     """A list of dictionaries, held so that it can be read again; none at all is an empty stream."""
     if rows:
         table = opened(rows, Reading()).table()

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from cerite.api.inputs import READ_ONCE, fitted, prepare
+from cerite.api.inputs import READ_ONCE, bind_query, prepare
 from cerite.api.result import FIRST, Matches, Shown, how_many, schema_of, shown_attributes
 from cerite.api.stream import EventStream, stream_schema
 from cerite.automaton import Automaton
@@ -22,10 +22,11 @@ from cerite.core.schema import Schema
 from cerite.data import Source
 from cerite.data.columns import canonical_schema
 from cerite.data.reading import Reading
-from cerite.engine.engines import Engine, counter_of, recogniser_of
-from cerite.engine.intake.intake import Columns, Intake, TimeUnit, checked_unit
+from cerite.engine.bind import Program
+from cerite.engine.events.rows import Columns, TimeUnit, checked_unit
 from cerite.engine.output import MatchChunk
 from cerite.engine.plan import Plan, Semantics, plan
+from cerite.engine.run import Run
 from cerite.language.builder import Builder
 from cerite.language.queries import make_query
 from cerite.pattern.check import declared_kinds
@@ -53,6 +54,7 @@ class Query:
     def __init__(self, query: QuerySpec, schema: Schema | None = None) -> None:
         self.query = query
         self.schema = schema
+        self._plans: dict[Semantics, Plan] = {}
 
     def __str__(self) -> str:
         return str(self.query)
@@ -62,7 +64,9 @@ class Query:
 
     def plan(self, semantics: Semantics = "valuations") -> Plan:
         """How the engine will run it."""
-        return plan(self.query, semantics)
+        if semantics not in self._plans:
+            self._plans[semantics] = plan(self.query, semantics)
+        return self._plans[semantics]
 
     @property
     def automaton(self) -> Automaton:
@@ -98,14 +102,13 @@ class Query:
         against it. `null_values` are spellings of missing values in text files besides the usual ones, `delimiter`
         separates the values of CSV, and `format` is that of files whose ending does not say it.
         """
-        made = self.plan(semantics)
         columns = Columns(type, time, position, checked_unit(time_unit))
         reading = Reading.of(declared_kinds(self.query, self.schema, schema), null_values, delimiter, format)
-        prepared = prepare(self.query, made, data, columns, order_by, reading)
+        prepared = prepare(self.query, self.plan(semantics), data, columns, order_by, reading)
         shown = shown_attributes(self.query)
-        found = BatchMatches(made, prepared.source, prepared.columns, progress, shown, prepared.order)
-        found.files = prepared.files
-        return found
+        matches = BatchMatches(prepared.program, prepared.source, progress, shown, prepared.order)
+        matches.files = prepared.files
+        return matches
 
     def stream(
         self,
@@ -116,18 +119,18 @@ class Query:
         position: str | None = None,
         semantics: Semantics = "valuations",
         time_unit: TimeUnit = "ms",
+        counting: bool = False,
     ) -> EventStream:
         """An object that takes batches of this schema as they come, and can be snapshotted between them.
 
         `schema` is an Arrow schema, a mapping of names to types (`"int"`, `"float"`, `"string"`, `"bool"`,
-        `"timestamp"`, or Arrow's), or a table or frame that has the columns.
+        `"timestamp"`, or Arrow's), or a table or frame that has the columns. With `counting` the matches of every push
+        are counted beside finding them, so that `push(…).count()` enumerates nothing; it takes as long again.
         """
-        made = self.plan(semantics)
         columns = Columns(type, time, position, checked_unit(time_unit))
-        found = stream_schema(schema)
-        kinds = declared_kinds(self.query, self.schema)
-        Reading.of(kinds).refuse_other_kinds(canonical_schema(found), "the stream")
-        return EventStream(made, found, fitted(self.query, made, columns, found))
+        arrow = canonical_schema(stream_schema(schema))
+        Reading.of(declared_kinds(self.query, self.schema)).refuse_other_kinds(arrow, "the stream")
+        return EventStream(bind_query(self.query, self.plan(semantics), columns, arrow), counting=counting)
 
 
 def query(source: str | QuerySpec | Builder | Pattern, *, schema: Any = None, **clauses: Any) -> Query:
@@ -154,22 +157,21 @@ class BatchMatches(Matches):
 
     def __init__(
         self,
-        made: Plan,
+        program: Program,
         source: Source,
-        columns: Columns,
         progress: Progress | None,
         shown: Shown | None,
         order: npt.NDArray[np.int64] | None = None,
     ) -> None:
-        self._plan = made
+        plan = program.plan
+        self._program = program
         self._source = source
-        self._columns = columns
         self._order = order  # the row of the input for every row of the source, where it was sorted
         self._progress = progress
         self.shown = shown
-        self.variables = made.variables if made.semantics == "valuations" else ()
-        self.labels = made.automaton.labels
-        self.partition = made.partition
+        self.variables = plan.variables if plan.semantics == "valuations" else ()
+        self.labels = plan.automaton.labels
+        self.partition = plan.partition
         self._count: int | None = None
         self._exists: bool | None = None
         self._first: list[Match] | None = None
@@ -187,20 +189,18 @@ class BatchMatches(Matches):
 
     def _chunks(self, most: int | None = None) -> Iterator[MatchChunk]:
         """The matches that end in the first batches, up to about so many events, or all of them."""
-        intake = self._intake()
+        run = Run(self._program)
         with in_plain_words("find the matches"):
-            engine = recogniser_of(intake)
-            found = 0
+            matches = 0
             for batch in self._source.batches():
-                rows = intake.take(batch)
-                for chunk in engine.read(rows):
-                    found += len(chunk)
+                for chunk in run.find(batch):
+                    matches += len(chunk)
                     yield chunk if self._order is None else chunk.renumbered(self._order)
-                self._tell(intake.rows, found, engine)
-                if most is not None and intake.rows >= most:
+                self._tell(run, matches)
+                if most is not None and run.intake.rows >= most:
                     return
-        self._count = found
-        self._warn_of_types(intake, found)
+        self._count = matches
+        self._warn_of_types(run, matches)
 
     def exists(self) -> bool:
         """Whether there is any match; stops at the first, which a source that is read once still gives later."""
@@ -227,22 +227,20 @@ class BatchMatches(Matches):
         return super().__len__()
 
     def _counted(self) -> int:
-        if self._begun is not None or not self._plan.counts_without_enumerating:
+        if self._begun is not None or not self._program.plan.counts_without_enumerating:
             return sum(len(chunk) for chunk in self.chunks())
-        intake = self._intake()
+        run = Run(self._program)
         with in_plain_words("count the matches"):
-            engine = counter_of(intake)
             matches = 0
             for batch in self._source.batches():
-                rows = intake.take(batch)
-                matches += engine.read(rows).matches
-                self._tell(intake.rows, matches, engine)
-        self._warn_of_types(intake, matches)
+                matches += run.count(batch)
+                self._tell(run, matches)
+        self._warn_of_types(run, matches)
         return matches
 
-    def _warn_of_types(self, intake: Intake, matches: int) -> None:
+    def _warn_of_types(self, run: Run, matches: int) -> None:
         """Say which event types the data does not have: one that is spelt like another, or any if nothing matched."""
-        unseen, seen = intake.types()
+        unseen, seen = run.intake.types()
         for name in sorted(unseen):
             near = suggestion(name, seen)
             if near is not None or not matches:
@@ -269,7 +267,7 @@ class BatchMatches(Matches):
     def fetch(self, positions: tuple[int, ...]) -> list[dict[str, Any]]:
         """The events at these positions."""
         wanted = np.array(positions, np.int64)
-        if self._columns.position is not None:
+        if self._program.columns.position is not None:
             wanted = np.searchsorted(self._all_positions(), wanted)
         elif self._order is not None:
             wanted = self._place_of_row[wanted]
@@ -286,7 +284,7 @@ class BatchMatches(Matches):
 
     def _all_positions(self) -> Any:
         if not hasattr(self, "_known_positions"):
-            columns = [batch.column(self._columns.position) for batch in self._source.batches()]
+            columns = [batch.column(self._program.columns.position) for batch in self._source.batches()]
             self._known_positions = np.concatenate([column.to_numpy(zero_copy_only=False) for column in columns])
         return self._known_positions
 
@@ -303,16 +301,13 @@ class BatchMatches(Matches):
             return pa.concat_tables(tables) if tables else schema_of(self.columns).empty_table()
 
     def _refuse_too_many(self) -> None:
-        countable = self._plan.counts_without_enumerating and not isinstance(self._source, READ_ONCE)
+        countable = self._program.plan.counts_without_enumerating and not isinstance(self._source, READ_ONCE)
         if countable and self.count() > MOST_IN_MEMORY:
             raise StreamError(
                 f"there are {self.count():,} matches, too many for a table in memory",
                 hint="count() them, take head(n), add LIMIT or a selection strategy, or write them with to_parquet()",
             )
 
-    def _intake(self) -> Intake:
-        return Intake(self._plan, self._source.schema, self._columns)
-
-    def _tell(self, rows: int, matches: int, engine: Engine) -> None:
+    def _tell(self, run: Run, matches: int) -> None:
         if self._progress is not None:
-            self._progress(rows, matches, engine.active)
+            self._progress(run.intake.rows, matches, run.active)

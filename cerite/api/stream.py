@@ -1,7 +1,7 @@
 """Streams that keep coming: push batches, take the matches that each completes, snapshot between them.
 
-Results do not depend on where batches are cut, nor on snapshots and restores in between. Counting runs beside finding,
-so the count of a batch is exact and cheap even where enumerating it is not.
+Results do not depend on where batches are cut, nor on snapshots and restores in between. A stream opened with
+`counting=True` counts beside finding, so that the count of a push is exact and cheap even where enumerating it is not.
 
 Invariants: a push that is refused leaves the stream exactly as it was, and one that breaks off half-way (no memory, an
 interrupt) leaves a stream that refuses to go on. What `push` returns stays readable: before the stream goes on, matches
@@ -21,14 +21,14 @@ import pyarrow as pa
 
 from cerite.api.result import Matches
 from cerite.core.errors import Hint, Setting, SnapshotError, StreamError, in_plain_words, listed
-from cerite.data.columns import canonical_schema
 from cerite.data.pushed import batch_of, typed
-from cerite.engine.engines import counter_of, recogniser_of
-from cerite.engine.intake.intake import Columns, Intake
+from cerite.engine.bind import Program
 from cerite.engine.output import MatchChunk
 from cerite.engine.plan import Plan
+from cerite.engine.run import Run
 from cerite.engine.snapshot import pack, unpack
 
+COUNTED = 1 << 26  # matches of a push that are counted by enumerating them
 KEPT = 1 << 23  # events of matches that are held for a push whose matches were not read: about 100 MB
 
 
@@ -47,13 +47,10 @@ class EventStream:
     ['[0,1] A=0, B=1, x=0, y=1']
     """
 
-    def __init__(self, plan: Plan, schema: pa.Schema, columns: Columns) -> None:
-        self._plan = plan
-        self._schema = canonical_schema(schema)
-        self._columns = columns
-        self._intake = Intake(plan, self._schema, columns)
-        self._recogniser = recogniser_of(self._intake)
-        self._counter = counter_of(self._intake) if plan.counts_without_enumerating else None
+    def __init__(self, program: Program, *, counting: bool = False) -> None:
+        self._program = program
+        self._run = Run(program)
+        self._counting = counting and program.plan.counts_without_enumerating
         self._unread: Iterator[MatchChunk] | None = None  # what the last push has left to enumerate
         self._latest: weakref.ref[Pushed] | None = None  # who might still read it
         self._broken = False
@@ -61,7 +58,7 @@ class EventStream:
     @property
     def rows(self) -> int:
         """How many events have been pushed."""
-        return self._intake.rows
+        return self._run.intake.rows
 
     def push(self, batch: Any) -> Matches:
         """The matches that these events complete; they can be read at any time later.
@@ -71,13 +68,13 @@ class EventStream:
         that is refused changes nothing.
         """
         self._check_whole()
-        events = batch_of(batch, self._schema)
+        events = batch_of(batch, self._program.schema)
         self._finish()
-        rows = self._intake.take(events)
+        rows = self._run.intake.take(events)
         with self._breaking():
-            count = None if self._counter is None else self._counter.read(rows).matches
-            self._unread = self._reading(self._recogniser.read(rows))
-        pushed = Pushed(self._plan, self._unread, count)
+            count = self._run.counter.read(rows).matches if self._counting else None
+            self._unread = self._reading(self._run.recogniser.read(rows))
+        pushed = Pushed(self._program.plan, self._unread, count)
         self._latest = weakref.ref(pushed)
         return pushed
 
@@ -86,11 +83,11 @@ class EventStream:
         self._check_whole()
         self._finish()
         arrays: dict[str, npt.NDArray[Any]] = {
-            "recogniser": np.frombuffer(self._recogniser.snapshot(), np.uint8),
-            **{f"intake.{name}": value for name, value in self._intake.state().items()},
+            "recogniser": np.frombuffer(self._run.recogniser.snapshot(), np.uint8),
+            **{f"intake.{name}": value for name, value in self._run.intake.state().items()},
         }
-        if self._counter is not None:
-            arrays["counter"] = np.frombuffer(self._counter.snapshot(), np.uint8)
+        if self._counting:
+            arrays["counter"] = np.frombuffer(self._run.counter.snapshot(), np.uint8)
         return pack("stream", self._identity(), arrays)
 
     def restore(self, data: bytes) -> None:
@@ -101,26 +98,30 @@ class EventStream:
             raise SnapshotError(f"a snapshot is bytes, not {type(data).__name__}")
         meta, arrays = unpack(bytes(data), "stream")
         self._check_identity(meta)
-        fresh = EventStream(self._plan, self._schema, self._columns)  # apart: what cannot be restored changes nothing
-        fresh._recogniser.restore(arrays["recogniser"].tobytes())
-        if fresh._counter is not None:
-            fresh._counter.restore(arrays["counter"].tobytes())
+        if self._counting and "counter" not in arrays:
+            raise SnapshotError(
+                "the snapshot was taken of a stream that does not count", hint="open the stream without counting=True"
+            )
+        fresh = Run(self._program)  # apart: what cannot be restored changes nothing
+        fresh.recogniser.restore(arrays["recogniser"].tobytes())
+        if self._counting:
+            fresh.counter.restore(arrays["counter"].tobytes())
         prefix = "intake."
-        fresh._intake.restore(
+        fresh.intake.restore(
             {name.removeprefix(prefix): each for name, each in arrays.items() if name.startswith(prefix)}
         )
-        self._intake, self._recogniser, self._counter = fresh._intake, fresh._recogniser, fresh._counter
+        self._run = fresh
 
     def _identity(self) -> dict[str, Any]:
         """What must be the same where a snapshot is taken and where it is restored."""
-        plan = self._plan
+        plan, columns = self._program.plan, self._program.columns
         guards = "; ".join(map(str, plan.guards))
         clauses = f"{plan.semantics} {plan.strategy} {plan.window} {plan.partition} {plan.consume} {plan.limit}"
         return {
             "query": f"{guards} | {clauses}",
-            "schema": {column.name: str(column.type) for column in self._schema},
-            "columns": {"time": self._columns.time, "type": self._columns.type, "position": self._columns.position},
-            "unit": self._columns.unit,
+            "schema": {column.name: str(column.type) for column in self._program.schema},
+            "columns": {"time": columns.time, "type": columns.type, "position": columns.position},
+            "unit": columns.unit,
         }
 
     def _check_identity(self, taken: dict[str, Any]) -> None:
@@ -182,7 +183,7 @@ class EventStream:
         pushed = None if self._latest is None else self._latest()
         if pushed is not None:
             pushed.hold()
-        self._recogniser.discard(self._unread)
+        self._run.recogniser.discard(self._unread)
         self._unread = self._latest = None
         self._check_whole()
 
@@ -226,7 +227,11 @@ class Pushed(Matches):
         """How many matches the pushed events complete."""
         if self._count is None:
             for _ in self.chunks():
-                pass
+                if self._seen > COUNTED:
+                    raise StreamError(
+                        f"this push completes more than {COUNTED:,} matches, which are counted one by one",
+                        hint="open the stream with counting=True, or add LIMIT or a selection strategy",
+                    )
         assert self._count is not None
         return self._count
 

@@ -10,7 +10,7 @@ from typing import Any, Literal
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as fn
 
-from cerite.engine.intake.intake import TimeUnit
+from cerite.engine.events.rows import TimeUnit
 from cerite.engine.plan import Semantics
 from cerite.spark.driver.choose import Choice, choose
 from cerite.spark.driver.parquet import ParquetPlan, parquet_plan, scanned, scanned_count

@@ -10,7 +10,7 @@ from typing import Any
 
 from pyspark.sql import DataFrame
 
-from cerite.engine.intake.intake import TimeUnit
+from cerite.engine.events.rows import TimeUnit
 from cerite.engine.plan import Semantics
 from cerite.predicate.formula import All, Formula, Negated, Some
 from cerite.spark.api import Reading, Route, routed

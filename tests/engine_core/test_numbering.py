@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cerite.engine.intake.partitions import Numbering
+from cerite.engine.events.partitions import Numbering
 
 VALUES: dict[pa.DataType, list[Any]] = {
     pa.int64(): [0, -1, 2**63 - 1, -(2**63), 7],

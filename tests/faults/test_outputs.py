@@ -161,7 +161,7 @@ def test_an_interrupted_command_says_so_in_one_line_and_leaves_nothing(tmp_path:
     assert [each.name for each in tmp_path.iterdir()] == ["events.parquet"]
 
 
-def interrupted(*_: Any) -> None:
+def interrupted(*_: Any, **__: Any) -> None:
     """What Numba makes of Ctrl-C that reaches its dispatcher."""
     try:
         raise KeyboardInterrupt
@@ -179,27 +179,27 @@ def test_an_interrupt_that_a_kernel_turned_into_an_error_is_one_again() -> None:
 def test_the_command_line_tells_an_interrupted_kernel_as_an_interrupt(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("cerite.api.query.counter_of", interrupted)
+    monkeypatch.setattr("cerite.engine.run.Counter", interrupted)
     done = command("run", A, str(folder / "in"), "--engine", "local", "--count", code=130)
     assert done.stderr == "interrupted\n"
 
 
 def test_an_interrupt_that_the_compiler_swallowed_is_told_as_one(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def swallowed(*_: Any) -> None:
+    def swallowed(*_: Any, **__: Any) -> None:
         with suppress(KeyboardInterrupt):
             signal.raise_signal(signal.SIGINT)
         raise RuntimeError("no compiled object yet for <Library>")
 
-    monkeypatch.setattr("cerite.api.query.counter_of", swallowed)
+    monkeypatch.setattr("cerite.engine.run.Counter", swallowed)
     before = signal.getsignal(signal.SIGINT)
     done = command("run", A, str(folder / "in"), "--engine", "local", "--count", code=130)
     assert done.stderr == "interrupted\n"
     assert signal.getsignal(signal.SIGINT) is before
 
 
-@pytest.mark.parametrize("where", ["cerite.api.query.recogniser_of", "cerite.api.query.counter_of"])
+@pytest.mark.parametrize("where", ["cerite.engine.run.Recogniser", "cerite.engine.run.Counter"])
 def test_memory_that_runs_out_is_told_with_a_remedy(where: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    def broken(_: Any) -> None:
+    def broken(*_: Any, **__: Any) -> None:
         raise pa.ArrowMemoryError("malloc of size 9 failed")
 
     monkeypatch.setattr(where, broken)
@@ -207,7 +207,7 @@ def test_memory_that_runs_out_is_told_with_a_remedy(where: str, monkeypatch: pyt
     with pytest.raises(
         StreamError, match=r"not enough memory to (find|count) the matches\nhint: give the query a window"
     ):
-        (list if "recogniser" in where else type(found).count)(found)
+        (list if "Recogniser" in where else type(found).count)(found)
 
 
 HINTS = {

@@ -195,7 +195,7 @@ def test_a_stream_that_broke_off_refuses_to_go_on(
     def broken(*_: Any) -> None:
         raise failure
 
-    monkeypatch.setattr(stream._counter, "read", broken)
+    monkeypatch.setattr(stream._run.recogniser, "read", broken)
     with pytest.raises(StreamError if failure is MemoryError else KeyboardInterrupt):
         stream.push(events("B"))
     for go_on in (lambda: stream.push(events("B")), stream.snapshot):

@@ -5,14 +5,15 @@ from __future__ import annotations
 from rich.text import Text
 from rich.tree import Tree
 
-from cerite.api.explain.kinds import columns_of
+from cerite.api.explain.kinds import TIME, columns_of
 from cerite.api.explain.registers import explain_registers
 from cerite.automaton import Automaton
 from cerite.automaton.automaton import TRUE
 from cerite.core.errors import PatternError, SchemaError
 from cerite.core.schema import Schema
+from cerite.engine.bind import bind
+from cerite.engine.events.rows import Columns
 from cerite.engine.plan import Plan, plan
-from cerite.engine.registers.tables import Machine
 from cerite.pattern.query import QuerySpec
 
 
@@ -20,12 +21,13 @@ def explain_engine(tree: Tree, query: QuerySpec, schema: Schema | None = None) -
     """Add how the local engine runs the query, or why it does not."""
     try:
         made = plan(query)
-        columns, guessed = columns_of(made.guards, schema if schema is not None else query.schema)
-        machine = Machine(made.automaton, columns, None) if made.has_registers else None
+        columns, guessed = columns_of(made, schema if schema is not None else query.schema)
+        program = bind(made, columns, Columns(time=TIME))
     except (PatternError, SchemaError) as error:
         tree.add(Text(f"not run: {error.message}", style="yellow"))
         return
-    automaton = made.automaton
+    tree.add(Text(f"chosen: {program.choice.engine}; {program.choice.why}"))
+    automaton, machine = made.automaton, program.machine
     shown = tree.add(f"automaton: {automaton.n_states} states, {len(automaton.transitions)} transitions")
     shown.add(Text(str(automaton)))
     if machine is None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 import pyarrow as pa
 
-from cerite.automaton.guards import Guard, distinct_tests
+from cerite.automaton.guards import Reach, distinct_tests
 from cerite.core.schema import Kind, Schema
+from cerite.engine.plan import Plan
 from cerite.predicate.expression import (
     Attribute,
     Comparison,
@@ -21,27 +22,34 @@ from cerite.predicate.expression import (
     walk,
 )
 
+TIME = "cerite.time"  # stands for the time column, which the data names
 _ARROW = {
     "int": pa.int64(), "float": pa.float64(), "bool": pa.bool_(), "string": pa.string(),
     "timestamp": pa.timestamp("ms"),
 }  # fmt: skip
 
 
-def columns_of(guards: Iterable[Guard], schema: Schema | None) -> tuple[pa.Schema, list[str]]:
-    """Columns for every attribute that the guards read, and the names of those whose kind is only a guess.
+def columns_of(plan: Plan, schema: Schema | None) -> tuple[pa.Schema, list[str]]:
+    """Columns for all that a plan looks at, and the names of those whose kind conditions only suggest.
 
-    >>> from cerite.language.ceql import parse_condition
-    >>> guard = Guard.of("A", parse_condition("name = 'a' AND price > x.price AND name = x.town"))
-    >>> columns_of([guard], None)[0].types, columns_of([guard], None)[1]
-    ([DataType(string), DataType(double), DataType(string)], ['name', 'price', 'town'])
+    >>> from cerite.language.ceql import parse_query
+    >>> from cerite.engine.plan import plan
+    >>> made = plan(parse_query("SELECT * FROM S WHERE A AS x ; B AS y FILTER y[name = 'a' AND name = x.town]"))
+    >>> columns, guessed = columns_of(made, None)
+    >>> columns.field("town").type, guessed
+    (DataType(string), ['name', 'town'])
     """
+    guards = plan.guards
     known: dict[str, Kind] = {} if schema is None else dict(schema.attributes(None))
     conditions = [test.condition for test in distinct_tests(guards) if test.condition is not None]
     nodes = [node for condition in conditions for node in walk(condition)]
     names = sorted({node.name for node in nodes if isinstance(node, (Attribute, Reference))} - known.keys())
     guessed = _guessed(nodes, known)
     kinds = known | {name: guessed.get(name, "float") for name in names}
-    return pa.schema([(name, _ARROW[kind]) for name, kind in kinds.items()]), names
+    inner = (test.size for guard in guards for test in guard.tests | guard.negated if isinstance(test, Reach))
+    measured = [size.attribute for size in (plan.window, *inner) if size is not None and size.attribute is not None]
+    others = {name: pa.float64() for name in (*measured, *plan.partition)} | {TIME: pa.timestamp("us")}
+    return pa.schema(others | {name: _ARROW[kind] for name, kind in kinds.items()}), names
 
 
 def _guessed(nodes: list[Expression], known: dict[str, Kind]) -> dict[str, Kind]:

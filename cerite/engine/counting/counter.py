@@ -20,7 +20,7 @@ from cerite.core.errors import SnapshotError
 from cerite.engine.counting import kernel as ck
 from cerite.engine.counting.kernel import sweep
 from cerite.engine.counting.limbs import LimbSlot, to_kernel, to_limbs
-from cerite.engine.intake.intake import Rows
+from cerite.engine.events.rows import Rows
 from cerite.engine.slots import CONSUME, Slots, grown
 from cerite.engine.snapshot import common_state, fingerprint, pack, restore_common, unpack
 from cerite.engine.subset.classes import EventClasses

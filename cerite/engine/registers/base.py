@@ -13,7 +13,7 @@ import numpy.typing as npt
 from cerite.automaton.automaton import PLAIN
 from cerite.core.arrays import Longs
 from cerite.core.jit import kernel, maker
-from cerite.engine.intake.intake import Rows
+from cerite.engine.events.rows import Rows
 from cerite.engine.registers import layout as lay
 from cerite.engine.registers.compile import masks, tables
 from cerite.engine.registers.index import FIRST, FREE, enter, link
@@ -65,8 +65,7 @@ class RegisterEngine:
 
     def events(self, rows: Rows) -> lay.Events:
         """A batch for the kernels, with the events that matter."""
-        assert rows.values is not None
-        assert rows.nulls is not None
+        assert rows.stored is not None
         bits = np.require(rows.bits, np.uint64, ["C", "W"])
         kept = np.arange(bits.shape[0], dtype=np.int64)
         if self._masks is not None:
@@ -78,8 +77,8 @@ class RegisterEngine:
             self.sets = self.sets._replace(common=grown(self.sets.common, self.lows.size, NO_SET))
         longs = (np.require(each, np.int64, ["C", "W"]) for each in (rows.key, rows.low, rows.position))
         key, low, position = longs
-        order = self.machine.columns.string_order
-        return lay.Events(kept, bits, rows.values, rows.nulls, key, low, position, part, order)
+        stored = rows.stored
+        return lay.Events(kept, bits, stored.values, stored.nulls, key, low, position, part, stored.string_order)
 
     def more(self, why: int) -> None:
         """Make room where a kernel found none."""

@@ -9,7 +9,7 @@ from cerite.core.arrays import Ints, Longs
 from cerite.core.errors import SnapshotError
 from cerite.core.jit import inlined, inner, kernel
 from cerite.engine.counting.counter import Count
-from cerite.engine.intake.intake import Rows
+from cerite.engine.events.rows import Rows
 from cerite.engine.registers import layout as lay
 from cerite.engine.registers.base import RegisterEngine
 from cerite.engine.registers.index import link, touched

@@ -18,10 +18,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cerite.core.arrays import Longs
-from cerite.core.errors import Hint, Setting, StreamError
+from cerite.core.errors import StreamError
 from cerite.core.schema import Kind
-from cerite.engine.intake.keys import LEAST, MOST, Ranks, count_keys, keys_of, value_keys
-from cerite.engine.intake.partitions import Numbering
+from cerite.engine.events.keys import LEAST, MOST, Ranks, count_keys, keys_of, time_of, value_keys
+from cerite.engine.events.partitions import Numbering
+from cerite.engine.events.rows import Stored
 from cerite.pattern.nodes import Size
 from cerite.predicate.columns.numbers import as_float, at_scale, compare_numbers, floor_at, ordered_text
 from cerite.predicate.columns.read import Column, Instants, Integers
@@ -81,7 +82,7 @@ class LeafColumns:
         self._ranks = Ranks()
         self._order: npt.NDArray[np.int64] = np.zeros(0, np.int64)
 
-    def of(self, batch: pa.RecordBatch, partition: Longs | None) -> tuple[Longs, npt.NDArray[np.uint64]]:
+    def of(self, batch: pa.RecordBatch, partition: Longs | None) -> Stored:
         """One row of payloads per event, and which of them are NULL as bits."""
         count = batch.num_rows
         values = np.zeros((count, max(1, len(self.leaves))), np.int64)
@@ -97,10 +98,9 @@ class LeafColumns:
             if null is not None:
                 nulls |= null.astype(np.uint64) << np.uint64(number)
                 values[null, number] = 0
-        return values, nulls
+        return Stored(values, nulls, self._string_order())
 
-    @property
-    def string_order(self) -> Longs:
+    def _string_order(self) -> Longs:
         """For every string's number its place in the order of all strings seen so far, if some condition asks."""
         known = self.strings.known if self._ordered else None
         if known is not None and len(known) != self._order.size:
@@ -124,11 +124,7 @@ class LeafColumns:
     def _mark(self, leaf: Mark, batch: pa.RecordBatch, ranks: Longs) -> tuple[Longs, npt.NDArray[np.bool_] | None]:
         if leaf.size.unit == "events":
             return count_keys(leaf.size, ranks)[leaf.low], None
-        name = self._time if leaf.size.is_time else leaf.size.attribute
-        if name is None:
-            raise StreamError(
-                "the query has a time window, but no time column is named", hint=Hint("name it: ", Setting("time"))
-            )
+        name = time_of(leaf.size, self._time)
         key, low, missing = value_keys(batch.column(name), name, leaf.size, self._unit)
         return (low if leaf.low else key), missing
 

@@ -13,7 +13,7 @@ import numpy as np
 from cerite.core.arrays import Ints, Longs
 from cerite.core.errors import SnapshotError
 from cerite.core.jit import inlined, inner, kernel
-from cerite.engine.intake.intake import Rows
+from cerite.engine.events.rows import Rows
 from cerite.engine.output import MatchChunk
 from cerite.engine.registers import layout as lay
 from cerite.engine.registers.base import RegisterEngine

@@ -11,7 +11,7 @@ is a list of programs that must hold and of negated groups, each a bit and progr
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 
 import pyarrow as pa
 
@@ -61,8 +61,12 @@ class Machine:
         self.live = self._liveness()
         self.watching = self._watching()
         orders = any(program.orders_strings for program in self.programs)
-        self.columns = LeafColumns(self.leaves, kinds, (time, unit), _finest(schema), ordered=orders)
+        self._leaf_columns = partial(LeafColumns, self.leaves, kinds, (time, unit), _finest(schema), ordered=orders)
         self.read = frozenset(leaf_name for leaf in self.leaves for leaf_name in _attributes(leaf, time))
+
+    def leaf_columns(self) -> LeafColumns:
+        """What evaluates the leaves in one run: it numbers the strings that it meets."""
+        return self._leaf_columns()
 
     def _split(self, guard: Guard) -> Split:
         alone, programs = self._tests(guard.tests)

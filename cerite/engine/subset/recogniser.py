@@ -18,7 +18,7 @@ from cerite.automaton import Automaton
 from cerite.core.arrays import Ints, Longs, bit_rows, long_column, partition_ids
 from cerite.core.errors import SnapshotError
 from cerite.core.jit import inlined, inner, kernel
-from cerite.engine.intake.intake import Rows
+from cerite.engine.events.rows import Rows
 from cerite.engine.output import MatchChunk
 from cerite.engine.slots import CONSUME, Slots, grown
 from cerite.engine.snapshot import common_state, fingerprint, pack, restore_common, unpack

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass
 
 import numpy as np
@@ -77,12 +78,20 @@ class ConditionBits:
             ([(word, ~mask) for word, mask in enumerate(_split(users, self._words)) if mask], factors)
             for users, factors in self._plan.computed
         ]
-        self._coders = {name: Coder() for name in self._plan.coded}
         self._type = type_column
-        self.types: set[str] | None = (
-            set()
-        )  # the event types of the batches so far, or more; None if there are too many
+        self._begin()
+
+    def _begin(self) -> None:
+        """What changes from batch to batch."""
+        self._coders = {name: Coder() for name in self._plan.coded}
         self._tables: dict[str, _Tables] = {}
+        self.types: set[str] | None = set()  # event types of the batches so far, or more; None: too many
+
+    def fresh(self) -> ConditionBits:
+        """The same conditions for another run, which has met no batch yet."""
+        other = copy(self)
+        other._begin()
+        return other
 
     def bits(self, batch: pa.RecordBatch) -> npt.NDArray[np.uint64]:
         """A row of words per event; bit c % 64 of word c // 64 says whether condition c holds."""

@@ -12,13 +12,14 @@ from typing import Any
 
 import pyarrow as pa
 
-from cerite.api.inputs import fitted
+from cerite.api.inputs import bind_query
 from cerite.api.query import Query, query
 from cerite.api.stream import EventStream
 from cerite.core.errors import Hint, PatternError, Setting, StreamError
 from cerite.core.match import Match
-from cerite.engine.intake.intake import Columns
-from cerite.engine.plan import Plan, Semantics
+from cerite.engine.bind import Program
+from cerite.engine.events.rows import Columns
+from cerite.engine.plan import Semantics
 from cerite.language.builder import Builder
 from cerite.pattern.nodes import Pattern
 from cerite.pattern.query import QuerySpec
@@ -69,12 +70,13 @@ class Saved:
 class Recognition:
     """Runs one plan over tuples in order; payloads are mappings, and τ fills the column `columns.time`."""
 
-    def __init__(self, plan: Plan, schema: pa.Schema, columns: Columns, saved: Saved | None = None) -> None:
+    def __init__(self, program: Program, saved: Saved | None = None) -> None:
+        columns = program.columns
         assert columns.time is not None
-        self._plan = plan
+        self._plan = program.plan
         self._time, self._position = columns.time, columns.position
-        self._stream = EventStream(plan, schema, columns)
-        self._names = schema.names
+        self._stream = EventStream(program)
+        self._names = program.schema.names
         self._kept: dict[int, StreamTuple] = {}  # by position, the latest last
         if saved is not None:
             self._stream.restore(saved.engine)
@@ -149,8 +151,8 @@ class QueryFunction:
         runnable = asked if isinstance(asked, Query) else query(asked)
         self.query = runnable.query
         self.plan = runnable.plan(semantics)
-        self._schema = _completed(schema, time, position)
-        self._columns = fitted(self.query, self.plan, Columns(type, time, position), self._schema)
+        columns = Columns(type, time, position)
+        self._program = bind_query(self.query, self.plan, columns, _completed(schema, time, position))
         self._check()
         self._recognition()  # what the engine refuses is told now
 
@@ -158,7 +160,7 @@ class QueryFunction:
         """Refuse what the operator cannot run."""
 
     def _recognition(self, saved: Saved | None = None) -> Recognition:
-        return Recognition(self.plan, self._schema, self._columns, saved)
+        return Recognition(self._program, saved)
 
 
 class QueryRule(QueryFunction):

@@ -16,7 +16,7 @@ from typing import Union
 
 import numpy as np
 
-from cerite.engine.intake.keys import below, lowest
+from cerite.engine.events.keys import below, lowest
 
 Number = Union[int, float]
 ROWS_PER_CHUNK = 8_000_000

@@ -21,7 +21,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import types as ty
 
 from cerite.core.errors import StreamError
-from cerite.engine.intake.keys import numbers
+from cerite.engine.events.keys import numbers
 
 Number = Any  # int or float: what `keys.numbers` gives
 MOST_FILES = 4096

@@ -22,7 +22,7 @@ from pyspark.sql import types as ty
 
 from cerite.core.errors import StreamError, listed, suggestion
 from cerite.core.schema import Kind, Schema
-from cerite.engine.intake.intake import TimeUnit
+from cerite.engine.events.rows import TimeUnit
 
 RESERVED = "cerite."
 MOST_NUMBERED = 500  # files that get numbers; of more, the names travel

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from pyspark.sql import DataFrame
 
-from cerite.engine.intake.intake import Columns
+from cerite.engine.events.rows import Columns
 from cerite.predicate.formula import attributes
 from cerite.spark.driver.choose import Choice
 from cerite.spark.driver.cuts import SPAN, Cut, chunk_count, reach

@@ -22,7 +22,8 @@ from cerite.automaton.guards import Guard, Test
 from cerite.core.errors import CeriteError, Hint, Setting, StreamError, listed
 from cerite.core.schema import Kind
 from cerite.data.source import Sight, described
-from cerite.engine.intake.intake import TimeUnit, checked_unit
+from cerite.engine.events.keys import time_of
+from cerite.engine.events.rows import TimeUnit, checked_unit
 from cerite.engine.plan import Plan, Semantics, plan
 from cerite.language.queries import make_query
 from cerite.pattern.check import check, declared_kinds
@@ -241,12 +242,8 @@ def _check(asked: Request) -> None:
             hint=Hint("name it: ", Setting("type")),
         )
     sizes = windows(asked.plan)
-    if any(size.is_time for size in sizes) and asked.time is None:
-        raise StreamError(
-            "the query has a time window, but no time column is named", hint=Hint("name it: ", Setting("time"))
-        )
-    attributes = (size.attribute for size in sizes)
-    named = (asked.type, asked.time, asked.position, *asked.order_by, *attributes, *asked.plan.partition)
+    measured = [time_of(size, asked.time) for size in sizes if size.unit != "events"]
+    named = (asked.type, asked.time, asked.position, *asked.order_by, *measured, *asked.plan.partition)
     for name in filter(None, named):
         frame.known(name)
     check(asked.query, frame.schema)

@@ -22,7 +22,7 @@ import pyarrow.compute as pc
 from cerite.core.arrays import Flags, Longs
 from cerite.core.errors import Hint, Setting, StreamError, listed
 from cerite.data import Source
-from cerite.engine.intake.keys import keys_of, numbers, value_keys
+from cerite.engine.events.keys import keys_of, numbers, value_keys
 from cerite.spark.worker.job import BIT, GROUP, OWNED, WORD, Job
 from cerite.spark.worker.row_buffer import RowBuffer
 
@@ -87,7 +87,7 @@ class Packs:
         return Pack(rows, groups + 0, begins)
 
 
-class Run(Source):
+class TaskRows(Source):
     """The groups of one run of the engine, as a source; `kept` holds the rows that matches may need."""
 
     def __init__(self, job: Job, packs: Packs) -> None:

@@ -17,11 +17,12 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pyspark import TaskContext
 
-from cerite.api.query import BatchMatches
 from cerite.data import Source
 from cerite.data.columns import canonical
-from cerite.engine.intake.intake import Columns
-from cerite.engine.intake.keys import LEAST, Numbers, keys_of, numbers, value_keys
+from cerite.engine.bind import Program, bind
+from cerite.engine.events.keys import LEAST, Numbers, keys_of, numbers, value_keys
+from cerite.engine.events.rows import Columns
+from cerite.engine.run import count, find
 from cerite.spark.driver.cuts import Cut
 from cerite.spark.driver.footers import Footers, Group, located
 from cerite.spark.worker.feed import check_order
@@ -77,14 +78,14 @@ def counted(stretches: OrderedParquet, chunk: int) -> int:
     parts = [OrderedChunk(stretches, chunk, (read, own, end))] + [
         OrderedChunk(stretches, chunk, (read, own, own))
     ] * bool(chunk)
-    counts = [BatchMatches(stretches.job.plan, part, stretches.columns, None, None).count() for part in parts]
+    counts = [count(part.program, part.batches()) for part in parts]
     return counts[0] - sum(counts[1:])
 
 
 def recognised(stretches: OrderedParquet, chunk: int) -> Batches:
     """The matches that end in a chunk."""
     source, output = OrderedChunk(stretches, chunk, stretches.ends(chunk)), Output(stretches.job)
-    for found in BatchMatches(stretches.job.plan, source, stretches.columns, None, None).chunks():
+    for found in find(source.program, source.batches()):
         base, rows = source.kept.whole
         yield from output.batches(found, base, rows)
 
@@ -100,6 +101,11 @@ class OrderedChunk(Source):
         self.schema = pa.schema([(name, canonical(schema.field(name).type)) for name in stretches.job.columns])
         self.name, self.rows, self.available = f"chunk {chunk}", None, tuple(self.schema.names)
         self.kept: RowBuffer[int] = RowBuffer()
+
+    @property
+    def program(self) -> Program:
+        """What is run over the rows."""
+        return bind(self._of.job.plan, self.schema, self._of.columns)
 
     def batches(self) -> Batches:
         """The rows in order, row group by row group."""

@@ -1,7 +1,7 @@
 """What runs inside a Spark task: rows in, as Arrow batches in stream order; matches out.
 
-This is where the Spark route meets the local engine: it runs through `BatchMatches`, as every query does, on a source
-that gives the prepared rows of the task.
+This is where the Spark route meets the local engine: a plan is bound to the prepared
+rows of the task and run over them.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from pyspark import TaskContext
 from pyspark.sql import DataFrame
 from pyspark.sql.types import StringType, StructField, StructType
 
-from cerite.api.query import BatchMatches
-from cerite.data import open_events
-from cerite.engine.intake.intake import Columns
+from cerite.engine.bind import bind
+from cerite.engine.events.rows import Columns
+from cerite.engine.run import count, find
 from cerite.spark.worker.failures import refusal_first
-from cerite.spark.worker.feed import Packs, Run
+from cerite.spark.worker.feed import Packs, TaskRows
 from cerite.spark.worker.job import Job
 from cerite.spark.worker.output import Output
 
@@ -71,28 +71,27 @@ def settle() -> None:
 def recognised(job: Job, batches: Batches) -> Batches:
     """The matches of all groups of a task."""
     packs, output = Packs(job, batches), Output(job)
-    while not (run := Run(job, packs)).empty:
-        for chunk in BatchMatches(job.plan, run, Columns(), None, None).chunks():
-            base, rows = run.kept.whole
-            yield from output.batches(chunk, base, rows)
+    while not (rows := TaskRows(job, packs)).empty:
+        for chunk in find(bind(job.plan, rows.schema, Columns()), rows.batches()):
+            yield from output.batches(chunk, *rows.kept.whole)
 
 
 def counted(job: Job, batches: Batches) -> Batches:
     """The number of matches of all groups of a task, as text: it may have any number of digits."""
     packs = Packs(job, batches)
     total = 0
-    while not (run := Run(job, packs)).empty:
-        total += BatchMatches(job.plan, run, Columns(), None, None).count()
-        total -= _before(job, run)
+    while not (rows := TaskRows(job, packs)).empty:
+        total += count(bind(job.plan, rows.schema, Columns()), rows.batches())
+        total -= _before(job, rows)
     yield count_batch(total)
 
 
-def _before(job: Job, run: Run) -> int:
+def _before(job: Job, rows: TaskRows) -> int:
     """The matches that end in what the groups of a run read but do not own: another chunk counts them."""
-    overlap = pa.Table.from_batches(run.overlap) if job.owned and run.overlap else None
+    overlap = pa.Table.from_batches(rows.overlap) if job.owned and rows.overlap else None
     if overlap is None:
         return 0
-    return BatchMatches(job.plan, open_events(overlap), Columns(), None, None).count()
+    return count(bind(job.plan, overlap.schema, Columns()), overlap.to_batches())
 
 
 def count_batch(total: int) -> pa.RecordBatch:

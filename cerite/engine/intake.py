@@ -10,123 +10,77 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import Any, Literal, cast, get_args
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from cerite.automaton.guards import Test, distinct_tests
 from cerite.core.arrays import Longs
-from cerite.core.errors import Hint, Setting, StreamError, listed, suggestion
-from cerite.engine.intake.keys import LEAST, MOST, Ranks, carry, count_keys, keys_of, numbers, tick_text, value_keys
-from cerite.engine.intake.partitions import Groups
-from cerite.engine.plan import Plan
-from cerite.engine.registers.tables import Machine
-from cerite.predicate.columns.bits import ConditionBits
-
-TimeUnit = Literal["s", "ms", "us", "ns"]
-
-
-@dataclass(frozen=True)
-class Columns:
-    """Which columns hold what: the event type (None: every event has every type), the time, the position.
-
-    `unit` is what a time column of plain numbers counts.
-    """
-
-    type: str | None = None
-    time: str | None = None
-    position: str | None = None
-    unit: TimeUnit = "ms"
-
-    def __post_init__(self) -> None:
-        for role in ("type", "time", "position"):
-            name = getattr(self, role)
-            if not isinstance(name, str | None):
-                raise StreamError(f"`{role}` is the name of one column, not {name!r}", hint=f"write {role}='…'")
-
-
-def checked_unit(unit: str) -> TimeUnit:
-    """The unit of time, if it is one."""
-    if unit not in get_args(TimeUnit):
-        raise StreamError(f"there is no time unit {unit!r}", hint="the units are 's', 'ms', 'us' and 'ns'")
-    return cast(TimeUnit, unit)
-
-
-@dataclass(frozen=True)
-class Rows:
-    """A batch as the kernels read it."""
-
-    bits: npt.NDArray[np.uint64]
-    key: Longs
-    low: Longs
-    position: Longs
-    partition: Longs | None
-    batch: pa.RecordBatch
-    values: Longs | None = None  # what conditions across events look at, and which of it is NULL
-    nulls: npt.NDArray[np.uint64] | None = None
+from cerite.core.errors import Hint, Setting, StreamError
+from cerite.engine.bind import Program
+from cerite.engine.events.keys import (
+    LEAST,
+    MOST,
+    Ranks,
+    carry,
+    count_keys,
+    keys_of,
+    numbers,
+    tick_text,
+    time_of,
+    value_keys,
+)
+from cerite.engine.events.partitions import Groups
+from cerite.engine.events.rows import Rows
 
 
 class Intake:
-    """Reads batches of one schema for one plan."""
+    """Reads the batches of one run of a program."""
 
-    def __init__(self, plan: Plan, schema: pa.Schema, columns: Columns) -> None:
-        self.plan = plan
-        self.columns = columns
-        self._schema = schema
-        for name in self._needed():
-            _known(name, schema)
-        self.machine = Machine(plan.automaton, schema, columns.time, columns.unit) if plan.has_registers else None
-        self.guards = plan.guards if self.machine is None else self.machine.guards
-        self._distinct = distinct_tests(self.guards)
-        self._conditions = ConditionBits([(test.type, test.condition) for test in self._tests()], schema, columns.type)
-        self.groups = Groups(plan.partition) if plan.partition else None
+    def __init__(self, program: Program) -> None:
+        self.program = program
+        self._conditions = program.conditions.fresh()
+        self._leaves = None if program.machine is None else program.machine.leaf_columns()
+        self.groups = Groups(program.plan.partition) if program.plan.partition else None
         self.ranks = Ranks()
         self.rows = 0
         self._last: dict[str, tuple[int, str]] = {}  # the last key of a column that must rise, and how it is shown
         self._last_keys: Longs = np.full((2, 1), LEAST, np.int64)  # key and low, by partition
 
-    @property
-    def read(self) -> tuple[str, ...]:
-        """The columns that are looked at."""
-        stored = () if self.machine is None else sorted(self.machine.read & set(self._schema.names))
-        return tuple(dict.fromkeys((*self._conditions.columns, *self._needed(), *stored)))
-
     def take(self, batch: pa.RecordBatch) -> Rows:
         """The next batch of the stream; one that is refused leaves everything as it was."""
         last = dict(self._last)
         partitions = None if self.groups is None else self.groups.counts
-        strings = None if self.machine is None else self.machine.columns.strings.count
+        strings = None if self._leaves is None else self._leaves.strings.count
         try:
             rows = self._taken(batch)
         except BaseException:
             self._last = last
             if self.groups is not None and partitions is not None:
                 self.groups.forget(partitions)
-            if self.machine is not None:
-                self.machine.columns.strings.forget(strings)
+            if self._leaves is not None:
+                self._leaves.strings.forget(strings)
             raise
         self.rows += batch.num_rows
         self.ranks.advance()
-        if self.machine is not None:
-            self.machine.columns.advance()
+        if self._leaves is not None:
+            self._leaves.advance()
         return rows
 
     def _taken(self, batch: pa.RecordBatch) -> Rows:
         position = self._positions(batch)
-        if self.columns.time is not None:
-            self._check_order(self.columns.time, batch.column(self.columns.time), position)
+        if self.program.columns.time is not None:
+            self._check_order(self.program.columns.time, batch.column(self.program.columns.time), position)
         partition = None if self.groups is None else self.groups.of(batch)
         bits = self._bits(batch)
         if partition is not None and (partition < 0).any():
             kept = np.flatnonzero(partition >= 0)
             batch, bits, position, partition = batch.take(pa.array(kept)), bits[kept], position[kept], partition[kept]
-        stored = (None, None) if self.machine is None else self.machine.columns.of(batch, partition)
+        stored = None if self._leaves is None else self._leaves.of(batch, partition)
         with self._carrying(partition):
             key, low = self._keys(batch, position, partition)
-        return Rows(bits, key, low, position, partition, batch, *stored)
+        return Rows(bits, key, low, position, partition, batch, stored)
 
     @contextmanager
     def _carrying(self, partition: Longs | None) -> Iterator[None]:
@@ -149,7 +103,7 @@ class Intake:
         Known from the codes of the type column, not from the events; nothing is said where those are too many.
         """
         seen = frozenset(self._conditions.types or ())
-        named = frozenset(test.type for test in self._distinct if test.type is not None)
+        named = frozenset(test.type for test in self.program.tests if test.type is not None)
         return (named - seen if seen else frozenset()), seen
 
     def state(self) -> dict[str, npt.NDArray[Any]]:
@@ -162,8 +116,8 @@ class Intake:
         }
         if self.groups is not None:
             kept |= {f"groups.{name}": value for name, value in self.groups.state().items()}
-        if self.machine is not None:
-            kept |= {f"leaves.{name}": value for name, value in self.machine.columns.state().items()}
+        if self._leaves is not None:
+            kept |= {f"leaves.{name}": value for name, value in self._leaves.state().items()}
         return kept
 
     def restore(self, kept: dict[str, npt.NDArray[Any]]) -> None:
@@ -174,37 +128,18 @@ class Intake:
         self._last = json.loads(kept["last"].tobytes())
         if self.groups is not None:
             self.groups.restore(_under("groups.", kept))
-        if self.machine is not None:
-            self.machine.columns.restore(_under("leaves.", kept))
-
-    def _needed(self) -> tuple[str, ...]:
-        window = self.plan.window
-        if window is not None and window.is_time and self.columns.time is None:
-            raise StreamError(
-                "the query has a time window, but no time column is named", hint=Hint("name it: ", Setting("time"))
-            )
-        named = (self.columns.type, self.columns.time, self.columns.position, window.attribute if window else None)
-        return tuple(name for name in (*named, *self.plan.partition) if name is not None)
-
-    def _tests(self) -> tuple[Test, ...]:
-        """The guards themselves where each is a single test, so that their bits need no combining."""
-        if self._plain:
-            return tuple(test for guard in self.guards for test in distinct_tests((guard,)))
-        return self._distinct
-
-    @property
-    def _plain(self) -> bool:
-        return all(len(guard.tests) == 1 and not guard.negated for guard in self.guards)
+        if self._leaves is not None:
+            self._leaves.restore(_under("leaves.", kept))
 
     def _bits(self, batch: pa.RecordBatch) -> npt.NDArray[np.uint64]:
         raw = self._conditions.bits(batch)
-        if self._plain:
+        if self.program.plain:
             return raw
         holds: dict[object, npt.NDArray[np.uint64]] = {}
-        for k, test in enumerate(self._distinct):
+        for k, test in enumerate(self.program.tests):
             holds[test] = (raw[:, k // 64] >> np.uint64(k % 64)) & np.uint64(1)
-        bits = np.zeros((batch.num_rows, max(1, -(-len(self.guards) // 64))), np.uint64)
-        for k, guard in enumerate(self.guards):
+        bits = np.zeros((batch.num_rows, max(1, -(-len(self.program.guards) // 64))), np.uint64)
+        for k, guard in enumerate(self.program.guards):
             value = np.ones(batch.num_rows, np.uint64)
             for each in guard.tests:
                 value &= holds[each]
@@ -214,7 +149,7 @@ class Intake:
         return bits
 
     def _positions(self, batch: pa.RecordBatch) -> Longs:
-        name = self.columns.position
+        name = self.program.columns.position
         if name is None:
             return np.arange(self.rows, self.rows + batch.num_rows, dtype=np.int64)
         values, missing = numbers(batch.column(name), name)
@@ -250,14 +185,13 @@ class Intake:
         self._last[role] = int(keys[-1]), tick_text(column[-1])
 
     def _keys(self, batch: pa.RecordBatch, position: Longs, partition: Longs | None) -> tuple[Longs, Longs]:
-        window = self.plan.window
+        window = self.program.plan.window
         if window is None:
             return position, np.full(position.size, LEAST, np.int64)
         if window.unit == "events":
             return count_keys(window, self.ranks.of(partition, position.size))
-        name = self.columns.time if window.is_time else window.attribute
-        assert name is not None
-        key, low, missing = value_keys(batch.column(name), name, window, self.columns.unit)
+        name = time_of(window, self.program.columns.time)
+        key, low, missing = value_keys(batch.column(name), name, window, self.program.columns.unit)
         if not window.is_time:
             none = np.zeros(key.size, np.bool_) if missing is None else missing
             self._carry(key, low, none, partition, name, position)
@@ -290,11 +224,3 @@ class Intake:
 
 def _under(prefix: str, kept: dict[str, npt.NDArray[Any]]) -> dict[str, npt.NDArray[Any]]:
     return {name.removeprefix(prefix): value for name, value in kept.items() if name.startswith(prefix)}
-
-
-def _known(name: str, schema: pa.Schema) -> None:
-    if name not in schema.names:
-        raise StreamError(
-            f"the stream has no column `{name}`",
-            hint=suggestion(name, schema.names) or f"it has {listed(schema.names)}",
-        )

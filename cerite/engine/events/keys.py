@@ -21,7 +21,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cerite.core.arrays import Flags, Longs
-from cerite.core.errors import StreamError
+from cerite.core.errors import Hint, Setting, StreamError
 from cerite.core.jit import kernel
 from cerite.pattern.nodes import Size, of_floats
 from cerite.predicate.columns.read import digits
@@ -130,6 +130,16 @@ def _float_below(width: Fraction) -> float:
 def below(value: int, width: Fraction) -> int:
     """The least whole number s with `value - s <= width`, as far down as 64 bits go."""
     return max(LEAST, value - math.floor(width))
+
+
+def time_of(size: Size, time: str | None) -> str:
+    """The column that a window of time or of an attribute is measured on."""
+    name = time if size.is_time else size.attribute
+    if name is None:
+        raise StreamError(
+            "the query has a time window, but no time column is named", hint=Hint("name it: ", Setting("time"))
+        )
+    return name
 
 
 @dataclass

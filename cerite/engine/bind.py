@@ -1,0 +1,100 @@
+"""Binding: a plan and the columns of some data become a program, everything about a run that never changes.
+
+    query ──► plan ──► program ──► run          (Query.plan, bind, Run)
+
+`bind` is the one place where a query meets a schema: names and kinds are checked, conditions are split into what one
+event decides and what needs stored values, and the engine is chosen. A `Program` is immutable and may be shared by any
+number of runs; all that changes while events are read is in `cerite.engine.run.Run`, as the cache of a lazy automaton
+stands beside the automaton.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from cerite.automaton.guards import Guard, Test, distinct_tests
+from cerite.core.errors import StreamError, listed, suggestion
+from cerite.engine.events.keys import time_of
+from cerite.engine.events.rows import Columns
+from cerite.engine.plan import Plan
+from cerite.engine.registers.tables import Machine
+from cerite.predicate.columns.bits import ConditionBits
+
+
+@dataclass(frozen=True)
+class Choice:
+    """An engine and why it runs the program."""
+
+    engine: str
+    why: str
+
+
+SUBSETS = Choice("subsets", "every condition looks at one event: deterministic states are sets of automaton states")
+STORED = Choice("registers", "conditions read other events: deterministic states hold the values that are still read")
+WATCHED = Choice("registers", "a part of the pattern is compared with what else could match: its runs are watched")
+LATE = Choice("registers", "the pattern begins with events that it does not mark: a match starts after its run does")
+
+
+@dataclass(frozen=True)
+class Program:
+    """A plan over columns of known types.
+
+    `guards` are evaluated by columns, a bit each; they are made of `tests`, and where every guard is one test (`plain`)
+    the two are the same. `read` are the columns that are looked at, `machine` the tables of the register engine.
+    """
+
+    plan: Plan
+    schema: pa.Schema
+    columns: Columns
+    choice: Choice
+    machine: Machine | None
+    guards: tuple[Guard, ...]
+    tests: tuple[Test, ...]
+    plain: bool
+    conditions: ConditionBits
+    read: tuple[str, ...]
+
+
+def bind(plan: Plan, schema: pa.Schema, columns: Columns) -> Program:
+    """The program of a plan over data with these columns.
+
+    >>> from cerite.language.ceql import parse_query
+    >>> from cerite.engine.plan import plan
+    >>> query = parse_query("SELECT * FROM S WHERE A AS x ; B AS y FILTER y[v > x.v AND v < 9] WITHIN 5 EVENTS")
+    >>> program = bind(plan(query), pa.schema({"type": pa.string(), "v": pa.int64(), "w": pa.int64()}), Columns("type"))
+    >>> program.choice.engine, program.read, [str(guard) for guard in program.guards]
+    ('registers', ('type', 'v'), ['A', 'B[v < 9]'])
+    """
+    needed = _needed(plan, columns)
+    for name in needed:
+        if name not in schema.names:
+            raise StreamError(
+                f"the stream has no column `{name}`",
+                hint=suggestion(name, schema.names) or f"it has {listed(schema.names)}",
+            )
+    machine = Machine(plan.automaton, schema, columns.time, columns.unit) if plan.has_registers else None
+    guards = plan.guards if machine is None else machine.guards
+    plain = all(len(guard.tests) == 1 and not guard.negated for guard in guards)
+    tests = tuple(test for guard in guards for test in distinct_tests((guard,))) if plain else distinct_tests(guards)
+    conditions = ConditionBits([(test.type, test.condition) for test in tests], schema, columns.type)
+    stored = () if machine is None else sorted(machine.read & set(schema.names))
+    read = tuple(dict.fromkeys((*conditions.columns, *needed, *stored)))
+    return Program(plan, schema, columns, chosen(plan), machine, guards, tests, plain, conditions, read)
+
+
+def chosen(plan: Plan) -> Choice:
+    """The engine that runs a plan: it does not depend on the data."""
+    if not plan.has_registers:
+        return SUBSETS
+    if plan.automaton.watchers:
+        return WATCHED
+    return STORED if any(guard.reads for guard in plan.guards) else LATE
+
+
+def _needed(plan: Plan, columns: Columns) -> tuple[str, ...]:
+    window = plan.window
+    measured = None if window is None or window.unit == "events" else time_of(window, columns.time)
+    named = (columns.type, columns.time, columns.position, measured, *plan.partition)
+    return tuple(name for name in named if name is not None)

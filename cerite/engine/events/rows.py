@@ -1,0 +1,61 @@
+"""Which columns of the data hold what, and a batch as the kernels read it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, cast, get_args
+
+import pyarrow as pa
+
+from cerite.core.arrays import Longs, Words
+from cerite.core.errors import StreamError
+
+TimeUnit = Literal["s", "ms", "us", "ns"]
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Which columns hold what: the event type (None: every event has every type), the time, the position.
+
+    `unit` is what a time column of plain numbers counts.
+    """
+
+    type: str | None = None
+    time: str | None = None
+    position: str | None = None
+    unit: TimeUnit = "ms"
+
+    def __post_init__(self) -> None:
+        for role in ("type", "time", "position"):
+            name = getattr(self, role)
+            if not isinstance(name, str | None):
+                raise StreamError(f"`{role}` is the name of one column, not {name!r}", hint=f"write {role}='…'")
+
+
+def checked_unit(unit: str) -> TimeUnit:
+    """The unit of time, if it is one."""
+    if unit not in get_args(TimeUnit):
+        raise StreamError(f"there is no time unit {unit!r}", hint="the units are 's', 'ms', 'us' and 'ns'")
+    return cast(TimeUnit, unit)
+
+
+@dataclass(frozen=True)
+class Stored:
+    """What conditions across events look at: values by leaf, which of them are NULL, and the order of strings."""
+
+    values: Longs
+    nulls: Words
+    string_order: Longs
+
+
+@dataclass(frozen=True)
+class Rows:
+    """A batch as the kernels read it; `stored` only where conditions read other events."""
+
+    bits: Words
+    key: Longs
+    low: Longs
+    position: Longs
+    partition: Longs | None
+    batch: pa.RecordBatch
+    stored: Stored | None = None

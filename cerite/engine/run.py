@@ -1,0 +1,90 @@
+"""A run of a program: everything that changes while events are read, and nothing else.
+
+Invariant: results do not depend on where batches are cut. What finds and what counts the matches are two engines over
+the same rows; each is made when it is first needed and must then be given every batch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from functools import cached_property
+
+import pyarrow as pa
+
+from cerite.core.kernel_cache import expect
+from cerite.engine.bind import Program
+from cerite.engine.counting.counter import Counter
+from cerite.engine.counting.kernel import count_events
+from cerite.engine.intake import Intake
+from cerite.engine.output import MatchChunk
+from cerite.engine.registers.counter import RegisterCounter
+from cerite.engine.registers.counter import count as count_registers
+from cerite.engine.registers.recogniser import RegisterRecogniser
+from cerite.engine.registers.recogniser import update as update_registers
+from cerite.engine.subset.recogniser import Recogniser, update
+from cerite.engine.tecs.enumerate import enumerate_roots
+
+Engine = Recogniser | RegisterRecogniser | Counter | RegisterCounter
+
+
+class Run:
+    """One reading of a stream."""
+
+    def __init__(self, program: Program) -> None:
+        self.program = program
+        self.intake = Intake(program)
+
+    @cached_property
+    def recogniser(self) -> Recogniser | RegisterRecogniser:
+        """The engine that finds the matches."""
+        plan, machine = self.program.plan, self.program.machine
+        if machine is not None:
+            expect(update_registers, enumerate_roots)
+            return RegisterRecogniser(
+                machine, consume=plan.consume, limit=plan.limit, strategy=plan.strategy, shared_clock=plan.shared_clock
+            )
+        expect(update, enumerate_roots)
+        return Recogniser(
+            plan.automaton, consume=plan.consume, limit=plan.limit, strategy=plan.strategy,
+            shared_clock=plan.shared_clock,
+        )  # fmt: skip
+
+    @cached_property
+    def counter(self) -> Counter | RegisterCounter:
+        """The engine that counts the matches without enumerating them."""
+        plan, machine = self.program.plan, self.program.machine
+        windowed = plan.window is not None
+        if machine is not None:
+            expect(count_registers)
+            return RegisterCounter(machine, windowed=windowed, consume=plan.consume, shared_clock=plan.shared_clock)
+        expect(count_events)
+        return Counter(plan.automaton, windowed=windowed, consume=plan.consume, shared_clock=plan.shared_clock)
+
+    def find(self, batch: pa.RecordBatch) -> Iterator[MatchChunk]:
+        """The matches that end in the next batch, some at a time; to be read to the end before the batch after it."""
+        return self.recogniser.read(self.intake.take(batch))
+
+    def count(self, batch: pa.RecordBatch) -> int:
+        """How many matches end in the next batch; enumerates them only where a strategy or limit asks for it."""
+        if self.program.plan.counts_without_enumerating:
+            return self.counter.read(self.intake.take(batch)).matches
+        return sum(map(len, self.find(batch)))
+
+    @property
+    def active(self) -> int:
+        """Deterministic states that hold partial matches now."""
+        engine: Engine = self.counter if "counter" in self.__dict__ else self.recogniser
+        return engine.active
+
+
+def find(program: Program, batches: Iterable[pa.RecordBatch]) -> Iterator[MatchChunk]:
+    """The matches of a program in a stream, some at a time."""
+    run = Run(program)
+    for batch in batches:
+        yield from run.find(batch)
+
+
+def count(program: Program, batches: Iterable[pa.RecordBatch]) -> int:
+    """How many matches a program has in a stream."""
+    run = Run(program)
+    return sum(map(run.count, batches))
