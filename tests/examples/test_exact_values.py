@@ -93,3 +93,13 @@ def test_large_numbers_beside_floats_of_other_events_are_refused_with_advice() -
         cerite.query("SELECT * FROM S WHERE (A AS x ; B AS y) FILTER y[v > x.w]").run(events).count()
     assert "cast" in str(refused.value)
     assert agreed("(A AS x ; B AS y) FILTER y[v + x.v > x.w]", events)
+
+
+def test_a_single_decimal_that_is_null_and_shared_memory() -> None:
+    """A batch of one row is a view of memory that must not be written to."""
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, pa.schema([("type", pa.string()), ("v", pa.decimal128(8, 2))])) as writer:
+        for value in (None, D("0.35")):
+            writer.write_batch(pa.record_batch({"type": ["A"], "v": pa.array([value], pa.decimal128(8, 2))}))
+    events = pa.ipc.open_stream(sink.getvalue().to_pybytes()).read_all()
+    assert list(map(str, cerite.query("SELECT * FROM S WHERE A[v = 0.35]").run(events))) == ["[1,1] A=1"]
