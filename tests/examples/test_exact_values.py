@@ -11,6 +11,7 @@ import pytest
 
 import cerite
 from cerite.errors import CeriteError
+from cerite.predicate.columns_read import digits
 from tests.exact import agreed, table
 
 D = Decimal
@@ -95,11 +96,7 @@ def test_large_numbers_beside_floats_of_other_events_are_refused_with_advice() -
     assert agreed("(A AS x ; B AS y) FILTER y[v + x.v > x.w]", events)
 
 
-def test_a_single_decimal_that_is_null_and_shared_memory() -> None:
-    """A batch of one row is a view of memory that must not be written to."""
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, pa.schema([("type", pa.string()), ("v", pa.decimal128(8, 2))])) as writer:
-        for value in (None, D("0.35")):
-            writer.write_batch(pa.record_batch({"type": ["A"], "v": pa.array([value], pa.decimal128(8, 2))}))
-    events = pa.ipc.open_stream(sink.getvalue().to_pybytes()).read_all()
-    assert list(map(str, cerite.query("SELECT * FROM S WHERE A[v = 0.35]").run(events))) == ["[1,1] A=1"]
+def test_a_single_decimal_that_is_null_is_not_written_to() -> None:
+    """A batch of one row may be a view of memory that is not ours."""
+    shared = [pa.py_buffer(b"\0"), pa.py_buffer(bytes(16))]
+    assert digits(pa.Array.from_buffers(pa.decimal128(8, 2), 1, shared)) == [0]
