@@ -11,6 +11,7 @@ import pytest
 
 import cerite
 from cerite.core.errors import CeriteError
+from cerite.predicate.columns.read import digits
 from tests.exact import agreed, table
 
 D = Decimal
@@ -93,3 +94,9 @@ def test_large_numbers_beside_floats_of_other_events_are_refused_with_advice() -
         cerite.query("SELECT * FROM S WHERE (A AS x ; B AS y) FILTER y[v > x.w]").run(events).count()
     assert "cast" in str(refused.value)
     assert agreed("(A AS x ; B AS y) FILTER y[v + x.v > x.w]", events)
+
+
+def test_a_single_decimal_that_is_null_is_not_written_to() -> None:
+    """A batch of one row may be a view of memory that is not ours."""
+    shared = [pa.py_buffer(b"\0"), pa.py_buffer(bytes(16))]
+    assert digits(pa.Array.from_buffers(pa.decimal128(8, 2), 1, shared)) == [0]

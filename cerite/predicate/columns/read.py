@@ -145,7 +145,7 @@ def digits(array: pa.Array) -> npt.NDArray[np.int64] | None:
     array = plain(array)
     words = array.type.byte_width // 8
     whole = np.frombuffer(array.buffers()[1], "<i8")[array.offset * words : (array.offset + len(array)) * words]
-    low = np.ascontiguousarray(whole[::words])
+    low = whole[::words].copy()  # of a single row even a slice would be the read-only buffer itself
     if array.null_count:
         low[array.is_null().to_numpy(zero_copy_only=False)] = 0
     if kind.precision > LONG_DIGITS:
