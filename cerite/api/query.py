@@ -28,7 +28,7 @@ from cerite.engine.output import MatchChunk
 from cerite.engine.plan import Plan, Semantics, plan
 from cerite.engine.run import Run
 from cerite.language.builder import Builder
-from cerite.language.queries import make_query
+from cerite.language.queries import declared, make_query
 from cerite.pattern.check import declared_kinds
 from cerite.pattern.nodes import Pattern
 from cerite.pattern.query import QuerySpec
@@ -103,7 +103,8 @@ class Query:
         separates the values of CSV, and `format` is that of files whose ending does not say it.
         """
         columns = Columns(type, time, position, checked_unit(time_unit))
-        reading = Reading.of(declared_kinds(self.query, self.schema, schema), null_values, delimiter, format)
+        kinds = declared_kinds(self.query, self.schema, None if schema is None else declared(schema))
+        reading = Reading.of(kinds, null_values, delimiter, format)
         prepared = prepare(self.query, self.plan(semantics), data, columns, order_by, reading)
         shown = shown_attributes(self.query)
         matches = BatchMatches(prepared.program, prepared.source, progress, shown, prepared.order)
@@ -144,7 +145,7 @@ def query(source: str | QuerySpec | Builder | Pattern, *, schema: Any = None, **
     >>> rising.run([{"type": "A", "v": 1}, {"type": "A", "v": 5}]).head()
     [Match(start=0, end=1, positions=(1,), bindings=(('y', (1,)),))]
     """
-    known = None if schema is None else Schema.of(schema)
+    known = None if schema is None else declared(schema)
     return Query(make_query(source, schema=known, **clauses), known)
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from cerite.core.names import quoted
 from cerite.pattern.nodes import Size
-from cerite.predicate.expression import Expression, variables
+from cerite.predicate.expression import And, Expression, conjunction, variables
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +26,20 @@ class Test:
     def reads(self) -> frozenset[str]:
         """The registers that it reads."""
         return frozenset() if self.condition is None else variables(self.condition)
+
+    def split(self) -> tuple[Test, tuple[Expression, ...]]:
+        """The part that looks at the event alone, and the parts of its conjunction that read registers.
+
+        >>> from cerite.language.ceql import parse_condition
+        >>> alone, across = Test("A", parse_condition("price > 3 AND price > x.price")).split()
+        >>> str(alone), [str(each) for each in across]
+        ('A[price > 3]', ['price > x.price'])
+        """
+        if self.condition is None or not self.reads:
+            return self, ()
+        parts = self.condition.operands if isinstance(self.condition, And) else (self.condition,)
+        alone = conjunction(*(part for part in parts if not variables(part)))
+        return Test(self.type, alone), tuple(part for part in parts if variables(part))
 
     def __str__(self) -> str:
         kind = "_" if self.type is None else quoted(self.type)

@@ -20,6 +20,7 @@ from cerite.data.files.paths import FORMATS
 from cerite.data.open import opened
 from cerite.data.reading import Reading
 from cerite.language.ceql import parse_query, parse_schema
+from cerite.language.queries import declared
 from cerite.language.sremo import parse_sremo
 from cerite.language.wayeb import parse_wayeb
 from cerite.pattern.check import declared_kinds
@@ -151,7 +152,7 @@ def _json_schema(path: Path) -> Schema:
             f"`{path}` has {json.dumps(wrong[0])} as an attribute's type", hint=f"the types are {listed(KINDS)}"
         )
     try:
-        return Schema.of(found)
+        return declared(found)
     except SchemaError as error:
         error.message = f"`{path}`: {error.message}"
         raise

@@ -56,31 +56,6 @@ class Schema:
     unusable: Mapping[str, str] = field(default_factory=dict)  # a table's columns of other types, and which
 
     @staticmethod
-    def of(given: object) -> Schema:
-        """A schema from what people have: one, `CREATE STREAM` text, an Arrow schema, or names with their types.
-
-        >>> Schema.of({"price": "double"}) == Schema.of_columns({"price": "float"})
-        True
-        >>> print(Schema.of({"BUY": {"id": "int"}}))
-        CREATE STREAM S { EVENT BUY { id:int } }
-        """
-        if isinstance(given, Schema):
-            return given
-        if isinstance(given, str):
-            from cerite.language.ceql import parse_schema
-
-            return parse_schema(given)
-        if not isinstance(given, Mapping):
-            return Schema.of_arrow(given)
-        if not given:
-            raise SchemaError("the schema declares nothing", hint="write {'price': 'float'}")
-        if all(isinstance(kind, str) for kind in given.values()):
-            return Schema.of_columns(given)
-        if not all(isinstance(kinds, Mapping) for kinds in given.values()):
-            raise SchemaError("the schema mixes event types and columns", hint="write {'BUY': {'price': 'float'}}")
-        return Schema({event: {key: kind_named(kind) for key, kind in each.items()} for event, each in given.items()})
-
-    @staticmethod
     def of_columns(columns: Mapping[str, str]) -> Schema:
         """The schema of a table: its columns, whatever the event types are called.
 
@@ -105,7 +80,7 @@ class Schema:
     def column_kinds(self) -> dict[str, Kind]:
         """The kind of every column of data that holds events of all types; refused if two types need two columns.
 
-        >>> Schema.of({"A": {"v": "int"}, "B": {"v": "float", "z": "string"}}).column_kinds
+        >>> Schema({"A": {"v": "int"}, "B": {"v": "float", "z": "string"}}).column_kinds
         {'v': 'float', 'z': 'string'}
         """
         if self.columns is not None:

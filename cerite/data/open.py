@@ -12,7 +12,6 @@ from typing import Any
 import pyarrow as pa
 
 from cerite.core.errors import StreamError
-from cerite.core.schema import Schema
 from cerite.data.columns import first_line
 from cerite.data.files.source import FileSource
 from cerite.data.frames import is_pandas, is_polars, open_pandas, open_polars
@@ -21,6 +20,7 @@ from cerite.data.readers import ReaderSource
 from cerite.data.reading import Reading
 from cerite.data.rows import RowSource
 from cerite.data.source import BATCH_ROWS, Source
+from cerite.language.queries import declared
 
 _HINT = "pass a path, an Arrow table or reader, a pandas or Polars frame, or an iterable of dictionaries"
 
@@ -55,7 +55,7 @@ def open_events(
     >>> open_events(pa.table({"id": [7, 8, 9]})).take([2, 0]).to_pydict()
     {'id': [9, 7]}
     """
-    kinds = {} if schema is None else Schema.of(schema).column_kinds
+    kinds = {} if schema is None else declared(schema).column_kinds
     return opened(data, Reading.of(kinds, null_values, delimiter, format), columns, batch_rows)
 
 

@@ -17,9 +17,6 @@ import numpy.typing as npt
 
 from cerite.automaton import Automaton
 from cerite.core.errors import SnapshotError
-from cerite.engine.slots import Slots
-from cerite.engine.subset.classes import EventClasses
-from cerite.engine.subset.determinise import Determinised
 
 MAGIC = b"CERITE\x00S"
 VERSION = 2
@@ -77,25 +74,3 @@ def unpack(data: bytes, kind: str) -> tuple[dict[str, Any], Arrays]:
         arrays[name] = np.frombuffer(body, np.dtype(dtype), count, place).reshape(shape).copy()
         place += count * np.dtype(dtype).itemsize
     return head["meta"], arrays
-
-
-def common_state(det: Determinised, classes: EventClasses, slots: Slots) -> tuple[dict[str, Any], Arrays]:
-    """The part of the state that counting and recognition share."""
-    meta = {
-        "subsets": [sorted(subset) for subset in det.subsets],
-        "filled": det.filled,
-        "holds": [hex(holds) for holds in classes.holds],
-        "n_slots": slots.n_slots,
-    }
-    return meta, {"last": classes.last, "slot_of": slots.slot_of, "free_slots": slots.free[: slots.n_free]}
-
-
-def restore_common(
-    det: Determinised, classes: EventClasses, slots: Slots, meta: dict[str, Any], arrays: Arrays
-) -> None:
-    """Put `common_state` back into fresh objects."""
-    det.restore(meta["subsets"])
-    classes.restore([int(holds, 16) for holds in meta["holds"]], arrays["last"])
-    for d, c in meta["filled"]:
-        det.fill(d, c)
-    slots.restore(arrays["slot_of"], arrays["free_slots"], meta["n_slots"])

@@ -1,10 +1,13 @@
-"""`make_query`: a checked query from CEQL text, from a built pattern, or from a pattern of the algebra."""
+"""From what people pass to what Cerite runs: `make_query` for queries in any form, `declared` for schemas."""
 
 from __future__ import annotations
 
-from cerite.core.schema import Schema
+from collections.abc import Mapping
+
+from cerite.core.errors import SchemaError
+from cerite.core.schema import Schema, kind_named
 from cerite.language.builder import Builder
-from cerite.language.ceql import parse_query
+from cerite.language.ceql import parse_query, parse_schema
 from cerite.pattern.check import check
 from cerite.pattern.nodes import Pattern, Size, Strategy
 from cerite.pattern.query import Consume, Item, QuerySpec
@@ -46,3 +49,26 @@ def make_query(
         )  # fmt: skip
     check(made, schema)
     return made
+
+
+def declared(given: object) -> Schema:
+    """A schema from what people have: one, `CREATE STREAM` text, an Arrow schema, or names with their types.
+
+    >>> declared({"price": "double"}) == Schema.of_columns({"price": "float"})
+    True
+    >>> print(declared({"BUY": {"id": "int"}}))
+    CREATE STREAM S { EVENT BUY { id:int } }
+    """
+    if isinstance(given, Schema):
+        return given
+    if isinstance(given, str):
+        return parse_schema(given)
+    if not isinstance(given, Mapping):
+        return Schema.of_arrow(given)
+    if not given:
+        raise SchemaError("the schema declares nothing", hint="write {'price': 'float'}")
+    if all(isinstance(kind, str) for kind in given.values()):
+        return Schema.of_columns(given)
+    if not all(isinstance(kinds, Mapping) for kinds in given.values()):
+        raise SchemaError("the schema mixes event types and columns", hint="write {'BUY': {'price': 'float'}}")
+    return Schema({event: {key: kind_named(kind) for key, kind in each.items()} for event, each in given.items()})

@@ -8,7 +8,6 @@ references, negation and windows, and the kinds of all conditions against the sc
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from cerite.core.errors import CeriteError, PatternError, SchemaError, Span, listed, suggestion
 from cerite.core.schema import Kind, Schema, merge
@@ -196,11 +195,11 @@ def _of_its_streams(query: QuerySpec) -> Schema | None:
     return found
 
 
-def declared_kinds(query: QuerySpec, *schemas: Any) -> dict[str, Kind]:
+def declared_kinds(query: QuerySpec, *schemas: Schema | None) -> dict[str, Kind]:
     """The kinds of columns that the query's own declarations and others give; two that clash are refused."""
     found: dict[str, Kind] = {}
     for each in (_of_its_streams(query), *schemas):
-        for name, kind in (Schema.of(each).column_kinds if each is not None else {}).items():
+        for name, kind in (each.column_kinds if each is not None else {}).items():
             old = found.setdefault(name, kind)
             if {old, kind} == {"int", "float"}:
                 found[name] = "float"

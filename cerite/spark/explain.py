@@ -14,11 +14,10 @@ from cerite.engine.events.rows import TimeUnit
 from cerite.engine.plan import Semantics
 from cerite.predicate.formula import All, Formula, Negated, Some
 from cerite.spark.api import Reading, Route, routed
-from cerite.spark.driver.cuts import Cut
 from cerite.spark.driver.parquet import ParquetPlan, stretches
 from cerite.spark.driver.request import Request, request
 from cerite.spark.driver.shuffle import Layout, job_of, prepared
-from cerite.spark.worker.job import unary_tests
+from cerite.spark.worker.job import Cut, unary_tests
 
 NAMES = {"partitions": "S&P, then R-CER per key", "chunks": "S&P, then T-CER", "sequence": "S&P, then R-CER, one task"}
 

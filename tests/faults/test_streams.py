@@ -61,7 +61,7 @@ def test_two_readers_of_one_result_see_all_of_it() -> None:
 @pytest.mark.parametrize("query", ["SELECT * FROM S WHERE A+", "SELECT * FROM S WHERE A+ LIMIT 100000000000"])
 def test_results_too_many_to_hold_are_refused_when_read_later(query: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("cerite.api.stream.KEPT", 300_000)
-    stream = cerite.query(query).stream(SCHEMA)
+    stream = cerite.query(query).stream(SCHEMA, counting=True)
     found = stream.push(events("A" * 60))
     stream.push(events("B"))
     assert found
@@ -94,12 +94,32 @@ def test_results_too_many_to_hold_are_read_once_before_the_next_push(monkeypatch
 
 
 def test_a_stream_goes_on_when_one_match_of_very_many_was_read() -> None:
-    stream = cerite.query("SELECT * FROM S WHERE A+ ; B").stream(SCHEMA)
+    stream = cerite.query("SELECT * FROM S WHERE A+ ; B").stream(SCHEMA, counting=True)
     stream.push(events("A" * 200))
     assert stream.push(events("B")).head(1)
     last = stream.push(events("CB"))
     assert last.count() == 2**200 - 1
     assert last.head(2)
+
+
+def test_a_count_by_enumeration_that_would_not_end_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("cerite.api.stream.COUNTED", 100_000)
+    stream = cerite.query("SELECT * FROM S WHERE A+ ; B").stream(SCHEMA)
+    stream.push(events("A" * 200))
+    with pytest.raises(StreamError, match=r"more than 100,000 matches(.|\n)*counting=True"):
+        stream.push(events("B")).count()
+
+
+def test_a_snapshot_without_counts_is_refused_where_they_are_asked_for() -> None:
+    query = cerite.query(PAIR)
+    plain, counting = query.stream(SCHEMA), query.stream(SCHEMA, counting=True)
+    plain.push(events("A"))
+    counting.push(events("A"))
+    with pytest.raises(SnapshotError, match=r"does not count(.|\n)*counting=True"):
+        query.stream(SCHEMA, counting=True).restore(plain.snapshot())
+    again = query.stream(SCHEMA)
+    again.restore(counting.snapshot())
+    assert again.push(events("B")).count() == 1
 
 
 # ------------------------------------------------------------ refused pushes

@@ -22,8 +22,8 @@ from cerite.engine.counting.kernel import sweep
 from cerite.engine.counting.limbs import LimbSlot, to_kernel, to_limbs
 from cerite.engine.events.rows import Rows
 from cerite.engine.slots import CONSUME, Slots, grown
-from cerite.engine.snapshot import common_state, fingerprint, pack, restore_common, unpack
-from cerite.engine.subset.classes import EventClasses
+from cerite.engine.snapshot import fingerprint, pack, unpack
+from cerite.engine.subset.classes import EventClasses, common_state, restore_common
 from cerite.engine.subset.determinise import Determinised
 
 CEILING_BITS = 62  # numbers in the kernel stay below 2**CEILING_BITS

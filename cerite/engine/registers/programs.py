@@ -24,8 +24,8 @@ from cerite.core.jit import inlined, inner
 from cerite.core.schema import Kind
 from cerite.engine.registers.leaves import Leaf, Mark, Value
 from cerite.pattern.nodes import Size
+from cerite.predicate.columns.functions import civil as _civil
 from cerite.predicate.columns.read import LONG_DIGITS
-from cerite.predicate.columns_functions import civil as _civil
 from cerite.predicate.evaluate import scale_of, value_of, written
 from cerite.predicate.expression import (
     And,
@@ -686,7 +686,7 @@ def rounded(name: int, value: float) -> float:
 
 @inner
 def part(which: int, seconds: int) -> int:
-    """A part of an instant in UTC, in the order of `functions.PARTS`, as `columns_functions.part` finds it."""
+    """A part of an instant in UTC, in the order of `functions.PARTS`, as `columns.functions.part` finds it."""
     days = seconds // 86_400
     if which == 6:
         return (days + 3) % 7 + 1

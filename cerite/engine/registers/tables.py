@@ -21,7 +21,7 @@ from cerite.core.errors import PatternError
 from cerite.core.schema import Kind, Schema
 from cerite.engine.registers.leaves import Leaf, LeafColumns, Mark
 from cerite.engine.registers.programs import Compiler, Program
-from cerite.predicate.expression import And, Attribute, Expression, conjunction, variables, walk
+from cerite.predicate.expression import Attribute, Expression, walk
 
 KEEP, DROP = -1, -2  # what becomes of a stored value: it stays, or nothing is stored; else the leaf that is stored
 MOST_STORED, MOST_LEAVES = 31, 64
@@ -88,11 +88,10 @@ class Machine:
             if isinstance(test, Reach):
                 found.append(self._program(test))
                 continue
-            parts = test.condition.operands if isinstance(test.condition, And) else (test.condition,)
-            unary = conjunction(*(part for part in parts if part is not None and not variables(part)))
-            if test.type is not None or unary is not None:
-                alone.add(Test(test.type, unary))
-            found += [self._program(part) for part in parts if part is not None and variables(part)]
+            unary, across = test.split()
+            if unary != Test(None, None):
+                alone.add(unary)
+            found += [self._program(part) for part in across]
         return frozenset(alone), tuple(dict.fromkeys(found))
 
     def _program(self, what: Reach | Expression) -> int:

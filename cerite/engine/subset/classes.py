@@ -8,12 +8,16 @@ Invariant: an event that could start a run, move or mark a state, or complete a 
 without outgoing transitions counts as moved by nothing: only the event that reaches it reports it.
 """
 
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 
 from cerite.automaton import TRUE, Automaton
 from cerite.core.hashing import fold
 from cerite.core.jit import kernel
+from cerite.engine.slots import Slots
+from cerite.engine.snapshot import Arrays
 from cerite.engine.subset.determinise import Determinised
 
 NARROW = 16  # conditions up to which a direct table of 2**conditions classes is used
@@ -214,3 +218,25 @@ def keep_first_kill(
         kept[n] = i
         n += 1
     return n
+
+
+def common_state(det: Determinised, classes: EventClasses, slots: Slots) -> tuple[dict[str, Any], Arrays]:
+    """The part of the state that counting and recognition share."""
+    meta = {
+        "subsets": [sorted(subset) for subset in det.subsets],
+        "filled": det.filled,
+        "holds": [hex(holds) for holds in classes.holds],
+        "n_slots": slots.n_slots,
+    }
+    return meta, {"last": classes.last, "slot_of": slots.slot_of, "free_slots": slots.free[: slots.n_free]}
+
+
+def restore_common(
+    det: Determinised, classes: EventClasses, slots: Slots, meta: dict[str, Any], arrays: Arrays
+) -> None:
+    """Put `common_state` back into fresh objects."""
+    det.restore(meta["subsets"])
+    classes.restore([int(holds, 16) for holds in meta["holds"]], arrays["last"])
+    for d, c in meta["filled"]:
+        det.fill(d, c)
+    slots.restore(arrays["slot_of"], arrays["free_slots"], meta["n_slots"])

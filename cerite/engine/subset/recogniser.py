@@ -21,8 +21,8 @@ from cerite.core.jit import inlined, inner, kernel
 from cerite.engine.events.rows import Rows
 from cerite.engine.output import MatchChunk
 from cerite.engine.slots import CONSUME, Slots, grown
-from cerite.engine.snapshot import common_state, fingerprint, pack, restore_common, unpack
-from cerite.engine.subset.classes import EventClasses
+from cerite.engine.snapshot import fingerprint, pack, unpack
+from cerite.engine.subset.classes import EventClasses, common_state, restore_common
 from cerite.engine.subset.determinise import MISSING, Determinised, MaxDeterminised
 from cerite.engine.tecs import nodes as tecs
 from cerite.engine.tecs.compact import compact

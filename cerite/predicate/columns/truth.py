@@ -16,9 +16,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cerite.core.arrays import Flags
+from cerite.predicate.columns.functions import called, is_time, nanoseconds, negative, time_arithmetic
 from cerite.predicate.columns.numbers import arithmetic, compare_instants, compare_numbers
 from cerite.predicate.columns.read import Column, Decimals, Instants, Integers
-from cerite.predicate.columns_functions import called, is_time, nanoseconds, negative, time_arithmetic
 from cerite.predicate.expression import (
     Arithmetic,
     Attribute,

@@ -17,6 +17,7 @@ from cerite.api.query import Query, query
 from cerite.api.stream import EventStream
 from cerite.core.errors import Hint, PatternError, Setting, StreamError
 from cerite.core.match import Match
+from cerite.data.columns import canonical_schema
 from cerite.engine.bind import Program
 from cerite.engine.events.rows import Columns
 from cerite.engine.plan import Semantics
@@ -152,7 +153,7 @@ class QueryFunction:
         self.query = runnable.query
         self.plan = runnable.plan(semantics)
         columns = Columns(type, time, position)
-        self._program = bind_query(self.query, self.plan, columns, _completed(schema, time, position))
+        self._program = bind_query(self.query, self.plan, columns, canonical_schema(_completed(schema, time, position)))
         self._check()
         self._recognition()  # what the engine refuses is told now
 

@@ -10,26 +10,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
-from typing import Union
 
 import numpy as np
 
 from cerite.engine.events.keys import below, lowest
+from cerite.spark.worker.job import Cut, Number
 
-Number = Union[int, float]
 ROWS_PER_CHUNK = 8_000_000
 FEW_ROWS = 20_000  # fewer are not worth a second task
 SPAN = 3  # a chunk owns at least so many windows, so that reading the overlap costs at most a third
-
-
-@dataclass(frozen=True)
-class Cut:
-    """Where a chunk begins: it owns from `own` on and reads from `read` on."""
-
-    own: Number
-    read: Number
 
 
 def reach(end: Number, width: Fraction) -> Number:

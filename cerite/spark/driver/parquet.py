@@ -16,10 +16,10 @@ from pyspark.sql import DataFrame
 from cerite.engine.events.rows import Columns
 from cerite.predicate.formula import attributes
 from cerite.spark.driver.choose import Choice
-from cerite.spark.driver.cuts import SPAN, Cut, chunk_count, reach
-from cerite.spark.driver.footers import Footers, same_type
+from cerite.spark.driver.cuts import SPAN, chunk_count, reach
 from cerite.spark.driver.request import Request
-from cerite.spark.worker.job import FILE, Job, unary_tests
+from cerite.spark.worker.footers import Footers, same_type
+from cerite.spark.worker.job import FILE, Cut, Job, unary_tests
 from cerite.spark.worker.ordered_parquet import OrderedParquet, counting_task, stretch_task
 from cerite.spark.worker.task import COUNTS, mapped
 

@@ -17,7 +17,6 @@ from dataclasses import dataclass
 from cerite.automaton.automaton import TRUE, Automaton, Transition
 from cerite.automaton.guards import Guard, Reach, Test
 from cerite.engine.plan import Plan
-from cerite.predicate.expression import And, Expression, conjunction, variables
 from cerite.predicate.formula import Formula
 from cerite.spark.driver.conditions import Conditions
 
@@ -51,17 +50,8 @@ def relevance(plan: Plan, conditions: Conditions) -> Relevance:
     return Relevance(conditions.some([*moving, *ending]), gaps)
 
 
-def split(test: Test) -> tuple[Test, Expression | None]:
-    """A test as the part that looks at one event only, and the rest, which reads registers."""
-    if test.condition is None or not test.reads:
-        return test, None
-    parts = test.condition.operands if isinstance(test.condition, And) else (test.condition,)
-    alone = conjunction(*(part for part in parts if not variables(part)))
-    return Test(test.type, alone), conjunction(*(part for part in parts if variables(part)))
-
-
 def _unary(tests: frozenset[Test | Reach]) -> frozenset[Test | Reach]:
-    return frozenset(split(test)[0] for test in tests if isinstance(test, Test))
+    return frozenset(test.split()[0] for test in tests if isinstance(test, Test))
 
 
 def _moves(transition: Transition, automaton: Automaton) -> bool:

@@ -25,17 +25,17 @@ from cerite.data.source import Sight, described
 from cerite.engine.events.keys import time_of
 from cerite.engine.events.rows import TimeUnit, checked_unit
 from cerite.engine.plan import Plan, Semantics, plan
-from cerite.language.queries import make_query
+from cerite.language.queries import declared, make_query
 from cerite.pattern.check import check, declared_kinds
 from cerite.pattern.check_kinds import ordered_attributes
 from cerite.pattern.nodes import Event, Size, of_floats, walk
 from cerite.pattern.query import QuerySpec
 from cerite.spark.driver.conditions import Conditions
-from cerite.spark.driver.footers import Footers, footers, not_a_scan, same_type
 from cerite.spark.driver.frame import Frame, ticks, ticks_per_second
 from cerite.spark.driver.relevance import Relevance, relevance
 from cerite.spark.driver.streams import together
 from cerite.spark.texts import is_text, sights
+from cerite.spark.worker.footers import Footers, footers, not_a_scan, same_type
 from cerite.spark.worker.job import FILE, ROW, Shown, attributes_across, windows
 
 
@@ -218,16 +218,17 @@ def request(
 ) -> Request:
     """A checked request."""
     asked = query.query if isinstance(query, Query) else make_query(query)
-    declared = declared_kinds(asked, query.schema if isinstance(query, Query) else None, schema)
+    given = None if schema is None else declared(schema)
+    kinds = declared_kinds(asked, query.schema if isinstance(query, Query) else None, given)
     frame = Frame(together(asked, data))
     kind = type if type is not None or "type" not in frame.names else "type"
     made = plan(asked, semantics)
     order = (order_by,) if isinstance(order_by, str) else tuple(order_by)
     found = Request(frame, asked, made, kind, time, order, position, checked_unit(time_unit), counting)
     try:
-        _check_declared(frame, declared)
+        _check_declared(frame, kinds)
         _check(found)
-        _refuse_guesses(found, declared)
+        _refuse_guesses(found, kinds)
     except CeriteError as error:
         raise error.at(asked.source) from None
     return found

@@ -13,11 +13,24 @@ from pyspark.sql import Column, DataFrame, Window, WindowSpec
 from pyspark.sql import functions as fn
 
 from cerite.spark.driver.choose import Choice
-from cerite.spark.driver.cuts import Cut, Number, chunk_count, count_cuts, step, time_cuts
+from cerite.spark.driver.cuts import chunk_count, count_cuts, step, time_cuts
 from cerite.spark.driver.placement import packed, placement
 from cerite.spark.driver.request import Request
 from cerite.spark.driver.survey import BUCKETS, POINTS, Hot, Survey, bins, bucket, hot_buckets, survey
-from cerite.spark.worker.job import BITS, CHUNK, FILE, GROUP, OWNED, RANK, WORD, Job, task_plan, unary_tests
+from cerite.spark.worker.job import (
+    BITS,
+    CHUNK,
+    FILE,
+    GROUP,
+    OWNED,
+    RANK,
+    WORD,
+    Cut,
+    Job,
+    Number,
+    task_plan,
+    unary_tests,
+)
 from cerite.spark.worker.task import COUNTS, counting_task, mapped, task
 
 _TICK, _OWN, _LAST, _BUCKET, _PLACE = ("cerite_tick", "cerite_own", "cerite_last", "cerite_bucket", "cerite_place")

@@ -13,7 +13,8 @@ from fractions import Fraction
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as fn
 
-from cerite.spark.driver.cuts import Cut, Number, step, time_cuts
+from cerite.spark.driver.cuts import step, time_cuts
+from cerite.spark.worker.job import Cut, Number
 
 POINTS = 512  # quantiles that are taken
 BUCKETS = 256

@@ -12,16 +12,25 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from typing import Union
 
 from cerite.automaton.guards import Guard, Reach, Test
 from cerite.engine.plan import Plan
 from cerite.pattern.nodes import Size
 from cerite.predicate.expression import Attribute, Expression, Reference, conjunction, walk
-from cerite.spark.driver.relevance import split
 
+Number = Union[int, float]
 WORD = 62  # bits in a word that Spark packs: a long, sign left alone
 BITS, BIT, GROUP = "cerite.bits", "cerite.bit", "cerite.group"
 CHUNK, OWNED, RANK, FILE, ROW = "cerite.chunk", "cerite.owned", "cerite.rank", "cerite.file", "cerite.row"
+
+
+@dataclass(frozen=True)
+class Cut:
+    """Where a chunk begins: it owns from `own` on and reads from `read` on."""
+
+    own: Number
+    read: Number
 
 
 @dataclass(frozen=True)
@@ -74,7 +83,7 @@ def unary_tests(plan: Plan) -> tuple[Test, ...]:
     for guard in plan.guards:
         for test in sorted(guard.tests | guard.negated, key=str):
             if isinstance(test, Test):
-                alone = split(test)[0]
+                alone = test.split()[0]
                 if alone != Test(None, None):
                     found.setdefault(alone)
     return tuple(found)
@@ -82,8 +91,8 @@ def unary_tests(plan: Plan) -> tuple[Test, ...]:
 
 def attributes_across(plan: Plan) -> tuple[str, ...]:
     """The attributes that conditions across events read, of the event itself and of registers."""
-    rests = (split(test)[1] for guard in plan.guards for test in guard.tests | guard.negated if isinstance(test, Test))
-    nodes = (node for rest in rests if rest is not None for node in walk(rest))
+    tests = (test for guard in plan.guards for test in guard.tests | guard.negated if isinstance(test, Test))
+    nodes = (node for test in tests for part in test.split()[1] for node in walk(part))
     return tuple(sorted({node.name for node in nodes if isinstance(node, (Attribute, Reference))}))
 
 
@@ -117,8 +126,8 @@ def _prepared(guard: Guard, number: Mapping[Test, int], resized: Callable[[Size]
     def changed(test: Test | Reach) -> Test | Reach:
         if isinstance(test, Reach):
             return replace(test, size=resized(test.size))
-        alone, rest = split(test)
+        alone, across = test.split()
         bit: Expression | None = Attribute(f"{BIT}{number[alone]}") if alone in number else None
-        return Test(None, conjunction(bit, rest))
+        return Test(None, conjunction(bit, *across))
 
     return Guard(frozenset(map(changed, guard.tests)), frozenset(map(changed, guard.negated)))
