@@ -58,7 +58,7 @@ from cerite.pattern.nodes import (
     transform,
     walk,
 )
-from cerite.pattern.references import turn
+from cerite.pattern.references import orient_references
 from cerite.pattern.rewrite.lp import lp_normal
 from cerite.pattern.rewrite.skips import expand_skips
 from cerite.pattern.variables import nullable, written
@@ -80,7 +80,7 @@ def build(pattern: Pattern) -> Automaton:
 
 def prepared(pattern: Pattern) -> Pattern:
     """The pattern in the form the construction reads: skips as sequences, references turned, filters on events."""
-    return lp_normal(transform(turn(pattern), _skips_as_sequences))
+    return lp_normal(transform(orient_references(pattern), _skips_as_sequences))
 
 
 def _skips_as_sequences(node: Pattern) -> Pattern:

@@ -6,9 +6,9 @@ P(x, z)). `resolve` decides which is which, scope by scope from the inside out, 
 moves such filters to the scope that binds both; what would be ambiguous is refused with advice.
 A name is looked up in the filtered pattern first, then in what encloses it; one that can only be the very event being
 checked is refused (its own name is the exception: `b[price > b.price]` reads the previous b).
-`turn` rewrites a resolved pattern so that every reference looks back; every name of the event that a condition is
-turned to is that event itself. A condition written on an event itself
-(`B[id = r.id]`, SREMO's terminal) only ever looks back: a register must hold something when it is read (definition 13).
+`orient_references` rewrites a resolved pattern so that every reference looks back; every name of the event that a
+condition is turned to is that event itself. A condition written on an event itself (`B[id = r.id]`, SREMO's terminal)
+only ever looks back: a register must hold something when it is read (definition 13).
 """
 
 from __future__ import annotations
@@ -80,13 +80,13 @@ def resolve(pattern: Pattern, *, strict: bool = False) -> Pattern:
     return resolved
 
 
-def turn(pattern: Pattern) -> Pattern:
+def orient_references(pattern: Pattern) -> Pattern:
     """Every condition on the last of its variables, so that it only looks back.
 
     >>> from cerite.language.ceql import parse_pattern
-    >>> print(turn(parse_pattern("(A AS x ; B AS z) FILTER x[id = z.id AND price > 3]")))
+    >>> print(orient_references(parse_pattern("(A AS x ; B AS z) FILTER x[id = z.id AND price > 3]")))
     A AS x ; B AS z FILTER z[x.id = id AND x.price > 3]
-    >>> print(turn(parse_pattern("(A AS x ; B AS z) FILTER x[id = z.id AND id > B.id]")))
+    >>> print(orient_references(parse_pattern("(A AS x ; B AS z) FILTER x[id = z.id AND id > B.id]")))
     A AS x ; B AS z FILTER B[x.id = id AND x.id > id]
     """
 

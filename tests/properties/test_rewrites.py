@@ -27,7 +27,7 @@ from cerite.pattern import (
     Window,
 )
 from cerite.pattern.nodes import walk
-from cerite.pattern.references import resolve, turn
+from cerite.pattern.references import orient_references, resolve
 from cerite.pattern.rewrite.lp import is_lp_normal, lp_normal
 from cerite.pattern.rewrite.orders import expand_permute
 from cerite.pattern.rewrite.safe import is_safe, make_safe
@@ -107,7 +107,7 @@ def forward_patterns(draw: st.DrawFn) -> Pattern:
 @MANY
 @given(forward_patterns() | random.checked_patterns(), random.streams(6, random.full_rows))
 def test_references_turned_to_the_later_event(pattern: Pattern, rows: Rows) -> None:
-    turned = turn(pattern)
+    turned = orient_references(pattern)
     event("turned" if turned != pattern else "looks back already")
     for node in walk(turned):
         if isinstance(node, Filter):
@@ -133,7 +133,7 @@ def test_oracle_a_reference_reads_the_other_event_whichever_comes_first(
             expected.append(match)
     event("matches" if expected else "no match")
     assert matches(pattern, rows) == expected
-    assert matches(turn(pattern), rows) == expected
+    assert matches(orient_references(pattern), rows) == expected
     assert matches(resolve(pattern), rows) == expected
 
 

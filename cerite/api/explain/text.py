@@ -14,7 +14,7 @@ from cerite.pattern.check_kinds import event_types
 from cerite.pattern.nodes import Event, Filter, Iteration, Named, Pattern, Project, Select, Sequence, Window, walk
 from cerite.pattern.printing import event_text, on_text
 from cerite.pattern.query import Consume, QuerySpec
-from cerite.pattern.references import turn
+from cerite.pattern.references import orient_references
 from cerite.pattern.rewrite.lp import is_lp_normal, lp_normal
 from cerite.pattern.rewrite.orders import expand_permute
 from cerite.pattern.rewrite.safe import unsafe_variables
@@ -117,7 +117,7 @@ def _variables(tree: Tree, query: QuerySpec) -> None:
 
 def _registers(tree: Tree, pattern: Pattern) -> None:
     read: dict[str, set[str]] = {}
-    for node in walk(turn(pattern)):
+    for node in walk(orient_references(pattern)):
         conditions = [node.condition] if isinstance(node, Event) else []
         if isinstance(node, Filter):
             conditions = [on.condition for on in node.conditions]
@@ -133,7 +133,7 @@ def _registers(tree: Tree, pattern: Pattern) -> None:
 def _rewrites(tree: Tree, pattern: Pattern) -> None:
     steps = (
         ("PERMUTE and ⟲ @ expanded", lambda node: expand_skips(expand_permute(node))),
-        ("references turned to the later event", turn),
+        ("references turned to the later event", orient_references),
         ("LP-normal form", lp_normal),
     )
     current = pattern
