@@ -50,7 +50,8 @@ _FORMAT = "1"  # of entries
 _SUFFIX = ".kernel"
 _DIGEST = 16  # bytes
 _KEPT_FOLDERS = 4  # of versions and processors, by last use
-_PACKAGE = Path(__file__).resolve().parent
+_PACKAGE = Path(__file__).resolve().parents[1]
+_OWN = __name__.partition(".")[0]  # where kernels call into: changes elsewhere do not change machine code
 _SECONDS = 0.5e-3  # that a byte of bytecode takes to compile, on a core of 2024
 _WORTH_SAYING = 1.0  # seconds
 
@@ -277,10 +278,10 @@ def value_lines(name: str, value: Any, seen: set[Any]) -> Iterator[str]:
     """What a name stands for in machine code: another kernel's code, a constant, a module's constants."""
     if isinstance(value, Dispatcher):
         yield from code_lines(value.py_func, value.targetoptions, seen)
-    elif isinstance(value, FunctionType) and value.__module__.partition(".")[0] == __package__:
+    elif isinstance(value, FunctionType) and value.__module__.partition(".")[0] == _OWN:
         yield from code_lines(value, {}, seen)
     elif isinstance(value, ModuleType):
-        if value.__name__.partition(".")[0] == __package__:
+        if value.__name__.partition(".")[0] == _OWN:
             constants = {k: v for k, v in vars(value).items() if isinstance(v, (int, float, str, tuple, np.generic))}
             yield f"{name} = {value.__name__} {sorted((k, repr(v)) for k, v in constants.items() if k[0] != '_')}"
     elif isinstance(value, np.ndarray):

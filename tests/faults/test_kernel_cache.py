@@ -36,7 +36,7 @@ PROBE = """
 import sys
 from typing import NamedTuple
 import numpy as np
-from cerite import jit
+from cerite.core import jit
 from cerite.helper import helper, twice
 class Pair(NamedTuple):
     first: np.ndarray
@@ -53,12 +53,13 @@ print(value, sum(probe.stats.cache_hits.values()))
 def tree(tmp_path: Path) -> Path:
     """A package of two kernel files with Cerite's way of compiling."""
     package = tmp_path / "tree" / "cerite"
-    package.mkdir(parents=True)
+    (package / "core").mkdir(parents=True)
     (package / "__init__.py").write_text("")
+    (package / "core" / "__init__.py").write_text("")
     (package / "helper.py").write_text(HELPER)
     (package / "probe.py").write_text(PROBE)
     for module in (jit, kernel_cache):
-        shutil.copy(str(module.__file__), package)
+        shutil.copy(str(module.__file__), package / "core")
     return package
 
 
