@@ -12,14 +12,14 @@ from cerite.core.extras import load
 
 if TYPE_CHECKING:
     from cerite.spark.api import OneTaskWarning, count, match
-    from cerite.spark.explain import explain
+    from cerite.spark.explaining import explain
     from cerite.spark.sessions import session
     from cerite.spark.worker.failures import task_error
 
 __all__ = ["OneTaskWarning", "count", "explain", "match", "session", "task_error"]
 
 _HOMES = {
-    "OneTaskWarning": "api", "count": "api", "explain": "explain", "match": "api",
+    "OneTaskWarning": "api", "count": "api", "explain": "explaining", "match": "api",
     "session": "sessions", "task_error": "worker.failures",
 }  # fmt: skip
 

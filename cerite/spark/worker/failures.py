@@ -22,7 +22,7 @@ from cerite.core.errors import CeriteError, Hint
 
 Batches = Iterator[pa.RecordBatch]
 _RAISED = re.compile(
-    r"^(?:[\w.]+Exception: )?cerite\.errors\.(\w+): (.*?)(?:\nhint: (.*?))?$(?=\n\s*$|\n\n|\nJVM|\n\s+at |\Z)",
+    r"^(?:[\w.]+Exception: )?cerite\.core\.errors\.(\w+): (.*?)(?:\nhint: (.*?))?$(?=\n\s*$|\n\n|\nJVM|\n\s+at |\Z)",
     re.M | re.S,
 )
 
@@ -30,7 +30,7 @@ _RAISED = re.compile(
 def task_error(failure: BaseException) -> CeriteError | None:
     """What a task refused, as the error it raised there; None if the failure is another.
 
-    >>> task_error(RuntimeError("Traceback …\\ncerite.errors.StreamError: two events tie\\nhint: order_by=…"))
+    >>> task_error(RuntimeError("Traceback …\\ncerite.core.errors.StreamError: two events tie\\nhint: order_by=…"))
     StreamError('two events tie')
     """
     if isinstance(failure, CeriteError):
