@@ -30,7 +30,18 @@ if TYPE_CHECKING:
     from cerite.core.match import Match
     from cerite.core.schema import Schema
     from cerite.data import open_events
-    from cerite.language.builder import Builder, absent, empty, event, nothing, permute, skip, skip_any, skip_next
+    from cerite.language.builder import (
+        Builder,
+        absent,
+        empty,
+        event,
+        nothing,
+        permute,
+        seconds,
+        skip,
+        skip_any,
+        skip_next,
+    )
     from cerite.language.ceql import parse_condition, parse_pattern, parse_schema
     from cerite.language.sremo import parse_sremo, sremo_text
     from cerite.language.terms import attr, var
@@ -42,44 +53,11 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
-    "BudgetError",
-    "Builder",
-    "CeriteError",
-    "CeriteWarning",
-    "EventStream",
-    "Match",
-    "Matches",
-    "MissingExtraError",
-    "Pattern",
-    "PatternError",
-    "Query",
-    "QuerySpec",
-    "QuerySyntaxError",
-    "Schema",
-    "SchemaError",
-    "SnapshotError",
-    "StreamError",
-    "TextWarning",
-    "absent",
-    "attr",
-    "check",
-    "empty",
-    "event",
-    "matches",
-    "nothing",
-    "open_events",
-    "parse_condition",
-    "parse_pattern",
-    "parse_schema",
-    "parse_sremo",
-    "parse_wayeb",
-    "permute",
-    "query",
-    "skip",
-    "skip_any",
-    "skip_next",
-    "sremo_text",
-    "var",
+    "BudgetError", "Builder", "CeriteError", "CeriteWarning", "EventStream", "Match", "Matches",
+    "MissingExtraError", "Pattern", "PatternError", "Query", "QuerySpec", "QuerySyntaxError", "Schema",
+    "SchemaError", "SnapshotError", "StreamError", "TextWarning", "absent", "attr", "check", "empty", "event",
+    "matches", "nothing", "open_events", "parse_condition", "parse_pattern", "parse_schema", "parse_sremo",
+    "parse_wayeb", "permute", "query", "seconds", "skip", "skip_any", "skip_next", "sremo_text", "var",
 ]  # fmt: skip
 
 _HOMES = {  # the imports above, for `__getattr__`
@@ -88,7 +66,9 @@ _HOMES = {  # the imports above, for `__getattr__`
         "BudgetError", "CeriteError", "CeriteWarning", "MissingExtraError", "PatternError", "QuerySyntaxError",
         "SchemaError", "SnapshotError", "StreamError", "TextWarning",
     ),
-    "language.builder": ("Builder", "absent", "empty", "event", "nothing", "permute", "skip", "skip_any", "skip_next"),
+    "language.builder": (
+        "Builder", "absent", "empty", "event", "nothing", "permute", "seconds", "skip", "skip_any", "skip_next",
+    ),
     "language.ceql": ("parse_condition", "parse_pattern", "parse_schema"),
     "language.sremo": ("parse_sremo", "sremo_text"),
     "language.terms": ("attr", "var"),

@@ -1,0 +1,1 @@
+"""What users hold: queries, their matches, streams that keep coming, explanations."""

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from cerite.api.explain.text import Explanation
 from cerite.api.inputs import READ_ONCE, bind_query, prepare
 from cerite.api.result import FIRST, Matches, Shown, how_many, schema_of, shown_attributes
 from cerite.api.stream import EventStream, stream_schema
@@ -27,7 +28,7 @@ from cerite.engine.events.rows import Columns, TimeUnit, checked_unit
 from cerite.engine.output import MatchChunk
 from cerite.engine.plan import Plan, Semantics, plan
 from cerite.engine.run import Run
-from cerite.language.builder import Builder
+from cerite.language.builder import Builder, Width
 from cerite.language.queries import declared, make_query
 from cerite.pattern.check import declared_kinds
 from cerite.pattern.nodes import Pattern
@@ -72,6 +73,16 @@ class Query:
     def automaton(self) -> Automaton:
         """The automaton the engine runs."""
         return self.plan().automaton
+
+    def explain(self, schema: Any = None) -> Explanation:
+        """What the query means and how it will run: text, a tree in a terminal, or HTML in a notebook.
+
+        >>> import cerite
+        >>> text = str(cerite.query("SELECT * FROM S WHERE A AS x ; B AS y WITHIN 5 EVENTS").explain())
+        >>> [line.strip(" │├└─") for line in text.splitlines() if "chosen" in line]
+        ['chosen: subsets; every condition looks at one event: deterministic states are sets of automaton states']
+        """
+        return Explanation(self.query, self.schema if schema is None else declared(schema))
 
     def run(
         self,
@@ -134,11 +145,22 @@ class Query:
         return EventStream(bind_query(self.query, self.plan(semantics), columns, arrow), counting=counting)
 
 
-def query(source: str | QuerySpec | Builder | Pattern, *, schema: Any = None, **clauses: Any) -> Query:
+def query(
+    source: str | QuerySpec | Builder | Pattern,
+    *,
+    schema: Any = None,
+    select: Sequence[str] | None = None,
+    strategy: str | None = None,
+    partition_by: Sequence[str] = (),
+    within: Width | None = None,
+    consume: str = "NONE",
+    limit: int | None = None,
+) -> Query:
     """A query from CEQL text, a built pattern or a pattern, checked and ready to run.
 
-    `schema` declares event types or columns: the query is checked against it, and data is read as it says.
-    The clauses of a pattern are keywords: select, strategy, partition_by, within, consume, limit.
+    `schema` declares event types or columns: the query is checked against it, and data is read as it says. The other
+    keywords are the clauses of a pattern; text has its own. `within` is text (`"30 seconds"`, `"500 events"`), a
+    timedelta, or `cerite.seconds(30)`.
 
     >>> from cerite import attr, event
     >>> rising = query(event("A").as_("x") >> event("A", attr.v > 3).as_("y"), select=["y"])
@@ -146,7 +168,11 @@ def query(source: str | QuerySpec | Builder | Pattern, *, schema: Any = None, **
     [Match(start=0, end=1, positions=(1,), bindings=(('y', (1,)),))]
     """
     known = None if schema is None else declared(schema)
-    return Query(make_query(source, schema=known, **clauses), known)
+    spec = make_query(
+        source, schema=known, select=select, strategy=strategy, partition_by=partition_by, within=within,
+        consume=consume, limit=limit,
+    )  # fmt: skip
+    return Query(spec, known)
 
 
 class UnknownLengthError(StreamError, TypeError):

@@ -65,7 +65,7 @@ def bind(plan: Plan, schema: pa.Schema, columns: Columns) -> Program:
     >>> query = parse_query("SELECT * FROM S WHERE A AS x ; B AS y FILTER y[v > x.v AND v < 9] WITHIN 5 EVENTS")
     >>> program = bind(plan(query), pa.schema({"type": pa.string(), "v": pa.int64(), "w": pa.int64()}), Columns("type"))
     >>> program.choice.engine, program.read, [str(guard) for guard in program.guards]
-    ('registers', ('type', 'v'), ['A', 'B[v < 9]'])
+    ('registers', ('type', 'v'), ['A', 'B AND _[v < 9]'])
     """
     needed = _needed(plan, columns)
     for name in needed:

@@ -12,11 +12,13 @@ Invariant: a built pattern equals the one its text parses to.
 
 from __future__ import annotations
 
+from datetime import timedelta
+from fractions import Fraction
 from math import inf
 from typing import NoReturn, overload
 
 from cerite.core.errors import PatternError
-from cerite.language.ceql import parse_condition
+from cerite.language.ceql import parse_condition, parse_window
 from cerite.language.terms import Term, expression_of
 from cerite.pattern.nodes import (
     UNITS,
@@ -136,8 +138,14 @@ class Builder:
         made = tuple(On(variable, _condition(condition)) for variable, condition in conditions.items())
         return Builder(Filter(self.pattern, made)) if made else self
 
-    def within(self, amount: int | float, unit: str | None = None, *, attribute: str | None = None) -> Builder:
-        """`(self WITHIN amount unit)`: a time unit, "events", or `attribute=`."""
+    def within(self, amount: int | float | Width, unit: str | None = None, *, attribute: str | None = None) -> Builder:
+        """`(self WITHIN amount unit)`: a time unit, "events", or `attribute=`; or the whole as `width` takes it.
+
+        >>> event("A").within(5, "seconds"), event("A").within("5 seconds"), event("A").within(timedelta(seconds=5))
+        ((A WITHIN 5 seconds), (A WITHIN 5 seconds), (A WITHIN 5 seconds))
+        """
+        if isinstance(amount, (str, timedelta, Size)):
+            return Builder(Window(self.pattern, width(amount)))
         return Builder(Window(self.pattern, size(amount, unit, attribute=attribute)))
 
     def project(self, *variables: str) -> Builder:
@@ -256,3 +264,28 @@ def size(amount: int | float, unit: str | None = None, *, attribute: str | None 
     if not 0 <= amount < inf or (named == "events" and (amount < 1 or amount != int(amount))):
         raise ValueError(f"a window cannot be {amount} long")
     return Size(int(amount) if named == "events" else amount, named, attribute)
+
+
+Width = Size | str | timedelta
+
+
+def width(given: Width) -> Size:
+    """How wide a window is: as CEQL writes it, or as Python measures time.
+
+    >>> [str(width(each)) for each in ("30 seconds", "500 EVENTS", "0.5 [price]", timedelta(minutes=2, seconds=1))]
+    ['30 seconds', '500 EVENTS', '0.5 [price]', '121 seconds']
+    """
+    if isinstance(given, Size):
+        return given
+    if isinstance(given, timedelta):
+        microseconds = given // timedelta(microseconds=1)
+        exact = Fraction(microseconds, 1_000_000)
+        return size(int(exact) if exact.denominator == 1 else float(exact), "seconds")
+    if not isinstance(given, str):
+        raise TypeError(f"a window is text (`30 seconds`), a timedelta or a Size, not {given!r}")
+    return parse_window(given)
+
+
+def seconds(amount: int | float) -> Size:
+    """A window of so many seconds: `within=seconds(30)`."""
+    return size(amount, "seconds")

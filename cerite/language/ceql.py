@@ -15,12 +15,12 @@ from cerite.core.schema import Kind, Schema, kind_named, merge
 from cerite.language.ceql_patterns import pattern_of, strategy_of
 from cerite.language.conditions import condition_of, name_of, signed_of, size_of
 from cerite.language.parsing import Node, parse, span_of, subtree
-from cerite.pattern.nodes import Pattern, Strategy
+from cerite.pattern.nodes import Pattern, Size, Strategy
 from cerite.pattern.query import Consume, Item, QuerySpec
 from cerite.predicate.expression import Expression
 
 T = TypeVar("T")
-_STARTS = ("query", "pattern_only", "condition_only", "schema_only")
+_STARTS = ("query", "pattern_only", "condition_only", "schema_only", "size_only")
 
 
 def parse_query(text: str) -> QuerySpec:
@@ -48,6 +48,15 @@ def parse_pattern(text: str) -> Pattern:
 def parse_condition(text: str) -> Expression:
     """A condition as it stands in a filter's brackets."""
     return _parsed(text, "condition_only", lambda tree: condition_of(tree.children[0]))
+
+
+def parse_window(text: str) -> Size:
+    """A window as it stands behind WITHIN.
+
+    >>> parse_window("1.5 min")
+    Size(amount=1.5, unit='minutes', attribute=None)
+    """
+    return _parsed(text, "size_only", lambda tree: size_of(tree.children[0]))
 
 
 def parse_schema(text: str) -> Schema:

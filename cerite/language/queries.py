@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from cerite.core.errors import SchemaError
 from cerite.core.schema import Schema, kind_named
-from cerite.language.builder import Builder
+from cerite.language.builder import Builder, Width, width
 from cerite.language.ceql import parse_query, parse_schema
 from cerite.pattern.check import check
-from cerite.pattern.nodes import Pattern, Size, Strategy
+from cerite.pattern.nodes import Pattern, Strategy
 from cerite.pattern.query import Consume, Item, QuerySpec
 
 
 def make_query(
     source: str | QuerySpec | Builder | Pattern,
     *,
-    select: tuple[str, ...] | list[str] | None = None,
+    select: Sequence[str] | None = None,
     strategy: str | None = None,
-    partition_by: tuple[str, ...] | list[str] = (),
-    within: Size | None = None,
+    partition_by: Sequence[str] = (),
+    within: Width | None = None,
     consume: str = "NONE",
     limit: int | None = None,
     schema: Schema | None = None,
@@ -27,8 +27,7 @@ def make_query(
     """A query that has passed every check; the keyword clauses go with a pattern, text brings its own.
 
     >>> from cerite import attr, event
-    >>> from cerite.language.builder import size
-    >>> print(make_query(event("A").as_("x") >> event("B"), select=["x"], within=size(5, "events")))
+    >>> print(make_query(event("A").as_("x") >> event("B"), select=["x"], within="5 events"))
     SELECT x
     FROM S
     WHERE A AS x ; B
@@ -45,7 +44,8 @@ def make_query(
             source.pattern if isinstance(source, Builder) else source,
             items=None if select is None else tuple(map(Item, select)),
             strategy=None if strategy is None else Strategy.named(strategy),
-            partition=tuple(partition_by), within=within, consume=Consume(consume.upper()), limit=limit,
+            partition=tuple(partition_by), within=None if within is None else width(within),
+            consume=Consume(consume.upper()), limit=limit,
         )  # fmt: skip
     check(made, schema)
     return made

@@ -17,6 +17,7 @@ from cerite.spark.driver.parquet import ParquetPlan, parquet_plan, scanned, scan
 from cerite.spark.driver.request import Request, request
 from cerite.spark.driver.shuffle import Layout, laid_out, shuffled, shuffled_count
 from cerite.spark.worker.failures import refusals
+from cerite.spark.worker.footers import Rejected
 
 Reading = Literal["auto", "spark"]
 
@@ -27,7 +28,7 @@ class Route:
 
     asked: Request
     choice: Choice
-    ordered: ParquetPlan | str
+    ordered: ParquetPlan | Rejected
     layout: Layout | None
 
     def matches(self) -> DataFrame:
@@ -56,7 +57,8 @@ def routed(asked: Request, partitions: int | None, read: Reading) -> Route:
     choice = choose(asked.plan, asked.clock)
     tasks = partitions or parallelism(asked.frame.original.sparkSession)
     forced = partitions is not None
-    ordered = parquet_plan(asked, choice, tasks, forced=forced) if read == "auto" else "Spark is asked to read"
+    by_spark = Rejected("Spark is asked to read")
+    ordered = parquet_plan(asked, choice, tasks, forced=forced) if read == "auto" else by_spark
     if isinstance(ordered, ParquetPlan):
         return Route(asked, choice, ordered, None)
     choice, layout = laid_out(asked, choice, tasks, forced=forced)

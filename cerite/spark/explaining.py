@@ -17,6 +17,7 @@ from cerite.spark.api import Reading, Route, routed
 from cerite.spark.driver.parquet import ParquetPlan, stretches
 from cerite.spark.driver.request import Request, request
 from cerite.spark.driver.shuffle import Layout, job_of, prepared
+from cerite.spark.worker.footers import Rejected
 from cerite.spark.worker.job import Cut, unary_tests
 
 NAMES = {"partitions": "S&P, then R-CER per key", "chunks": "S&P, then T-CER", "sequence": "S&P, then R-CER, one task"}
@@ -78,8 +79,9 @@ def _ordered(route: Route, plan: ParquetPlan) -> list[str]:
 def _shuffled(route: Route) -> list[str]:
     asked, layout = route.asked, route.layout
     assert layout is not None
+    assert isinstance(route.ordered, Rejected)
     job = job_of(asked, layout)
-    lines = [f"read: by Spark, then a shuffle into {layout.tasks} tasks", f"  why: {route.ordered}"]
+    lines = [f"read: by Spark, then a shuffle into {layout.tasks} tasks", f"  why: {route.ordered.reason}"]
     lines += _hot(layout) if layout.hot is not None else _chunks(layout.cuts)
     lines.append(f"rows kept: {_kept(asked)}")
     lines.append(f"pushed into the source: {pushed_filters(prepared(asked, layout, job))}")

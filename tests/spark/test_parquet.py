@@ -17,6 +17,7 @@ from cerite.spark import OneTaskWarning, count, match
 from cerite.spark.api import routed
 from cerite.spark.driver.parquet import ParquetPlan
 from cerite.spark.driver.request import request
+from cerite.spark.worker.footers import Rejected
 from tests.spark.support import POSITION, matches
 
 QUERIES = {
@@ -54,7 +55,7 @@ def written(folder: Path, table: pa.Table, *, files: int = 3, group: int = 150) 
     return str(folder)
 
 
-def ordered(df: Any, text: str, **options: Any) -> ParquetPlan | str:
+def ordered(df: Any, text: str, **options: Any) -> ParquetPlan | Rejected:
     asked = request(df, text, time="at", type=None, order_by=(), position=None, semantics="valuations", **options)
     return routed(asked, 3, "auto").ordered
 

@@ -1,0 +1,1 @@
+"""`query.explain()`: what a query means and how it will run."""

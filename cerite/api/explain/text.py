@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from io import StringIO
+from typing import cast
+
+from rich.console import Console
 from rich.text import Text
 from rich.tree import Tree
 
@@ -22,6 +26,7 @@ from cerite.pattern.rewrite.skips import expand_skips
 from cerite.pattern.variables import bound, counts
 from cerite.predicate.expression import references
 
+_WIDTH = 120
 _DESCRIBED = {
     "Sequence": "sequence ;   (anything may lie between)",
     "Concat": "contiguous sequence :   (nothing between)",
@@ -54,6 +59,29 @@ def explanation(query: QuerySpec, schema: Schema | None = None) -> Tree:
     _rewrites(tree.add("rewrites"), query.where)
     explain_engine(tree.add("engine"), query, schema)
     return tree
+
+
+class Explanation:
+    """An explanation in the form of whoever shows it: text, a tree in a terminal, HTML in a notebook."""
+
+    def __init__(self, query: QuerySpec, schema: Schema | None = None) -> None:
+        self._tree = explanation(query, schema)
+
+    def __rich__(self) -> Tree:
+        return self._tree
+
+    def __str__(self) -> str:
+        console = Console(file=StringIO(), width=_WIDTH, color_system=None)
+        console.print(self._tree)
+        return "\n".join(line.rstrip() for line in cast(StringIO, console.file).getvalue().splitlines())
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def _repr_html_(self) -> str:
+        console = Console(file=StringIO(), width=_WIDTH, record=True)
+        console.print(self._tree)
+        return console.export_html(inline_styles=True, code_format="<pre>{code}</pre>")
 
 
 def _pattern(tree: Tree, node: Pattern) -> None:

@@ -1,0 +1,1 @@
+"""What the engine knows of events: which columns hold what, window keys, partitions as numbers."""

@@ -1,0 +1,1 @@
+"""Recognition where every condition looks at one event: classes of events, determinisation on the fly, Algorithm 1."""

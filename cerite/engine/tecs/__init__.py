@@ -1,0 +1,1 @@
+"""The timed enumerable compact set of CORE: nodes and union-lists, compaction, enumeration, selection."""

@@ -18,7 +18,7 @@ from cerite.predicate.formula import attributes
 from cerite.spark.driver.choose import Choice
 from cerite.spark.driver.cuts import SPAN, chunk_count, reach
 from cerite.spark.driver.request import Request
-from cerite.spark.worker.footers import Footers, same_type
+from cerite.spark.worker.footers import Footers, Rejected, same_type
 from cerite.spark.worker.job import FILE, Cut, Job, unary_tests
 from cerite.spark.worker.ordered_parquet import OrderedParquet, counting_task, stretch_task
 from cerite.spark.worker.task import COUNTS, mapped
@@ -32,22 +32,22 @@ class ParquetPlan:
     cuts: tuple[Cut, ...]
 
 
-def parquet_plan(asked: Request, choice: Choice, tasks: int, *, forced: bool) -> ParquetPlan | str:
+def parquet_plan(asked: Request, choice: Choice, tasks: int, *, forced: bool) -> ParquetPlan | Rejected:
     """The plan without a shuffle, or why there is none."""
     if asked.time is None or asked.clock != asked.time:
-        return "the order of events is not that of one time column"
+        return Rejected("the order of events is not that of one time column")
     counted = asked.plan.window is not None and asked.plan.window.unit == "events"
     if choice.operator == "partitions" and (counted or not choice.cut):
-        return "partitions without a window over time are gathered by key"
+        return Rejected("partitions without a window over time are gathered by key")
     found = asked.footers
-    if isinstance(found, str):
+    if isinstance(found, Rejected):
         return found
     disorder = found.disorder
     if disorder:
-        return disorder
+        return Rejected(disorder)
     for name in _columns(asked):
         if name not in found.schema.names or not same_type(found.schema.field(name).type, asked.frame.types[name]):
-            return f"Spark reads column `{name}` in another type than the file has"
+            return Rejected(f"Spark reads column `{name}` in another type than the file has")
     if choice.operator == "sequence":
         return ParquetPlan(found, ())
     count = tasks if forced else chunk_count(found.rows, tasks)

@@ -35,7 +35,7 @@ from cerite.spark.driver.frame import Frame, ticks, ticks_per_second
 from cerite.spark.driver.relevance import Relevance, relevance
 from cerite.spark.driver.streams import together
 from cerite.spark.texts import is_text, sights
-from cerite.spark.worker.footers import Footers, footers, not_a_scan, same_type
+from cerite.spark.worker.footers import Footers, Rejected, footers, same_type, scan_obstacle
 from cerite.spark.worker.job import FILE, ROW, Shown, attributes_across, windows
 
 
@@ -102,16 +102,16 @@ class Request:
         return self.time if self.time is not None or self.order_by else self.position
 
     @cached_property
-    def footers(self) -> Footers | str:
+    def footers(self) -> Footers | Rejected:
         """What the footers of the Parquet files say about the clock, or why nobody can ask them."""
         if self.clock is None:
-            return "no column says when events happen"
-        why = not_a_scan(self.frame.original)
-        found = why or footers(self.frame.original.inputFiles(), self.clock)
+            return Rejected("no column says when events happen")
+        why = scan_obstacle(self.frame.original)
+        found = Rejected(why) if why else footers(self.frame.original.inputFiles(), self.clock)
         if isinstance(found, Footers) and not same_type(
             found.schema.field(self.clock).type, self.frame.types[self.clock]
         ):
-            return f"Spark reads column `{self.clock}` in another type than the file has"
+            return Rejected(f"Spark reads column `{self.clock}` in another type than the file has")
         return found
 
     @property

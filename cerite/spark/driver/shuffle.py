@@ -17,6 +17,7 @@ from cerite.spark.driver.cuts import chunk_count, count_cuts, step, time_cuts
 from cerite.spark.driver.placement import packed, placement
 from cerite.spark.driver.request import Request
 from cerite.spark.driver.survey import BUCKETS, POINTS, Hot, Survey, bins, bucket, hot_buckets, survey
+from cerite.spark.worker.footers import Rejected
 from cerite.spark.worker.job import (
     BITS,
     CHUNK,
@@ -83,7 +84,7 @@ def laid_out(asked: Request, choice: Choice, tasks: int, *, forced: bool) -> tup
 
 def _known(asked: Request) -> Survey | None:
     """What footers tell of the data, if they tell all: of floats they do not say whether some are NaN."""
-    if isinstance(asked.footers, str) or not all(isinstance(group.least, int) for group in asked.footers.groups):
+    if isinstance(asked.footers, Rejected) or not all(isinstance(group.least, int) for group in asked.footers.groups):
         return None
     return Survey(asked.footers.rows, 0, asked.footers.quantiles(POINTS))
 

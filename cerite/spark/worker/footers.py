@@ -93,45 +93,52 @@ def located(uri: str) -> tuple[fs.FileSystem, str]:
     return found
 
 
-def footers(uris: Sequence[str], clock: str) -> Footers | str:
+@dataclass(frozen=True)
+class Rejected:
+    """Why something cannot be done this way."""
+
+    reason: str
+
+
+def footers(uris: Sequence[str], clock: str) -> Footers | Rejected:
     """The footers of some files, or why they say nothing of the clock."""
     files = tuple(sorted(uris))
     if len(files) > MOST_FILES:
-        return f"there are {len(files):,} files; the footers of at most {MOST_FILES:,} are read"
+        return Rejected(f"there are {len(files):,} files; the footers of at most {MOST_FILES:,} are read")
     with ThreadPoolExecutor(AT_ONCE) as pool:
         read = list(pool.map(_metadata, files))
     schema: pa.Schema | None = None
     groups: list[Group] = []
     for number, metadata in enumerate(read):
-        if isinstance(metadata, str):
+        if isinstance(metadata, Rejected):
             return metadata
         mine = metadata.schema.to_arrow_schema()
         if schema is not None and not mine.equals(schema):
-            return "the files have different columns"
+            return Rejected("the files have different columns")
         schema = mine
         found = _groups(metadata, number, clock)
-        if isinstance(found, str):
+        if isinstance(found, Rejected):
             return found
         groups += found
     if schema is None:
-        return "there are no files"
+        return Rejected("there are no files")
     groups = [group for group in groups if group.rows]
     groups.sort(key=lambda group: (group.least, group.greatest, group.file, group.index))
     return Footers(files, schema.remove_metadata(), tuple(groups), clock)
 
 
-def _metadata(uri: str) -> pq.FileMetaData | str:
+def _metadata(uri: str) -> pq.FileMetaData | Rejected:
     try:
         with opened(uri) as file:
             return file.metadata
     except (OSError, pa.ArrowException, ValueError) as error:
-        return f"{uri} cannot be read here: {error}"
+        return Rejected(f"{uri} cannot be read here: {error}")
 
 
-def _groups(metadata: pq.FileMetaData, file: int, clock: str) -> list[Group] | str:
+def _groups(metadata: pq.FileMetaData, file: int, clock: str) -> list[Group] | Rejected:
     names = [metadata.schema.column(place).path for place in range(metadata.num_columns)]
     if clock not in names:
-        return f"a file has no column `{clock}`"
+        return Rejected(f"a file has no column `{clock}`")
     place, kind = names.index(clock), metadata.schema.to_arrow_schema().field(clock).type
     found: list[Group] = []
     first = 0
@@ -139,13 +146,13 @@ def _groups(metadata: pq.FileMetaData, file: int, clock: str) -> list[Group] | s
         group = metadata.row_group(index)
         statistics = group.column(place).statistics
         if statistics is None or not statistics.has_min_max or statistics.null_count:
-            return f"row groups have no statistics of `{clock}`, or NULLs"
+            return Rejected(f"row groups have no statistics of `{clock}`, or NULLs")
         try:
             ends, missing = numbers(pa.array([statistics.min, statistics.max]).cast(kind), clock)
         except StreamError as error:
-            return str(error)
+            return Rejected(str(error))
         if missing is not None:
-            return f"`{clock}` holds values that are no numbers"
+            return Rejected(f"`{clock}` holds values that are no numbers")
         found.append(Group(file, index, group.num_rows, first, ends[0].item(), ends[1].item()))
         first += group.num_rows
     return found
@@ -154,12 +161,12 @@ def _groups(metadata: pq.FileMetaData, file: int, clock: str) -> list[Group] | s
 # Whether a DataFrame is nothing but a scan of Parquet files, and whether Spark reads a column as the file has it.
 
 
-def not_a_scan(df: DataFrame) -> str:
-    """Why the DataFrame is more than a scan of Parquet files; empty if it is not."""
+def scan_obstacle(df: DataFrame) -> str | None:
+    """Why the DataFrame is more than a scan of Parquet files; None if it is not."""
     plan = getattr(df, "_plan", None)
     if plan is not None:  # Spark Connect
         plain = type(plan).__name__ == "DataSource" and getattr(plan, "_format", None) == "parquet"
-        return "" if plain and not getattr(plan, "_schema", None) else "the DataFrame is not a plain scan of Parquet"
+        return None if plain and not getattr(plan, "_schema", None) else "the DataFrame is not a plain scan of Parquet"
     analyzed = df._jdf.queryExecution().analyzed()
     if analyzed.getClass().getSimpleName() != "LogicalRelation":
         return "the DataFrame is not a plain scan of files"
@@ -168,7 +175,7 @@ def not_a_scan(df: DataFrame) -> str:
         return "the DataFrame is not a plain scan of files"
     if relation.fileFormat().getClass().getSimpleName() != "ParquetFileFormat":
         return "the files are not Parquet"
-    return "the files lie in partition folders" if relation.partitionSchema().size() else ""
+    return "the files lie in partition folders" if relation.partitionSchema().size() else None
 
 
 _ARROW: dict[type[ty.DataType], pa.DataType] = {
