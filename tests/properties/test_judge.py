@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from cerite.pattern import (
@@ -27,8 +27,9 @@ from cerite.pattern import (
 from cerite.pattern.nodes import walk
 from cerite.reference.semantics import Stream, matches
 from tests import strategies as random
+from tests.telling import often
 
-SOME = settings(max_examples=500, deadline=None, suppress_health_check=list(HealthCheck))
+SOME = often(250)
 Rows = list[dict[str, Any]]
 
 

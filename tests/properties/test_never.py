@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hypothesis import HealthCheck, assume, event, given, settings
+from hypothesis import assume, event, given
 from hypothesis import strategies as st
 
 from cerite.core.errors import CeriteError
@@ -11,11 +11,12 @@ from cerite.pattern.check import check
 from cerite.pattern.never import reason
 from tests import strategies as random
 from tests.properties.test_engine import Rows, judged
+from tests.telling import often
 
 PATTERNS = random.checked_patterns() | random.register_patterns(3)
 
 
-@settings(max_examples=1500, deadline=None, suppress_health_check=list(HealthCheck))
+@often(500)
 @given(PATTERNS, random.streams(6, random.full_rows | random.rows), st.integers(2, 5))
 def test_nothing_matches_what_can_never_match(pattern: Pattern, rows: Rows, size: int) -> None:
     query = QuerySpec(pattern, within=Size.events(size))

@@ -7,26 +7,26 @@ from typing import Any
 from unittest.mock import patch
 
 import pytest
-from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from cerite.engine.plan import plan
 from cerite.engine.registers import base
 from cerite.pattern import QuerySpec, Size, Strategy
 from tests import strategies as random
 from tests.dressed import Dress, dresses
-from tests.properties.test_engine import SEMANTICS, Rows, agree, cases, runnable, stream_agrees
-from tests.telling import Share
+from tests.properties.test_engine import SEMANTICS, Rows, agree, cases, planned, stream_agrees
+from tests.telling import Share, often
 
-MANY = settings(max_examples=1000, deadline=None, suppress_health_check=list(HealthCheck))
-SOME = settings(MANY, max_examples=400)
+MANY = often(300)
+SOME = often(150)
 STREAMS = random.streams(9, random.full_rows | random.full_rows | random.rows)
 QUERIES = random.queries(random.register_patterns(3))
 PLAIN = random.register_patterns(3).map(lambda pattern: QuerySpec(pattern, within=Size.events(8)))
 
 
 def reads_others(query: QuerySpec) -> bool:
-    return runnable(query) and plan(query).has_registers
+    found = planned(query)
+    return found is not None and found.has_registers
 
 
 @cases(MANY, PLAIN, STREAMS, SEMANTICS, dresses)

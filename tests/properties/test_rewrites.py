@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from hypothesis import HealthCheck, assume, event, given, settings
+from hypothesis import assume, event, given
 from hypothesis import strategies as st
 
 from cerite.pattern import (
@@ -38,8 +38,9 @@ from cerite.predicate.expression import Expression, references
 from cerite.reference.semantics import Stream, matches
 from tests import strategies as random
 from tests.oracles import icdt_matches
+from tests.telling import often
 
-MANY = settings(max_examples=2000, deadline=None, suppress_health_check=list(HealthCheck))
+MANY = often(500)
 Rows = list[dict[str, Any]]
 
 

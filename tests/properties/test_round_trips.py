@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cerite.core.errors import CeriteError, PatternError
@@ -25,8 +25,9 @@ from cerite.pattern import (
 )
 from cerite.predicate.expression import Expression
 from tests import strategies as random
+from tests.telling import often
 
-MANY = settings(max_examples=2000, deadline=None, suppress_health_check=list(HealthCheck))
+MANY = often(1000)
 ODD = (*random.VARIABLES, *random.ODD_NAMES)
 
 
@@ -93,7 +94,7 @@ def test_random_text_gives_a_pattern_or_a_clear_error(text: str) -> None:
 
 
 @pytest.mark.nightly
-@settings(max_examples=100_000, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(often(1), max_examples=100_000)
 @given(random.queries(random.patterns(ODD, names=ODD, size=12)))
 def test_queries_at_length(query: QuerySpec) -> None:
     assert parse_query(str(query)) == query

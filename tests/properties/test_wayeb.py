@@ -11,7 +11,7 @@ from contextlib import suppress
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from cerite.core.errors import CeriteError, PatternError
@@ -20,9 +20,10 @@ from cerite.pattern import Complement, Concat, Empty, Event, Iteration, Pattern,
 from cerite.predicate.expression import Attribute, Comparison, Literal, Reference
 from cerite.reference.semantics import matches
 from tests import strategies as random
+from tests.telling import often
 
-SOME = settings(max_examples=1000, deadline=None, suppress_health_check=list(HealthCheck))
-MANY = settings(max_examples=2000, deadline=None, suppress_health_check=list(HealthCheck))
+SOME = often(400)
+MANY = often(800)
 Row = dict[str, Any]
 Written = tuple[str, Pattern]
 Said = tuple[str, Callable[[Row], bool]]

@@ -30,6 +30,7 @@ from tests import strategies as random
 from tests.dressed import Dress
 from tests.properties.test_engine import SEMANTICS, engine_queries, judged, runnable, sorted_window
 from tests.spark.support import POSITION, difference, frame, shifted, together
+from tests.telling import refused as inexact
 
 Rows = list[dict[str, Any]]
 Question = tuple[QuerySpec, Any]  # with its semantics
@@ -135,7 +136,7 @@ def refused(spark: SparkSession, table: pa.Table, query: QuerySpec, semantics: A
             asked.conditions.column(asked.conditions.test(test))
         Query(query).run(table, time="at", semantics=semantics).count()
     except (StreamError, PatternError) as error:  # streams one after the other go back in time, which Spark sorts
-        return "exact" in str(error) or "too many digits" in str(error)
+        return inexact(error)
     return False
 
 

@@ -152,7 +152,7 @@ class Compiler:
     def _spread(self, node: Expression) -> Expression:
         """Texts chosen among several events' are told apart where they are compared: programs hold only their numbers.
 
-        `coalesce(a, x.b) = c` is `a IS NOT NULL AND a = c OR a IS NULL AND x.b = c`.
+        `coalesce(a, x.b) = c` is `a IS NOT NULL AND a = c OR a IS NULL AND x.b = c`, both NULL where a and x.b are.
         """
         if isinstance(node, (Comparison, Like, IsNull)):
             sides = (node.left, node.right) if isinstance(node, Comparison) else (node.operand,)
@@ -171,11 +171,12 @@ class Compiler:
     def _apart(self, node: Comparison | Like | IsNull, number: int, side: Call) -> Expression:
         field_name = "operand" if not isinstance(node, Comparison) else ("left", "right")[number]
         cases: list[Expression] = []
+        null = [self._spread(IsNull(each)) for each in side.arguments]
         for at, argument in enumerate(side.arguments):
-            before = [IsNull(each) for each in side.arguments[:at]]
-            there = [] if isinstance(node, IsNull) and at + 1 == len(side.arguments) else [Not(IsNull(argument))]
+            # where all are NULL the last decides: its test is NULL as well, which NOT must not turn into true
+            there = [Not(null[at])] if at + 1 < len(side.arguments) else []
             test = self._spread(replace(node, **{field_name: argument}))
-            cases.append(And((*before, *there, test)))
+            cases.append(And((*null[:at], *there, test)))
         return Or(tuple(cases))
 
     def _emit(self, node: Expression, program: Program, as_float: bool = False) -> ValueKind | None:

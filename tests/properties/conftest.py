@@ -1,0 +1,18 @@
+"""Random tests are short with every change and long at night: `-m nightly` runs all of them on many more cases."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests import telling
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Before the tests are imported, which is when they say how often they run."""
+    telling.at_night = config.getoption("markexpr") == "nightly"
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """What draws cases is a test of the night, too."""
+    if telling.at_night and getattr(getattr(item, "obj", None), "is_hypothesis_test", False):
+        item.add_marker("nightly")
