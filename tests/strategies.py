@@ -407,6 +407,7 @@ def _reading(draw: st.DrawFn, scope: Scope, depth: int) -> Pattern:
     if outer == 1:
         return Window(inner, draw(sizes))
     if outer == 2:
+        inner = inner if draw(st.booleans()) else draw(_sometimes_bound(scope))
         return Select(draw(st.sampled_from(list(Strategy))), inner)
     if outer == 5:
         return Concat((Event(None), Complement(inner), Event(None)))
@@ -415,6 +416,21 @@ def _reading(draw: st.DrawFn, scope: Scope, depth: int) -> Pattern:
     if outer == 3 and bound(inner):
         return Project(inner, tuple(draw(st.lists(st.sampled_from(sorted(bound(inner))), unique=True, max_size=2))))
     return Named(inner, draw(st.sampled_from(VARIABLES)))
+
+
+@st.composite
+def _sometimes_bound(draw: st.DrawFn, scope: Scope) -> Pattern:
+    """A condition on the last event reads a variable that only one way of matching binds, or only an outer pattern."""
+    name = draw(st.sampled_from((*scope, *VARIABLES)))
+    with_it, without = Named(Event(draw(st.sampled_from(("A", None)))), name), Event(draw(st.sampled_from(("A", None))))
+    first: Pattern = Union((without, with_it))
+    if draw(st.integers(0, 2)) == 0:
+        first = Sequence((without, Iteration(with_it, 0, draw(st.sampled_from((1, None))))))
+    between = (draw(_reading_event(scope)),) if draw(st.booleans()) else ()
+    absent = tuple((draw(_reading_event((name,))),) if draw(st.integers(0, 4)) == 0 else () for _ in (first, *between))
+    last = draw(st.sampled_from("BBC"))
+    made = Sequence((first, *between, Event(last)), absent)
+    return Filter(made, (On(last, draw(comparisons((name,)))),))
 
 
 @st.composite

@@ -31,8 +31,9 @@ from cerite.automaton.scopes import (
     hidden_names,
     narrowed,
     projected,
-    reads,
+    read_unwritten,
     windowed,
+    written_before,
 )
 from cerite.automaton.watchers import Watched, has_memory, marked_late, missed, selected, watched_gap
 from cerite.core.errors import PatternError
@@ -169,13 +170,14 @@ class _Builder:
         return number
 
     def _selected(self, node: Select, strategy: Strategy, operand: Pattern) -> Fragment:
-        outside = reads(operand) - written(operand)
+        fragment = self.fragment(operand)
+        outside = sorted(read_unwritten(fragment) & written_before(self.whole, node))
         if outside:
             raise PatternError(
-                f"{strategy.value}(…) compares all matches of a part, so it cannot read `{min(outside)}` of outside",
-                span=node.span, hint="write the condition as a filter around it",
+                f"{strategy.value}(…) compares all matches of a part, so it cannot read `{outside[0]}` of outside",
+                span=node.span, hint="write the condition as a filter around it"
+                + f", or bind `{outside[0]}` on every way to the condition" * (outside[0] in written(operand)),
             )  # fmt: skip
-        fragment = self.fragment(operand)
         if any(not entry.labels or not entry.marks for entry in fragment.entries):
             raise PatternError(
                 f"{strategy.value}(…) of a part that begins with an event it does not show", span=node.span,

@@ -16,11 +16,23 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from itertools import count
 
-from cerite.automaton.fragment import ENTRY, Fragment, Labels, Step, new_state
+from cerite.automaton.fragment import ENTRY, NO_LABELS, Fragment, Labels, Step, new_state
 from cerite.automaton.guards import Guard, Reach, Test
 from cerite.core.errors import PatternError
-from cerite.pattern.nodes import Event, Filter, Intersection, Named, Pattern, Project, Size, walk
-from cerite.pattern.variables import counts, written
+from cerite.pattern.nodes import (
+    Concat,
+    Event,
+    Filter,
+    Intersection,
+    Iteration,
+    Named,
+    Pattern,
+    Project,
+    Sequence,
+    Size,
+    walk,
+)
+from cerite.pattern.variables import counts, visible, written
 from cerite.predicate.expression import Attribute, Expression, IsNull, Not, Reference, transform, variables
 
 _OWN = "\N{PRIME}"
@@ -142,6 +154,42 @@ def also_bound(fragment: Fragment, variable: str) -> Fragment:
         return replace(step, labels=step.labels | {variable}, writes=step.writes | {variable}) if step.labels else step
 
     return fragment.changed(change)
+
+
+def read_unwritten(fragment: Fragment) -> Labels:
+    """The registers that a way through a fragment may read before it has written them."""
+    steps: dict[int, list[Step]] = {}
+    for step in (*fragment.entries, *fragment.steps):
+        steps.setdefault(step.source, []).append(step)
+    unwritten = {ENTRY: frozenset().union(*(step.guard.reads for each in steps.values() for step in each))}
+    found, todo = NO_LABELS, [ENTRY]
+    while todo:
+        state = todo.pop()
+        for step in steps.get(state, ()):
+            found |= step.guard.reads & unwritten[state]
+            left = unwritten.get(step.target, NO_LABELS) | (unwritten[state] - step.writes - step.clears)
+            if left != unwritten.get(step.target):
+                unwritten[step.target] = left
+                todo.append(step.target)
+    return found
+
+
+def written_before(whole: Pattern, part: Pattern) -> Labels:
+    """The registers that may hold an event when a part of a pattern begins, anywhere it stands."""
+    found: set[str] = set()
+
+    def visit(node: Pattern, before: Labels) -> None:
+        if node is part:
+            found.update(before)
+        if isinstance(node, Iteration) and node.most != 1:
+            before |= written(node.operand)
+        for child in visible(node):
+            visit(child, before)
+            if isinstance(node, (Sequence, Concat)):
+                before |= written(child)
+
+    visit(whole, NO_LABELS)
+    return frozenset(found)
 
 
 def _written_outside(whole: Pattern, inside: Pattern) -> Labels:

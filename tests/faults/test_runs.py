@@ -114,6 +114,22 @@ def test_what_the_engine_does_not_run_is_said_with_a_place() -> None:
     assert "^" in message(error)
 
 
+@pytest.mark.parametrize("pattern", ["C AS z ; {}", "{}+", "(A AS z)? ; (C OR {})"])
+def test_a_selection_that_may_read_a_variable_of_before_it_is_refused(pattern: str) -> None:
+    """It binds z itself, but on one way only; on the other z would be that of an earlier part or repetition."""
+    text = "SELECT * FROM S WHERE " + pattern.format("LAST((_ OR A AS z) ; B FILTER B[v >= z.v])")
+    with pytest.raises(PatternError) as error:
+        cerite.query(text).run(rows(1))
+    assert "LAST(…) compares all matches of a part, so it cannot read `z` of outside" in message(error)
+    assert "bind `z` on every way to the condition" in message(error)
+
+
+def test_a_selection_that_binds_what_it_reads_runs_beside_the_same_name() -> None:
+    events = [{"type": kind, "v": v} for kind, v in [("C", 9), ("A", 1), ("B", 2), ("A", 3), ("B", 2)]]
+    text = "SELECT * FROM S WHERE C AS z ; LAST(A AS z ; B FILTER B[v >= z.v])"
+    assert [match.positions for match in cerite.query(text).run(events)] == [(0, 1, 2), (0, 1, 4)]
+
+
 def test_streams_that_can_be_read_once_say_so() -> None:
     found = cerite.query("SELECT * FROM S WHERE A").run(iter(rows(1, 2)))
     assert found.count() == 1

@@ -33,7 +33,6 @@ class Signature:
 
 
 LISTED = Signature(lay.LISTED)
-NOTHING: frozenset[str] = frozenset()
 
 
 def signatures(machine: Machine, state: int) -> tuple[Signature, ...]:
@@ -141,7 +140,7 @@ def tables(machine: Machine, *, maximal: bool) -> lay.Tables:
         rows.append([machine.bit(split.alone), *listed(split.programs), first, len(groups), t.label, target, number,
                      begin, len(ops), early, marks])  # fmt: skip
     watchers = [
-        [each.kind, each.entry, actions.setdefault(tuple(machine.actions(NOTHING, NOTHING, each.entry)), len(actions))]
+        [each.kind, each.entry, actions.setdefault(tuple(machine.opening(each)), len(actions))]
         for each in automaton.watchers
     ]
     apart = {automaton.initial, *automaton.finals, *machine.inner}

@@ -36,7 +36,7 @@ class Tables(NamedTuple):
     wakes: Longs
     signatures: Longs
     ops: Longs
-    watchers: Longs  # kind, entry, and the action that keeps what is live in the entry
+    watchers: Longs  # kind, entry, and the action that keeps what it begins with
     shape: Longs
 
 

@@ -16,6 +16,7 @@ from functools import cached_property, partial
 import pyarrow as pa
 
 from cerite.automaton import TRUE, Automaton
+from cerite.automaton.automaton import PLAIN, Watcher
 from cerite.automaton.guards import Guard, Reach, Test
 from cerite.core.errors import PatternError
 from cerite.core.schema import Kind, Schema
@@ -134,8 +135,9 @@ class Machine:
                 gone = {k for k, (register, _) in enumerate(self.slots) if register in t.writes | t.clears}
                 more = live[t.source] | self.reads(self.split(t.condition)) | (live[t.target] - gone)
                 for op in t.ops:
-                    if op.spawns:
-                        more |= live[self.automaton.watchers[op.watcher].entry]
+                    watcher = self.automaton.watchers[op.watcher]
+                    if op.spawns and watcher.kind == PLAIN:
+                        more |= live[watcher.entry]
                 if more != live[t.source]:
                     live[t.source] = more
                     changed = True
@@ -178,6 +180,12 @@ class Machine:
                 made.append(self.leaves.index(leaf) if register in writes else KEEP)
         made += [KEEP if k in self.watching[target] else DROP for k in range(len(self.automaton.watchers))]
         return made
+
+    def opening(self, watcher: Watcher) -> list[int]:
+        """What a watched pattern begins with: what is read in a gap; nothing for a strategy, whose ways are all of it."""
+        if watcher.kind == PLAIN:
+            return self.actions(frozenset(), frozenset(), watcher.entry)
+        return [DROP] * (len(self.slots) + len(self.automaton.watchers))
 
 
 def _finest(schema: pa.Schema) -> int:

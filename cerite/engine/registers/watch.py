@@ -55,7 +55,7 @@ def compared_now(kind: int, so_far: int, marks: int, mine: int) -> int:
 
 @inner
 def spawned(k: int, row: Longs, made: Longs, tables: Tables) -> None:
-    """The configuration in which watcher k begins beside a row."""
+    """The configuration in which watcher k begins beside a row (`Machine.opening`)."""
     stored = tables.shape[STORED_VALUES]
     actions = tables.actions[tables.watchers[k, LIVE]]
     made[:] = 0
@@ -182,8 +182,6 @@ def advance_common(part: int, i: int, events: Events, tables: Tables, sets: Sets
             fresh[STATE] = tables.shape[INITIAL]
         else:
             spawned(k, fresh, fresh, tables)
-            fresh[FLAGS] = 0
-            fresh[VALUES : VALUES + tables.shape[STORED_VALUES]] = 0
         n, _ = advance(fresh, plain, plain, plain, early, np.int64(0), i, events, tables, scratch)
         source = sets.common[part, k]
         if source >= 0 and n >= 0:
