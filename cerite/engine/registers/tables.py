@@ -182,7 +182,7 @@ class Machine:
         return made
 
     def opening(self, watcher: Watcher) -> list[int]:
-        """What a watched pattern begins with: what is read in a gap; nothing for a strategy, whose ways are all of it."""
+        """What a watched pattern begins with: the registers around it, but none where ways from any start compare."""
         if watcher.kind == PLAIN:
             return self.actions(frozenset(), frozenset(), watcher.entry)
         return [DROP] * (len(self.slots) + len(self.automaton.watchers))

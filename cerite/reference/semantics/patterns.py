@@ -220,7 +220,8 @@ class Evaluator:
                     if each.start is None or each.end is None or self.stream.fits(size, each.start, each.end)
                 )
             case Select(strategy=strategy, operand=operand):
-                return selected(strategy, self.all(operand, env), lambda each: each.hi, lambda each: each.positions)
+                found = self._beginning_anywhere(operand, env)
+                return selected(strategy, found, lambda each: each.hi, lambda each: each.positions)
             case Complement(operand=operand):
                 return self._complement(operand, env)
             case Permute():
@@ -334,6 +335,14 @@ class Evaluator:
                 seen |= current
             if times >= least:
                 found |= current
+        return found
+
+    def _beginning_anywhere(self, pattern: Pattern, env: Pairs) -> set[Valuation]:
+        """What a strategy compares: each valuation reads what was bound before it began, and its own names first."""
+        found = {each for each in self.all(pattern, env) if each.is_empty}
+        for lo in range(len(self.stream.events)):
+            before = frozenset(pair for pair in env if pair[1] < lo)
+            found |= {each for each in self.all(pattern, before) if each.lo == lo and not each.is_empty}
         return found
 
     def _intersection(self, parts: tuple[Pattern, ...], env: Pairs) -> list[Valuation]:
