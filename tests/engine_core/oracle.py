@@ -24,7 +24,7 @@ def matches(automaton: Automaton, events: list[Event], consume: str = "none") ->
     found: list[set[Match]] = [set() for _ in events]
     alive: list[tuple[int, Event, int, tuple[tuple[int, int], ...]]] = []  # partition, first event, state, marks
     for j, event in enumerate(events):
-        runs = [run for run in alive if run[0] == event.partition]
+        runs = [run for run in alive if run[0] == event.partition and run[1].key >= event.low]  # `low` never decreases
         others = [run for run in alive if run[0] != event.partition]
         runs.append((event.partition, event, automaton.initial, ()))
         moved = []

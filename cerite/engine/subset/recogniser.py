@@ -210,12 +210,8 @@ class Recogniser(Finder):
         self.head = grown(self.head, n, -1)
 
     def _more_cells(self) -> None:
-        old = self.cell_next.size
-        n = max(1 << 10, 2 * old)
-        self.cell_node, self.cell_next = grown(self.cell_node, n), grown(self.cell_next, n)
-        self.cell_next[old:] = np.arange(old + 1, n + 1)
-        self.cell_next[-1] = self.regs[tecs.FREE_CELL]
-        self.regs[tecs.FREE_CELL] = old
+        self.cell_next = tecs.more_cells(self.cell_next, self.regs)
+        self.cell_node = grown(self.cell_node, self.cell_next.size)
         self._fit_scratch()
 
     def _fit_scratch(self) -> None:

@@ -160,6 +160,7 @@ def enumerate_roots(
 # Invariant: a chunk holds at most `CHUNK` matches; nothing is walked before it is asked for.
 
 CHUNK = 1 << 14
+FEWEST_MARKS = 32  # of a match that there is room for to begin with
 
 
 def enumerate_matches(
@@ -174,7 +175,7 @@ def enumerate_matches(
     """The matches under `roots[k]`, which end at batch index `events[k]`; at most `limit` for one event."""
     selector.fit(nodes.shape[0])
     regs = np.zeros(8, np.int64)
-    depth = 32
+    depth = FEWEST_MARKS
     path_position, path_label = np.zeros(depth, np.int64), np.zeros(depth, np.int32)
     stack_node, stack_depth = np.zeros(4 * depth, np.int64), np.zeros(4 * depth, np.int64)
     starts = ends = positions = np.empty(0, np.int64)

@@ -8,23 +8,24 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-import numpy.typing as npt
 
-from cerite.core.arrays import Longs
+from cerite.core.arrays import Ints, Longs
 from cerite.engine.output import MatchChunk
 from cerite.engine.slots import grown
 from cerite.engine.tecs import nodes as tecs
 from cerite.engine.tecs.enumerate import enumerate_matches
 from cerite.engine.tecs.select import Selector, maximal
 
-FEWEST = 1 << 15  # nodes in the smallest arena
+FEWEST = 1 << 15  # nodes in the smallest arena; tests begin with less
 
 
 class Finder:
     """The tECS of one run and the roots that wait to be enumerated."""
 
     regs: Longs
-    cell_next: npt.NDArray[np.int32]
+    head: Ints  # the first cells of the union-lists
+    cell_node: Ints
+    cell_next: Ints
 
     def __init__(self, strategy: str, limit: int | None) -> None:
         self.strategy, self.limit = strategy, limit

@@ -11,8 +11,11 @@ have smaller numbers than their parents. All operations return *safe* nodes: non
 right child of output-depth at most 2. Nodes never change, so an old root stays enumerable until the next compaction.
 """
 
+import numpy as np
+
 from cerite.core.arrays import Ints, Longs
 from cerite.core.jit import inlined, inner
+from cerite.engine.slots import grown
 
 KIND, LEFT, OTHER, MAX = range(4)
 UNION, BOTTOM = -1, 0
@@ -68,6 +71,19 @@ def union(nodes: Longs, a: int, b: int, regs: Longs) -> int:
 # Invariants: n0 is not a union node; MAX(n0) >= MAX(n1) > MAX(n2) > ...; all nodes are safe; a cell belongs to one
 # list. Nodes whose starts all left the window (MAX < low) may be forgotten anywhere but at the head: `low` never
 # decreases.
+
+FEWEST_CELLS = 1 << 10  # in the smallest arena; tests begin with less
+
+
+def more_cells(cell_next: Ints, regs: Longs) -> Ints:
+    """An arena of cells with twice the room, the new ones free."""
+    old = cell_next.size
+    n = max(FEWEST_CELLS, 2 * old)
+    larger = grown(cell_next, n)
+    larger[old:] = np.arange(old + 1, n + 1)
+    larger[-1] = regs[FREE_CELL]
+    regs[FREE_CELL] = old
+    return larger
 
 
 @inlined

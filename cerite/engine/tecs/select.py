@@ -174,6 +174,9 @@ def choose(
 # Invariant: memories belong to node numbers, so compaction forgets them all (`forget`).
 
 
+FEWEST_SETS = 1 << 10  # room to begin with
+
+
 class Selector:
     """What enumeration needs to walk to the NEXT- or LAST-greatest sets only; idle for any other strategy."""
 
@@ -207,7 +210,7 @@ class Selector:
             rehash(self._chooser)
 
     def _empty(self, nodes: int) -> Chooser:
-        room = 1 << 10
+        room = FEWEST_SETS
         return Chooser(
             last=self._last, best_set=np.full(nodes, UNKNOWN, np.int32), best_start=np.zeros(nodes, np.int64),
             stack=np.zeros(nodes + 1, np.int32), table=np.zeros(4 * room, np.int32),

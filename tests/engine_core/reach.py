@@ -1,0 +1,131 @@
+"""What a run of an engine reached, counted from outside: the product's kernels are not changed and pay nothing.
+
+- `little_room` lets every arena begin with next to nothing, so that all of them grow, are compacted and rebuilt all the
+  time; the constants it sets are read by Python when an engine is made.
+- `tallied` puts wrappers around the kernels that Python calls (`update`, `compact`, `enumerate_roots`): how often each
+  stopped and why, how often the tECS was compacted, and how often something alive then started exactly at its window's
+  edge.
+- `interpreted` replaces every kernel in `cerite.engine` by the Python function that it is compiled from. A helper of
+  kernels, as `union`, is then looked up when it is called and can be wrapped, too: so gadgets are counted. It also
+  makes `MANY_SETS`, a constant in machine code, one that can be set.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import pytest
+from numba.core.dispatcher import Dispatcher
+
+from cerite.core.arrays import Longs
+from cerite.engine import slots
+from cerite.engine.registers import base, layout
+from cerite.engine.registers import recogniser as registers
+from cerite.engine.subset import recogniser as subset
+from cerite.engine.tecs import enumerate as enumerator
+from cerite.engine.tecs import finder, nodes, select
+
+Tally = Counter[str]
+
+GADGETS = {f"gadget ({letter})" for letter in "abcd"}
+COMPACTIONS = {"compacted", "compacted with a start at the edge", "compacted with a start beyond it"}
+STOPS = ("DONE", "MISS", "MORE_SLOTS", "MORE_NODES", "MORE_CELLS", "ROOTS_FULL")
+REGISTER_STOPS = ("DONE", "MORE_SETS", "MORE_SCRATCH", "MORE_INDEX", "MORE_NODES", "MORE_CELLS", "ROOTS_FULL", "RESET")
+WALK_STOPS = ("FINISHED", "CHUNK_FULL", "DEEPER", "MORE_SETS")
+
+
+@contextmanager
+def little_room(nodes_before_compaction: int) -> Iterator[None]:
+    """Room for next to nothing, everywhere; with more nodes, roots wait for longer."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(slots, "FEWEST", 1)
+        patch.setattr(finder, "FEWEST", nodes_before_compaction)
+        patch.setattr(finder.Finder, "_fit_roots", _fit_roots)
+        patch.setattr(nodes, "FEWEST_CELLS", 1)
+        patch.setattr(enumerator, "CHUNK", 3)
+        patch.setattr(enumerator, "FEWEST_MARKS", 1)
+        patch.setattr(select, "FEWEST_SETS", 2)
+        patch.setattr(base, "FEWEST_SETS", 2)
+        patch.setattr(base, "FEWEST_ROWS", 1)
+        yield
+
+
+@contextmanager
+def tallied() -> Iterator[Tally]:
+    """Count why kernels stop, and compactions."""
+    tally: Tally = Counter()
+    with pytest.MonkeyPatch.context() as patch:
+        for module, names in ((subset, STOPS), (registers, REGISTER_STOPS)):
+            source: Any = subset if module is subset else layout
+            codes = {getattr(source, name): name for name in names}
+            patch.setattr(module, "update", _counting(module.update, codes, tally))
+            patch.setattr(module, "compact", _compacting(module.compact, tally))
+        walk = {getattr(enumerator, name): f"walk {name}" for name in WALK_STOPS}
+        patch.setattr(enumerator, "enumerate_roots", _counting(enumerator.enumerate_roots, walk, tally))
+        yield tally
+
+
+@contextmanager
+def interpreted() -> Iterator[Tally]:
+    """Run kernels as Python, and count also the gadgets (a) to (d) of Figure 5 by which nodes are united."""
+    with pytest.MonkeyPatch.context() as patch, np.errstate(over="ignore"):
+        for name, module in list(sys.modules.items()):
+            if name.startswith(("cerite.engine.", "cerite.core.")):
+                for attribute, value in list(vars(module).items()):
+                    if isinstance(value, Dispatcher):
+                        patch.setattr(module, attribute, value.py_func)
+        patch.setattr(registers, "MANY_SETS", 1)
+        with tallied() as tally:
+            patch.setattr(nodes, "union", _uniting(nodes.union, tally))
+            yield tally
+
+
+def _fit_roots(engine: Any) -> None:
+    """Room for the roots of one event: as many as it may leave cells."""
+    engine._root_event, engine._root_node = (np.zeros(engine.cell_next.size, np.int64) for _ in range(2))
+
+
+def _counting(kernel: Any, names: dict[int, str], tally: Tally) -> Any:
+    def counted(*arguments: Any) -> int:
+        why = int(kernel(*arguments))
+        tally[names[why]] += 1
+        return why
+
+    return counted
+
+
+def _compacting(compact: Any, tally: Tally) -> Any:
+    def counted(tecs: Longs, slot_of: Any, free: Any, epochs: Longs, lows: Longs, head: Any, cell_node: Any,
+                cell_next: Any, *rest: Any) -> None:  # fmt: skip
+        tally["compacted"] += 1
+        for s in slot_of[slot_of >= 0]:
+            for first in head[s][head[s] >= 0]:
+                cell = int(first)
+                while cell >= 0:
+                    start = tecs[cell_node[cell], nodes.MAX]
+                    tally["compacted with a start at the edge"] += int(start == lows[s])
+                    tally["compacted with a start beyond it"] += int(start < lows[s])
+                    cell = int(cell_next[cell])
+        compact(tecs, slot_of, free, epochs, lows, head, cell_node, cell_next, *rest)
+
+    return counted
+
+
+def _uniting(union: Any, tally: Tally) -> Any:
+    def counted(tecs: Longs, a: int, b: int, regs: Longs) -> int:
+        if tecs[a, nodes.KIND] != nodes.UNION:
+            gadget = "a"
+        elif tecs[b, nodes.KIND] != nodes.UNION:
+            gadget = "b"
+        else:
+            right_a, right_b = tecs[a, nodes.OTHER], tecs[b, nodes.OTHER]
+            gadget = "c" if tecs[right_a, nodes.MAX] >= tecs[right_b, nodes.MAX] else "d"
+        tally[f"gadget ({gadget})"] += 1
+        return int(union(tecs, a, b, regs))
+
+    return counted

@@ -1,0 +1,175 @@
+"""A test of the tests: `./dev mutants` puts deliberate faults into the engine and looks which of them no test notices.
+
+Each fault is one replacement in one file. It is made in a copy of the tree, with a cache of kernels of its own, and
+`TESTS` are run there until the first one fails. A fault that survives is reported, and the command fails: either a test
+is missing, or the code that was changed is not needed.
+
+    ./dev mutants            all of them: some minutes, most for the run without a fault that comes first
+    ./dev mutants edge       those with this word in what they break
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+TESTS = ("tests/engine_core/test_reached.py", "tests/engine_core")  # the first finds most, without compiling
+MINUTES = 15  # that a run may take: a fault may also loop for ever
+
+
+@dataclass(frozen=True)
+class Fault:
+    """`old`, which occurs once in the file, becomes `new`; `breaks` says what it does."""
+
+    file: str
+    old: str
+    new: str
+    breaks: str
+
+    def apply(self, tree: Path) -> None:
+        """Put the fault into a tree."""
+        path = tree / "cerite" / "engine" / self.file
+        path.write_text(path.read_text("utf-8").replace(self.old, self.new), "utf-8")
+
+
+COMPACT, NODES, SUBSET, REGISTERS = (
+    "tecs/compact.py",
+    "tecs/nodes.py",
+    "subset/recogniser.py",
+    "registers/recogniser.py",
+)
+
+FAULTS = (
+    Fault(
+        COMPACT, "nodes[cell_node[first], MAX] < lows[s]:", "nodes[cell_node[first], MAX] <= lows[s]:",
+        "compaction forgets lists that start exactly at the window's edge",
+    ),
+    Fault(
+        COMPACT, "nodes[cell_node[following], MAX] < lows[s]:", "nodes[cell_node[following], MAX] <= lows[s]:",
+        "compaction forgets the rest of a list that starts exactly at the window's edge",
+    ),
+    Fault(
+        COMPACT, "nodes[nodes[n, OTHER], MAX] >= low:", "nodes[nodes[n, OTHER], MAX] > low:",
+        "compaction cuts right children that start exactly at the window's edge",
+    ),
+    Fault(
+        NODES, "nodes[cell_node[after], MAX] == start:", "nodes[cell_node[after], MAX] == start + 1:",
+        "insertion never unites nodes of equal maximum",
+    ),
+    Fault(
+        NODES, "nodes[cell_node[after], MAX] < low:", "nodes[cell_node[after], MAX] <= low:",
+        "insertion forgets what starts exactly at the window's edge",
+    ),
+    Fault(
+        NODES, "or nodes[cell_node[cell], MAX] < low:", "or nodes[cell_node[cell], MAX] <= low:",
+        "merging forgets what starts exactly at the window's edge",
+    ),
+    Fault(
+        NODES, "return link(nodes, b, a, regs)", "return link(nodes, a, b, regs)",
+        "gadget (b) puts the union node on the left",
+    ),
+    Fault(
+        NODES, "if nodes[right_a, MAX] >= nodes[right_b, MAX]:", "if nodes[right_a, MAX] >= 0:",
+        "gadget (d) is built as (c), not ordered by time",
+    ),
+    Fault(
+        NODES, "link(nodes, nodes[b, LEFT], u2, regs), regs)", "link(nodes, nodes[b, LEFT], right_a, regs), regs)",
+        "gadgets (c) and (d) lose a part",
+    ),
+    Fault(
+        SUBSET, "        if start < low:\n", "        if start <= low:\n",
+        "reading an event drops lists that start exactly at the window's edge",
+    ),
+    Fault(
+        SUBSET, "if nodes[cell_node[held], MAX] < nodes[cell_node[given], MAX]:",
+        "if nodes[cell_node[held], MAX] > nodes[cell_node[given], MAX]:",
+        "the list that is joined into the other is the later one",
+    ),
+    Fault(
+        SUBSET, "while cell >= 0 and nodes[cell_node[cell], MAX] >= low[i]:",
+        "while cell >= 0 and nodes[cell_node[cell], MAX] > low[i]:",
+        "matches that start exactly at the window's edge are not noted",
+    ),
+    Fault(
+        SUBSET, "need += 4 + length(", "need += length(",
+        "an event asks for fewer nodes than it may need",
+    ),
+    Fault(
+        REGISTERS, "        if start < low:\n", "        if start <= low:\n",
+        "with registers, reading an event drops lists that start exactly at the window's edge",
+    ),
+    Fault(
+        REGISTERS, "MAX] >= low:\n", "MAX] > low:\n",
+        "with registers, matches that start exactly at the window's edge are not noted",
+    ),
+    Fault(
+        "registers/base.py", "head[:n, 0] = self.head[kept, 0]", "head[:n, 0] = self.head[:n, 0]",
+        "rebuilding gives sets the lists of others",
+    ),
+    Fault(
+        "tecs/finder.py", "        self._selector.forget()\n", "",
+        "what NEXT and LAST remember of nodes outlives compaction",
+    ),
+    Fault(
+        "tecs/enumerate.py", "walked = nodes[right, MAX] >= oldest", "walked = nodes[right, MAX] > oldest",
+        "enumeration leaves out what starts exactly at the window's edge",
+    ),
+)  # fmt: skip
+
+
+def run_tests(tree: Path, cache: Path) -> str | None:
+    """What failed first, or None."""
+    environment = os.environ | {
+        "PYTHONPATH": str(tree), "NUMBA_CACHE_DIR": str(cache), "CERITE_QUIET": "1", "PYTHONDONTWRITEBYTECODE": "1",
+    }  # fmt: skip
+    command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "--tb=no", *TESTS]
+    try:
+        done = subprocess.run(
+            command, cwd=tree, env=environment, capture_output=True, text=True, timeout=60 * MINUTES, check=False
+        )
+    except subprocess.TimeoutExpired:
+        return f"still running after {MINUTES} minutes"
+    if done.returncode == 0:
+        return None
+    failed = re.search(r"^(?:FAILED|ERROR) (\S+)", done.stdout, re.MULTILINE)
+    return failed[1] if failed else f"pytest ended with status {done.returncode}"
+
+
+def main(words: list[str]) -> int:
+    """Try the faults; how many survived decides the status."""
+    chosen = [fault for fault in FAULTS if all(word in fault.breaks for word in words)]
+    survived = 0
+    with tempfile.TemporaryDirectory() as folder:
+        whole, tree, kernels, cache = (Path(folder) / name for name in ("whole", "tree", "kernels", "cache"))
+        for part in ("cerite", "tests"):
+            shutil.copytree(ROOT / part, whole / part, ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copy(ROOT / "pyproject.toml", whole)
+        shutil.copytree(whole, tree)
+        failed = run_tests(tree, kernels)
+        if failed is not None:
+            print(f"without any fault, {failed} fails")
+            return 2
+        for fault in chosen:
+            for original, copy in ((whole, tree), (kernels, cache)):
+                shutil.rmtree(copy, ignore_errors=True)
+                shutil.copytree(original, copy)
+            fault.apply(tree)
+            begin = time.monotonic()
+            failed = run_tests(tree, cache)
+            survived += failed is None
+            told = "SURVIVED" if failed is None else f"caught by {failed}"
+            print(f"{fault.breaks}\n    {told}, {time.monotonic() - begin:.0f} s", flush=True)
+    print(f"{survived} of {len(chosen)} faults survived")
+    return int(survived > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
