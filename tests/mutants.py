@@ -111,6 +111,10 @@ FAULTS = (
         "with registers, matches that start exactly at the window's edge are not noted",
     ),
     Fault(
+        REGISTERS, "need += 5 + (length(", "need += (length(",
+        "with registers, an event asks for fewer nodes than it may need",
+    ),
+    Fault(
         "registers/base.py", "head[:n, 0] = self.head[kept, 0]", "head[:n, 0] = self.head[:n, 0]",
         "rebuilding gives sets the lists of others",
     ),

@@ -6,8 +6,8 @@
   stopped and why, how often the tECS was compacted, and how often something alive then started exactly at its window's
   edge.
 - `interpreted` replaces every kernel in `cerite.engine` by the Python function that it is compiled from. A helper of
-  kernels, as `union`, is then looked up when it is called and can be wrapped, too: so gadgets are counted. It also
-  makes `MANY_SETS`, a constant in machine code, one that can be set.
+  kernels, as `union`, is then looked up when it is called and can be wrapped, too: so gadgets are counted, and no event
+  may take more nodes than it asked for. It also makes `MANY_SETS`, a constant in machine code, one that can be set.
 """
 
 from __future__ import annotations
@@ -82,7 +82,41 @@ def interpreted() -> Iterator[Tally]:
         patch.setattr(registers, "MANY_SETS", 1)
         with tallied() as tally:
             patch.setattr(nodes, "union", _uniting(nodes.union, tally))
+            promised = Promise()
+            patch.setattr(subset, "gather", _promising(subset.gather, promised))
+            patch.setattr(registers, "needed", _promising(registers.needed, promised))
             yield tally
+            promised.check()
+
+
+class Promise:
+    """How many nodes and cells there may be after an event: room for more has not been made sure of."""
+
+    def __init__(self) -> None:
+        self.regs = np.zeros(nodes.NEED + 1, np.int64)
+        self.nodes = self.cells = 0
+
+    def note(self, regs: Longs, need: int) -> None:
+        self.regs = regs
+        self.nodes, self.cells = int(regs[nodes.NODES]) + need, int(regs[nodes.N_CELLS]) + need
+
+    def check(self) -> None:
+        assert self.regs[nodes.NODES] <= self.nodes, "an event took more nodes than it asked for"
+        assert self.regs[nodes.N_CELLS] <= self.cells, "an event took more cells than it asked for"
+
+
+def _promising(estimate: Any, promised: Promise) -> Any:
+    """The estimate of what an event needs at most, held against what it took when the next event is read."""
+
+    def noted(*arguments: Any) -> Any:
+        promised.check()
+        result = estimate(*arguments)
+        moving, need = result if isinstance(result, tuple) else (0, result)
+        if moving >= 0:
+            promised.note(arguments[-1], int(need))
+        return result
+
+    return noted
 
 
 def _fit_roots(engine: Any) -> None:
