@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from cerite.api.result import Matches
     from cerite.api.stream import EventStream
     from cerite.core.errors import (
+        ArgumentError,
         BudgetError,
         CeriteError,
         CeriteWarning,
@@ -53,7 +54,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
-    "BudgetError", "Builder", "CeriteError", "CeriteWarning", "EventStream", "Match", "Matches",
+    "ArgumentError", "BudgetError", "Builder", "CeriteError", "CeriteWarning", "EventStream", "Match", "Matches",
     "MissingExtraError", "Pattern", "PatternError", "Query", "QuerySpec", "QuerySyntaxError", "Schema",
     "SchemaError", "SnapshotError", "StreamError", "TextWarning", "absent", "attr", "check", "empty", "event",
     "matches", "nothing", "open_events", "parse_condition", "parse_pattern", "parse_schema", "parse_sremo",
@@ -63,8 +64,8 @@ __all__ = [
 _HOMES = {  # the imports above, for `__getattr__`
     "data": ("open_events",),
     "core.errors": (
-        "BudgetError", "CeriteError", "CeriteWarning", "MissingExtraError", "PatternError", "QuerySyntaxError",
-        "SchemaError", "SnapshotError", "StreamError", "TextWarning",
+        "ArgumentError", "BudgetError", "CeriteError", "CeriteWarning", "MissingExtraError", "PatternError",
+        "QuerySyntaxError", "SchemaError", "SnapshotError", "StreamError", "TextWarning",
     ),
     "language.builder": (
         "Builder", "absent", "empty", "event", "nothing", "permute", "seconds", "skip", "skip_any", "skip_next",

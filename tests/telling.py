@@ -23,7 +23,7 @@ from cerite.predicate.expression import transform as changed
 
 Rows = list[dict[str, Any]]
 LEAST = 1 / 3
-MOST_REFUSED = 1 / 10
+MOST_REFUSED = 1 / 4  # 0 to 12 in 100 are refused as they are drawn
 REFUSED = (  # of numbers that only another type could compare
     "cannot be compared with exactly",
     "64 bits do not keep exactly",

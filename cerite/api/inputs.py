@@ -60,7 +60,7 @@ def prepare(
     several = isinstance(data, Mapping)
     streams = _streams(query, data) if isinstance(data, Mapping) else {"": data}
     sources = {name: _opened(plan, each, columns, reading) for name, each in streams.items()}
-    _refuse_guesses(query, list(sources.values()), reading)
+    _refuse_guesses(query, list(sources.values()), reading, keys)
     source, order = next(iter(sources.values())), None
     if len(sources) > 1:
         source = opened(merged(sources, columns.time, keys), Reading())
@@ -138,9 +138,9 @@ def _opened(plan: Plan, data: Any, columns: Columns, reading: Reading) -> Source
     )
 
 
-def _refuse_guesses(query: QuerySpec, sources: Sequence[Source], reading: Reading) -> None:
+def _refuse_guesses(query: QuerySpec, sources: Sequence[Source], reading: Reading, keys: Sequence[str]) -> None:
     """Refuse to order text that somebody guessed to be text: of which kind its values are meant to be is not known."""
-    for name, span in ordered_attributes(query).items():
+    for name, span in (dict.fromkeys(keys) | ordered_attributes(query)).items():
         for source in sources:
             if name in reading.kinds or not _is_text(source.everything, name):
                 continue

@@ -70,7 +70,12 @@ class EventStream:
         self._check_whole()
         events = batch_of(batch, self._program.schema)
         self._finish()
-        rows = self._run.intake.take(events)
+        try:
+            rows = self._run.intake.take(events)
+        except StreamError as error:
+            if error.hint is not None and "order_by" in str(error.hint):  # data at rest is sorted, a stream is not
+                error.hint = "push the events in that order; what comes late cannot be put before what was pushed"
+            raise
         with self._breaking():
             count = self._run.counter.read(rows).matches if self._counting else None
             self._unread = self._reading(self._run.recogniser.read(rows))

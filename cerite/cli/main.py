@@ -251,6 +251,12 @@ def run_command(
     if engine is EngineChoice.auto:
         err.print(Text(f"engine: {where.value} ({why})", style="dim"))
     meter = Meter(err, wanted=progress)
+    if count and output is not None:
+        raise CeriteError("--count prints a number and writes no matches", hint="leave out --count, or --output")
+    if with_events and output is None:
+        raise CeriteError(
+            "--events says what is written, and nothing is", hint="add --output -, or a file of JSON lines"
+        )
     if not (count or explain):
         on_spark = where is EngineChoice.spark
         check_output(output, events, overwrite=overwrite, with_events=with_events, folder=on_spark)

@@ -17,6 +17,7 @@ from rich.text import Text
 from cerite.api.writing import replacing_folder
 from cerite.cli.recognise import told_count
 from cerite.core.errors import CeriteError
+from cerite.core.extras import load
 from cerite.data.files.chunks import COMPRESSIONS
 from cerite.data.reading import Reading
 from cerite.pattern.query import QuerySpec
@@ -47,8 +48,8 @@ def run_on_spark(
 ) -> None:
     """Recognise on Spark and show or write the matches; `options` are those of `cerite.spark.match`."""
     from cerite import spark
-    from cerite.spark.worker.failures import refusals
 
+    refusals = load("cerite.spark.worker.failures").refusals
     session = spark.session(master, conf=_settings(conf, progress))
     df = opened(session, events, reading)
     if explain:

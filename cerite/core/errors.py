@@ -174,6 +174,10 @@ class PatternError(CeriteError):
     """The text parses, but the pattern or query has no meaning here (unbound variable, NOT at the end, ...)."""
 
 
+class ArgumentError(CeriteError, TypeError, ValueError):
+    """A clause or an argument is not what it must be."""
+
+
 class SchemaError(CeriteError):
     """The query and the stream's columns do not fit: unknown event type or attribute, types that clash."""
 

@@ -17,7 +17,7 @@ from fractions import Fraction
 from math import inf
 from typing import NoReturn, overload
 
-from cerite.core.errors import PatternError
+from cerite.core.errors import ArgumentError, PatternError
 from cerite.language.ceql import parse_condition, parse_window
 from cerite.language.terms import Term, expression_of
 from cerite.pattern.nodes import (
@@ -108,12 +108,15 @@ class Builder:
 
     def as_(self, variable: str) -> Builder:
         """`self AS variable`."""
+        if not isinstance(variable, str) or not variable:
+            raise ArgumentError(f"a variable has a name, not {variable!r}", hint="write .as_('x')")
         return Builder(Named(self.pattern, variable))
 
     def repeat(self, least: int, most: int | None = None, *, contiguous: bool = False) -> Builder:
         """`self{least,most}`; `most` None is without bound."""
-        if least < 0 or (most is not None and (most < least or most == 0)):
-            raise ValueError(f"an iteration from {least} to {most} times cannot happen")
+        whole = isinstance(least, int) and isinstance(most, int | None)
+        if not whole or least < 0 or (most is not None and (most < least or most == 0)):
+            raise ArgumentError(f"an iteration from {least} to {most} times cannot happen")
         return Builder(Iteration(self.pattern, least, most, contiguous))
 
     def plus(self, *, contiguous: bool = False) -> Builder:
@@ -200,12 +203,20 @@ def event(type: str | None = None, condition: Term | str | None = None, *, store
     >>> event("BUY", attr.price > 100), event("BUY", "price > 100")
     (BUY[price > 100], BUY[price > 100])
     """
-    return Builder(Event(type, None if condition is None else _condition(condition), True, store))
+    return _event(type, condition, store, marked=True)
 
 
 def skip(type: str | None = None, condition: Term | str | None = None, *, store: str | None = None) -> Builder:
     """One event that is consumed but not marked: SREMO's ⊗."""
-    return Builder(Event(type, None if condition is None else _condition(condition), False, store))
+    return _event(type, condition, store, marked=False)
+
+
+def _event(type: str | None, condition: Term | str | None, store: str | None, *, marked: bool) -> Builder:
+    if not isinstance(type, str | None):
+        raise ArgumentError(
+            f"an event type is a name, not {type!r}", hint="write event('BUY'), or event() for any type"
+        )
+    return Builder(Event(type, None if condition is None else _condition(condition), marked, store))
 
 
 def _condition(written: Term | str) -> Expression:
@@ -214,13 +225,13 @@ def _condition(written: Term | str) -> Expression:
 
 def _pattern(other: object) -> Pattern:
     if not isinstance(other, Builder):
-        raise TypeError(f"not a pattern: {other!r}; one event is event('BUY')")
+        raise ArgumentError(f"not a pattern: {other!r}; one event is event('BUY')")
     return other.pattern
 
 
 def _several(parts: tuple[Builder, ...]) -> tuple[Pattern, ...]:
     if not parts:
-        raise ValueError("at least one pattern is needed")
+        raise ArgumentError("at least one pattern is needed")
     return tuple(map(_pattern, parts))
 
 
@@ -257,12 +268,12 @@ def nothing() -> Builder:
 def size(amount: int | float, unit: str | None = None, *, attribute: str | None = None) -> Size:
     """A window size: `size(30, "seconds")`, `size(500, "events")`, `size(10000, attribute="stock_time")`."""
     if (unit is None) == (attribute is None):
-        raise ValueError("a window has a unit (a time unit or 'events') or an attribute")
+        raise ArgumentError("a window has a unit (a time unit or 'events') or an attribute")
     named = "attribute" if unit is None else unit_named(unit)
     if named is None:
-        raise ValueError(f"unknown unit {unit!r}: one of {', '.join(UNITS)}, events")
+        raise ArgumentError(f"unknown unit {unit!r}: one of {', '.join(UNITS)}, events")
     if not 0 <= amount < inf or (named == "events" and (amount < 1 or amount != int(amount))):
-        raise ValueError(f"a window cannot be {amount} long")
+        raise ArgumentError(f"a window cannot be {amount} long")
     return Size(int(amount) if named == "events" else amount, named, attribute)
 
 
@@ -282,7 +293,7 @@ def width(given: Width) -> Size:
         exact = Fraction(microseconds, 1_000_000)
         return size(int(exact) if exact.denominator == 1 else float(exact), "seconds")
     if not isinstance(given, str):
-        raise TypeError(f"a window is text (`30 seconds`), a timedelta or a Size, not {given!r}")
+        raise ArgumentError(f"a window is text (`30 seconds`), a timedelta or a Size, not {given!r}")
     return parse_window(given)
 
 

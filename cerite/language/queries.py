@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from enum import Enum
+from typing import TypeVar, cast
 
-from cerite.core.errors import SchemaError
+from cerite.core.errors import ArgumentError, SchemaError
 from cerite.core.schema import Schema, kind_named
 from cerite.language.builder import Builder, Width, width
 from cerite.language.ceql import parse_query, parse_schema
 from cerite.pattern.check import check
 from cerite.pattern.nodes import Pattern, Strategy
 from cerite.pattern.query import Consume, Item, QuerySpec
+
+T = TypeVar("T")
 
 
 def make_query(
@@ -34,21 +38,48 @@ def make_query(
     WITHIN 5 EVENTS
     """
     if isinstance(source, (str, QuerySpec)):
+        partition_by = (partition_by,) if isinstance(partition_by, str) else partition_by
         if (select, strategy, tuple(partition_by), within, consume, limit) != (None, None, (), None, "NONE", None):
-            raise TypeError("the text of a query has its own clauses; keywords go with a pattern")
+            raise ArgumentError(
+                "the text of a query has its own clauses; keywords go with a pattern",
+                hint="write them into the text: … PARTITION BY [name] WITHIN 30 seconds LIMIT 3",
+            )
         made = parse_query(source) if isinstance(source, str) else source
     elif not isinstance(source, (Builder, Pattern)):
-        raise TypeError(f"not a query or pattern: {source!r}")
+        raise ArgumentError(f"not a query or pattern: {source!r}", hint="pass CEQL text, or a pattern: event('A')")
     else:
         made = QuerySpec(
             source.pattern if isinstance(source, Builder) else source,
-            items=None if select is None else tuple(map(Item, select)),
-            strategy=None if strategy is None else Strategy.named(strategy),
-            partition=tuple(partition_by), within=None if within is None else width(within),
-            consume=Consume(consume.upper()), limit=limit,
+            items=None if select is None else tuple(map(Item, _names("select", select))),
+            strategy=None if strategy is None else _word("strategy", strategy, Strategy.named, Strategy),
+            partition=_names("partition_by", partition_by), within=None if within is None else width(within),
+            consume=_word("consume", consume, lambda word: Consume(word.upper()), Consume), limit=_limit(limit),
         )  # fmt: skip
     check(made, schema)
     return made
+
+
+def _names(clause: str, names: object) -> tuple[str, ...]:
+    """One name or several."""
+    several = (names,) if isinstance(names, str) else tuple(names) if isinstance(names, Iterable) else (None,)
+    if not all(isinstance(name, str) and name for name in several):
+        raise ArgumentError(f"`{clause}` takes names, not {names!r}", hint=f"write {clause}=['x', 'y']")
+    return cast("tuple[str, ...]", several)
+
+
+def _word(clause: str, word: object, read: Callable[[str], T], words: Iterable[Enum]) -> T:
+    """What a word of a clause stands for."""
+    try:
+        return read(cast(str, word))
+    except (AttributeError, ValueError):
+        known = ", ".join(repr(each.value) for each in words)
+        raise ArgumentError(f"`{clause}` is one of {known}, not {word!r}") from None
+
+
+def _limit(limit: object) -> int | None:
+    if limit is None or (isinstance(limit, int) and not isinstance(limit, bool) and limit > 0):
+        return limit
+    raise ArgumentError(f"`limit` is a whole number from 1 on, not {limit!r}", hint="leave it out for all matches")
 
 
 def declared(given: object) -> Schema:
@@ -64,7 +95,11 @@ def declared(given: object) -> Schema:
     if isinstance(given, str):
         return parse_schema(given)
     if not isinstance(given, Mapping):
-        return Schema.of_arrow(given)
+        try:
+            return Schema.of_arrow(given)
+        except (AttributeError, TypeError):
+            hint = "pass {'price': 'float'}, CREATE STREAM text, or an Arrow schema"
+            raise ArgumentError(f"a schema cannot be read from {given!r}", hint=hint) from None
     if not given:
         raise SchemaError("the schema declares nothing", hint="write {'price': 'float'}")
     if all(isinstance(kind, str) for kind in given.values()):

@@ -144,7 +144,10 @@ def _time_hint(together: Kinds) -> str | None:
     if not together & (TIMESTAMP | DURATION):
         return None
     if together & NUMBER:
-        return "a time that is a number counts milliseconds: write 5000, not 5 seconds; or make the column a timestamp"
+        return (
+            "timestamps are subtracted and compared with durations (`at - x.at < 5 seconds`), durations are added to "
+            "them; a time column of numbers counts milliseconds: write 5000"
+        )
     return "timestamps are subtracted (`at - x.at < 5 seconds`), durations are added to and taken from them"
 
 

@@ -275,7 +275,7 @@ def _refuse_guesses(asked: Request, declared: Mapping[str, Kind]) -> None:
     frame = asked.frame
     spans = {
         name: span
-        for name, span in ordered_attributes(asked.query).items()
+        for name, span in (dict.fromkeys(asked.order_by) | ordered_attributes(asked.query)).items()
         if frame.kinds.get(name) == "string" and name not in declared
     }
     if not spans or not is_text(frame.original):

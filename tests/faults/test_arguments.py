@@ -1,0 +1,73 @@
+"""Arguments that are not what they must be are refused in words, before anything runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+import cerite
+from cerite import event
+from tests.examples.test_cli import cerite as command
+
+PAIR = event("A").as_("x") >> event("B").as_("y")
+ROWS = [{"type": "A", "name": "n"}, {"type": "B", "name": "n"}]
+REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
+    "limit of 0": (lambda: cerite.query(PAIR, limit=0), "`limit` is a whole number from 1 on, not 0"),
+    "limit as text": (lambda: cerite.query(PAIR, limit="3"), "from 1 on"),  # type: ignore[arg-type]
+    "limit of 1.5": (lambda: cerite.query(PAIR, limit=1.5), "from 1 on"),  # type: ignore[arg-type]
+    "consume": (lambda: cerite.query(PAIR, consume="some"), "`consume` is one of 'NONE', 'PARTITION', 'ANY'"),
+    "strategy": (lambda: cerite.query(PAIR, strategy="foo"), "`strategy` is one of"),
+    "a number as strategy": (lambda: cerite.query(PAIR, strategy=3), "`strategy` is one of"),  # type: ignore[arg-type]
+    "within": (lambda: cerite.query(PAIR, within=30), "a window is text (`30 seconds`)"),  # type: ignore[arg-type]
+    "a negative window": (lambda: cerite.query(PAIR, within=timedelta(-1)), "a window cannot be"),
+    "select": (lambda: cerite.query(PAIR, select=[1]), "`select` takes names"),  # type: ignore[list-item]
+    "schema": (lambda: cerite.query(PAIR, schema=3), "a schema cannot be read from 3"),
+    "clauses beside text": (lambda: cerite.query("SELECT * FROM S WHERE A", within="3 seconds"), "WITHIN 30 seconds"),
+    "no query": (lambda: cerite.query(3), "not a query or pattern"),  # type: ignore[arg-type]
+    "an event type": (lambda: event(3), "an event type is a name"),  # type: ignore[arg-type]
+    "a variable": (lambda: event("A").as_(""), "a variable has a name"),
+    "half a repetition": (lambda: event("A").repeat(1.5), "cannot happen"),  # type: ignore[arg-type]
+    "a window without a unit": (lambda: event("A").within(4), "a window has a unit"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_is_not_an_argument_is_refused_in_words(name: str) -> None:
+    call, expected = REFUSED[name]
+    with pytest.raises(cerite.ArgumentError) as caught:
+        call()
+    assert expected in str(caught.value)
+
+
+def test_one_name_is_one_column() -> None:
+    query = cerite.query(PAIR, partition_by="name", select="x")
+    assert "PARTITION BY [name]" in str(query)
+    assert [match.variables for match in query.run(ROWS)] == [{"x": (0,)}]
+
+
+def test_numbers_in_text_are_not_sorted_as_text_without_a_word(tmp_path: Path) -> None:
+    (tmp_path / "1.csv").write_text("type,v\nA,9\nB,10\n")
+    (tmp_path / "2.csv").write_text("type,v\nB,bad\nB,11\n")
+    with pytest.raises(cerite.StreamError, match=r"`v` is compared by order(.|\n)*bad"):
+        cerite.query(PAIR).run(tmp_path, order_by="v")
+    with pytest.warns(cerite.TextWarning, match="column `v` is text and compared as text"):
+        cerite.query(PAIR).run(pd.DataFrame({"type": ["A", "B"], "v": ["9", "10"]}), order_by="v")
+
+
+@pytest.mark.parametrize("options", [("--count", "--output", "-"), ("--events",)])
+def test_options_that_would_be_ignored_are_refused(options: tuple[str, ...], tmp_path: Path) -> None:
+    (tmp_path / "1.csv").write_text("type\nA\nB\n")
+    done = command("run", "SELECT * FROM S WHERE A ; B", str(tmp_path / "1.csv"), *options, code=1)
+    assert "hint: " in done.stderr
+
+
+def test_a_late_push_is_not_told_to_sort() -> None:
+    stream = cerite.query("SELECT * FROM S WHERE A ; B").stream({"type": "string", "at": "int"}, time="at")
+    stream.push({"type": "A", "at": 5})
+    with pytest.raises(cerite.StreamError, match=r"`at` decreases(.|\n)*push the events in that order"):
+        stream.push({"type": "B", "at": 4})
