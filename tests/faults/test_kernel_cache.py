@@ -219,6 +219,7 @@ def test_a_numba_that_refuses_the_private_option(monkeypatch: pytest.MonkeyPatch
 def test_compiling_for_long_is_said_once(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.delenv("CERITE_QUIET", raising=False)
     monkeypatch.setattr(kernel_cache, "_announced", False)
+    monkeypatch.setattr(kernel_cache, "_expected", [])
     monkeypatch.setattr(kernel_cache, "places", lambda: iter(()))
     short: Callable[[int], int] = jit.kernel(lambda x: x + 2)
     assert short(1) == 3
