@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
-from functools import lru_cache, partial, wraps
+from functools import lru_cache, partial, update_wrapper
 from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given, seed, settings
 from hypothesis import strategies as st
 
 from cerite.api.query import Query
@@ -38,6 +38,7 @@ SCHEMA = pa.schema(
     ]
 )
 Rows = list[dict[str, Any]]
+AT_LENGTH = settings(often(1), max_examples=4_000, database=None)  # of each part
 SEMANTICS = st.sampled_from(["valuations", "complex-events"])
 
 
@@ -129,14 +130,17 @@ def _looked_at(query: QuerySpec, rows: Rows, semantics: Any) -> list[Match] | No
 PASSED_OVER = QuerySpec(Concat((Event(None, None, False), Event("A"))), within=Size.of("price", 0.5))
 
 
-def cases(how: settings, *drawn: Any) -> Callable[[Callable[..., None]], Callable[[], None]]:
-    """A test of many random cases, given a `Share` first, of which more than a third must have a match."""
+def cases(how: settings, *drawn: Any, parts: int = 1) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """A test of many random cases, given a `Share` first, of which more than a third must have a match.
 
-    def decorated(test: Callable[..., None]) -> Callable[[], None]:
-        @wraps(test)
-        def run() -> None:
+    A long run goes in parts, side by side; each draws the same cases whenever it is run.
+    """
+
+    def decorated(test: Callable[..., None]) -> Callable[..., None]:
+        def drawing(seeded: Callable[[Any], Any]) -> None:
             share = Share(test.__name__)
 
+            @seeded
             @how
             @given(st.tuples(*drawn))
             def case(values: tuple[Any, ...]) -> None:
@@ -145,8 +149,15 @@ def cases(how: settings, *drawn: Any) -> Callable[[Callable[..., None]], Callabl
             case()
             share.check()
 
-        del run.__wrapped__
-        return run
+        def run() -> None:
+            drawing(lambda case: case)
+
+        def run_part(part: int) -> None:
+            drawing(seed(part))
+
+        whole = update_wrapper(run if parts == 1 else run_part, test)
+        del whole.__wrapped__
+        return run if parts == 1 else pytest.mark.parametrize("part", range(parts))(run_part)
 
     return decorated
 
@@ -217,6 +228,6 @@ def test_what_the_engine_does_not_run_is_refused_not_wrong(query: QuerySpec, row
 
 
 @pytest.mark.nightly
-@cases(settings(often(1), max_examples=100_000), engine_queries(), random.streams(9), SEMANTICS, dresses)
+@cases(AT_LENGTH, engine_queries(), random.streams(9), SEMANTICS, dresses, parts=25)
 def test_differential_run_at_length(share: Share, query: QuerySpec, rows: Rows, semantics: Any, dress: Dress) -> None:
     agree(query, rows, semantics, dress, share)

@@ -7,14 +7,14 @@ from typing import Any
 from unittest.mock import patch
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from cerite.engine.registers import base
 from cerite.pattern import QuerySpec, Size, Strategy
 from tests import strategies as random
 from tests.dressed import Dress, dresses
-from tests.properties.test_engine import SEMANTICS, Rows, agree, cases, planned, stream_agrees
+from tests.properties.test_engine import AT_LENGTH, SEMANTICS, Rows, agree, cases, planned, stream_agrees
 from tests.telling import Share, often
 
 MANY = often(300)
@@ -71,7 +71,7 @@ def test_differential_with_little_room(query: QuerySpec, rows: Rows, semantics: 
 
 
 @pytest.mark.nightly
-@cases(settings(MANY, max_examples=100_000), QUERIES | PLAIN, STREAMS, SEMANTICS, dresses)
+@cases(AT_LENGTH, QUERIES | PLAIN, STREAMS, SEMANTICS, dresses, parts=25)
 def test_differential_at_length(share: Share, query: QuerySpec, rows: Rows, semantics: Any, dress: Dress) -> None:
     query = query if query.within is not None else replace(query, within=Size.events(7))
     assume(reads_others(query))
