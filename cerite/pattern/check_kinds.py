@@ -113,6 +113,7 @@ def _lookup(own: Types, types: dict[str, Types], schema: Schema | None) -> KindO
 
 def _known(attribute: str, holders: Types, schema: Schema, span: Span | None, mistaken: str | None = None) -> Kinds:
     """The kinds the attribute may have on events of these types; refused if none of them has it."""
+    holders = holders or frozenset((None,))  # a pattern without events: whatever the stream has
     kinds = frozenset(kind for holder in holders for kind in schema.kinds(holder, attribute))
     if kinds:
         return kinds

@@ -1,7 +1,5 @@
 """Counting against the oracle, and against itself where the oracle cannot reach."""
 
-from itertools import pairwise
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -10,7 +8,7 @@ from cerite.automaton import TRUE, Automaton, Transition
 from cerite.engine.counting import counter as count_module
 from cerite.engine.counting.counter import Counter
 from tests.engine_core.cases import Case, cases
-from tests.engine_core.oracle import matches
+from tests.engine_core.common import expected_counts, kleene
 from tests.engine_core.wide import WideSlot
 
 
@@ -20,24 +18,17 @@ def counted(case: Case, clock: bool = False) -> tuple[list[int], list[int]]:
     return [c.matches for c in counts], [c.occurrences for c in counts]
 
 
-def expected(case: Case) -> tuple[list[int], list[int]]:
-    found = matches(case.automaton, case.events, case.consume)
-    bounds = [0, *case.cuts, len(case.events)]
-    parts = [found[a:b] for a, b in pairwise(bounds)]
-    return [sum(map(len, part)) for part in parts], [sum(map(bool, part)) for part in parts]
-
-
 @settings(max_examples=400, deadline=None)
 @given(cases())
 def test_oracle_count(case: Case) -> None:
-    assert counted(case) == expected(case)
-    assert counted(case, clock=True) == expected(case)
+    assert counted(case) == expected_counts(case)
+    assert counted(case, clock=True) == expected_counts(case)
 
 
 @settings(max_examples=60, deadline=None)
 @given(cases(wide_conditions=True))
 def test_oracle_count_many_conditions(case: Case) -> None:
-    assert counted(case) == expected(case)
+    assert counted(case) == expected_counts(case)
 
 
 @settings(max_examples=150, deadline=None)
@@ -47,19 +38,9 @@ def test_oracle_count_in_wide_numbers(case: Case) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(count_module, "CEILING_BITS", 1)
         patch.setattr(count_module, "SMALL", 2)
-        assert counted(case) == expected(case)
+        assert counted(case) == expected_counts(case)
         patch.setattr(count_module, "LONG", 1)
-        assert counted(case) == expected(case)
-
-
-def kleene() -> Automaton:
-    """a ; b+ ; c"""
-    t = Transition
-    return Automaton(
-        4, 0, frozenset({3}),
-        (t(0, 0, 1, 1), t(1, TRUE, 0, 1), t(1, 1, 2, 2), t(2, TRUE, 0, 2), t(2, 1, 2, 2), t(2, 2, 3, 3)),
-        (0, 1, 2), (frozenset(), frozenset("a"), frozenset("b"), frozenset("c")),
-    )  # fmt: skip
+        assert counted(case) == expected_counts(case)
 
 
 @pytest.mark.parametrize("partitioned", [False, True])

@@ -3,33 +3,11 @@
 import numpy as np
 from hypothesis import given, settings
 
-from cerite.engine.output import MatchChunk
 from cerite.engine.subset.invariants import check_3_bounded, check_duplicate_free, check_lists, check_time_ordered
 from cerite.engine.subset.recogniser import Recogniser
-from tests.engine_core.cases import Batch, Case, cases
-from tests.engine_core.oracle import Match, matches
-from tests.engine_core.test_count import kleene
-
-
-def as_tuples(chunk: MatchChunk) -> list[Match]:
-    rows = chunk.to_arrow().to_pydict()
-    columns = zip(rows["start"], rows["end"], rows["positions"], rows["labels"], strict=True)
-    return [(start, end, tuple(zip(ps, ls, strict=True))) for start, end, ps, ls in columns]
-
-
-def read(recogniser: Recogniser, batch: Batch) -> list[Match]:
-    chunks = recogniser.feed(batch.bits, batch.key, batch.low, batch.position, batch.partition)
-    return [match for chunk in chunks for match in as_tuples(chunk)]
-
-
-def in_order(found: list[set[Match]]) -> list[set[Match]]:
-    return [at for at in found if at]
-
-
-def by_end(found: list[Match]) -> list[set[Match]]:
-    ends = list(dict.fromkeys(match[1] for match in found))
-    assert ends == sorted(ends)
-    return [{match for match in found if match[1] == end} for end in ends]
+from tests.engine_core.cases import Case, cases
+from tests.engine_core.common import by_end, in_order, kleene, read
+from tests.engine_core.oracle import matches
 
 
 @settings(max_examples=400, deadline=None)

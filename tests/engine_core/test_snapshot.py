@@ -9,9 +9,8 @@ from cerite.engine.counting import counter as count_module
 from cerite.engine.counting.counter import Counter
 from cerite.engine.subset.recogniser import Recogniser
 from tests.engine_core.cases import Case, cases
+from tests.engine_core.common import by_end, expected_counts, in_order, kleene, read
 from tests.engine_core.oracle import matches
-from tests.engine_core.test_count import expected, kleene
-from tests.engine_core.test_recogniser import by_end, in_order, read
 
 
 @settings(max_examples=150, deadline=None)
@@ -41,7 +40,7 @@ def test_oracle_counter_restored_at_every_boundary(bits: int, case: Case) -> Non
                 counter.restore(data)
             counts.append(counter.feed(batch.bits, batch.key, batch.low, batch.partition))
             data = counter.snapshot()
-    assert ([c.matches for c in counts], [c.occurrences for c in counts]) == expected(case)
+    assert ([c.matches for c in counts], [c.occurrences for c in counts]) == expected_counts(case)
 
 
 def test_damaged_or_foreign_snapshots_are_refused() -> None:

@@ -10,8 +10,8 @@ from cerite.engine.subset.recogniser import Recogniser
 from cerite.engine.tecs import select as sk
 from cerite.engine.tecs.select import Selector
 from tests.engine_core.cases import Case, cases
+from tests.engine_core.common import by_end, in_order, read
 from tests.engine_core.oracle import Match, matches
-from tests.engine_core.test_recogniser import by_end, in_order, read
 
 
 def positions(match: Match) -> frozenset[int]:

@@ -5,8 +5,6 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from contextlib import redirect_stderr, redirect_stdout
-from dataclasses import dataclass
 from io import StringIO
 from pathlib import Path
 from unittest.mock import patch
@@ -15,29 +13,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from cerite.cli.main import main
+from tests.command import EVENTS, UNARY, cerite
 
 QUERY = "SELECT * FROM S WHERE SELL AS x ; BUY AS y FILTER y[price > x.price] WITHIN 30 seconds"
-
-
-@dataclass(frozen=True)
-class Done:
-    """What a command left behind."""
-
-    stdout: str
-    stderr: str
-
-
-def cerite(*arguments: str, code: int = 0) -> Done:
-    """Run the command in this process; `test_the_installed_command` runs it as a user does."""
-    out, err, ended = StringIO(), StringIO(), 0
-    with redirect_stdout(out), redirect_stderr(err), patch.object(sys, "argv", ["cerite", *arguments]):
-        try:
-            main()
-        except SystemExit as stop:
-            ended = int(stop.code or 0)
-    assert ended == code, err.getvalue()
-    return Done(out.getvalue(), err.getvalue())
 
 
 def test_the_installed_command() -> None:
@@ -155,10 +133,6 @@ def test_a_terminal_without_unicode_is_served() -> None:
     done = subprocess.run(command, capture_output=True, env={**os.environ, "PYTHONIOENCODING": "ascii"}, check=False)
     assert done.returncode == 0
     assert b"skip till any ?" in done.stdout
-
-
-EVENTS = "type,price,at\nSELL,3.5,10\nBUY,4.5,20\nBUY,2.5,30\nBUY,9.0,90000\n"
-UNARY = "SELECT * FROM S WHERE SELL AS x ; BUY AS y FILTER y[price > 4] WITHIN 30 seconds"
 
 
 @pytest.fixture

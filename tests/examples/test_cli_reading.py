@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from tests.examples.test_cli import cerite as command
+from tests.command import cerite as command
 
 QUERY = "SELECT * FROM S WHERE A AS x ; B AS y FILTER y[v > x.v] WITHIN 10 seconds"
 ROWS = [{"type": "A", "v": 9, "at": 0}, {"type": "B", "v": 10, "at": 10}, {"type": "B", "v": 11, "at": 11}]

@@ -12,7 +12,7 @@ import pytest
 
 import cerite
 from cerite import event
-from tests.examples.test_cli import cerite as command
+from tests.command import cerite as command
 
 PAIR = event("A").as_("x") >> event("B").as_("y")
 ROWS = [{"type": "A", "name": "n"}, {"type": "B", "name": "n"}]

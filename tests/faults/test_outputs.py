@@ -18,7 +18,7 @@ import pytest
 
 import cerite
 from cerite.core.errors import StreamError, in_plain_words
-from tests.examples.test_cli import cerite as command
+from tests.command import cerite as command
 
 A = "SELECT * FROM S WHERE A"
 EVENTS = "type,v\nA,1\nB,2\n"

@@ -26,9 +26,10 @@ QUERIES = [
 ]
 HALF = """
 import sys, cerite
-from tests.faults.test_restarts import ROWS, SCHEMA
-stream = cerite.query("SELECT * FROM S WHERE " + sys.argv[1]).stream(SCHEMA, time="at")
-stream.push(ROWS[:10])
+import pyarrow as pa
+first = pa.ipc.open_stream(sys.stdin.buffer).read_all()
+stream = cerite.query("SELECT * FROM S WHERE " + sys.argv[1]).stream(first.schema, time="at")
+stream.push(first)
 sys.stdout.buffer.write(stream.snapshot())
 """
 
@@ -37,10 +38,14 @@ sys.stdout.buffer.write(stream.snapshot())
 def test_a_stream_goes_on_in_another_process(pattern: str) -> None:
     root = Path(__file__).parents[2]
     settings = {**os.environ, "PYTHONHASHSEED": "7", "PYTHONPATH": str(root)}
-    taken = subprocess.run([sys.executable, "-c", HALF, pattern], capture_output=True, check=True, env=settings)
+    table, sink = pa.Table.from_pylist(ROWS, SCHEMA), pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, SCHEMA) as writer:
+        writer.write_table(table.slice(0, 10))
+    command, half = [sys.executable, "-c", HALF, pattern], sink.getvalue().to_pybytes()
+    taken = subprocess.run(command, input=half, capture_output=True, check=True, env=settings)
     query = cerite.query("SELECT * FROM S WHERE " + pattern)
     again = query.stream(SCHEMA, time="at")
     again.restore(taken.stdout)
-    late = [match for match in query.run(pa.Table.from_pylist(ROWS, SCHEMA), time="at") if match.end >= 10]
+    late = [match for match in query.run(table, time="at") if match.end >= 10]
     assert late
     assert set(again.push(ROWS[10:])) == set(late)

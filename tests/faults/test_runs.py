@@ -11,6 +11,7 @@ import pytest
 
 import cerite
 from cerite.core.errors import CeriteError, PatternError, SchemaError, SnapshotError, StreamError
+from tests.command import cerite as command
 
 PAIR = "SELECT * FROM S WHERE A AS x ; B AS y WITHIN 5 milliseconds"
 SCHEMA = pa.schema([("type", pa.string()), ("at", pa.int64()), ("v", pa.float64())])
@@ -201,8 +202,6 @@ def test_batches_of_another_schema_are_refused() -> None:
 
 @pytest.mark.parametrize("name", ["matches.xyz", "folder/matches.parquet"])
 def test_outputs_that_cannot_be_written(name: str, tmp_path: Path) -> None:
-    from tests.examples.test_cli import cerite as command
-
     events = tmp_path / "events.jsonl"
     events.write_text('{"type": "A"}\n')
     done = command("run", "SELECT * FROM S WHERE A", str(events), "-o", str(tmp_path / name), code=1)

@@ -2,164 +2,31 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable
-from dataclasses import replace
-from functools import lru_cache, partial, update_wrapper
 from typing import Any
 
-import pyarrow as pa
 import pytest
-from hypothesis import assume, given, seed, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cerite.api.query import Query
-from cerite.api.stream import EventStream
-from cerite.core.errors import CeriteError, PatternError
-from cerite.core.match import Match
-from cerite.data.columns import canonical_schema
-from cerite.engine.bind import bind
-from cerite.engine.events.rows import Columns
-from cerite.engine.plan import Plan, plan
-from cerite.pattern import Concat, Event, Named, Pattern, QuerySpec, Select, Sequence, Size, Strategy
-from cerite.reference.semantics import Stream, matches
+from cerite.core.errors import PatternError
+from cerite.pattern import Concat, Event, Pattern, QuerySpec, Size, Strategy
 from tests import strategies as random
 from tests.dressed import PLAIN, Dress, dresses
-from tests.telling import Share, often, refused, telling
-
-SCHEMA = pa.schema(
-    [
-        ("type", pa.string()),
-        ("id", pa.int64()),
-        ("price", pa.float64()),
-        ("name", pa.string()),
-        ("ok", pa.bool_()),
-        ("at", pa.int64()),
-    ]
+from tests.properties.agreement import (
+    AT_LENGTH,
+    SEMANTICS,
+    Rows,
+    agree,
+    cases,
+    engine_queries,
+    runnable,
+    stream_agrees,
 )
-Rows = list[dict[str, Any]]
-AT_LENGTH = settings(often(1), max_examples=4_000, database=None)  # of each part
-SEMANTICS = st.sampled_from(["valuations", "complex-events"])
-
-
-QUERIES = random.queries(random.regular_patterns())
-
-
-@st.composite
-def engine_queries(draw: st.DrawFn) -> QuerySpec:
-    """Queries with a pattern the engine runs; the strategy may also stand around the pattern."""
-    query = draw(QUERIES)
-    if query.strategy is not None and query.items is None and draw(st.integers(0, 3)) == 0:
-        query = replace(query, where=Select(query.strategy, query.where), strategy=None)
-    windowed = replace(query, within=Size.events(5))
-    started = replace(windowed, where=Sequence((Named(Event("A"), "x"), query.where)))
-    return next((each for each in (query, windowed, started) if runnable(each)), query)
-
-
-@lru_cache(maxsize=64)  # planning costs more than the judge, and the search for a match asks again and again
-def planned(query: QuerySpec) -> Plan | None:
-    try:
-        return plan(query)
-    except PatternError:
-        return None
-
-
-def runnable(query: QuerySpec) -> bool:
-    return planned(query) is not None
-
-
-def sorted_window(query: QuerySpec, rows: Rows) -> bool:
-    """A window over an attribute needs the events in its order (per partition)."""
-    if query.within is None or query.within.attribute is None:
-        return True
-    last: dict[Any, float] = {}
-    for row in rows:
-        key = tuple(row.get(name) for name in query.partition)
-        value = row.get(query.within.attribute)
-        if value is not None and value == value:
-            if value < last.get(key, value):
-                return False
-            last[key] = value
-    return True
-
-
-def judged(query: QuerySpec, rows: Rows, semantics: Any) -> list[Match]:
-    return matches(query, Stream.of(rows, time="at"), semantics=semantics)
-
-
-def same(found: list[Match], expected: list[Match], limit: int | None, everything: list[Match]) -> None:
-    assert len(set(found)) == len(found), "no match is reported twice"
-    if limit is None:
-        assert set(found) == set(expected)
-        return
-    assert set(found) <= set(everything)
-    assert Counter(match.end for match in found) == Counter(match.end for match in expected)
-
-
-def agree(query: QuerySpec, rows: Rows, semantics: Any, dress: Dress = PLAIN, share: Share | None = None) -> None:
-    """Engine and judge find the same; `share` asks for a case that has a match."""
-    if share is not None:
-        query, rows = telling(query, rows, partial(_looked_at, semantics=semantics))
-    if not sorted_window(query, rows):
-        query = replace(query, within=Size.events(4))
-    assume(runnable(query))
-    table = dress.table(rows)
-    rows = table.to_pylist()
-    expected = judged(query, rows, semantics)
-    everything = judged(replace(query, limit=None), rows, semantics) if query.limit else expected
-    try:
-        result = Query(query).run(table, time="at", semantics=semantics)
-        found = list(result)
-    except CeriteError as error:
-        if share is None or not refused(error):
-            raise
-        share.refused += 1
-        return
-    same(found, expected, query.limit, everything)
-    assert result.count() == len(expected)
-    if share is not None:
-        share.note(bool(expected))
-
-
-def _looked_at(query: QuerySpec, rows: Rows, semantics: Any) -> list[Match] | None:
-    fits = query if sorted_window(query, rows) else replace(query, within=Size.events(4))
-    return judged(fits, rows, semantics) if runnable(fits) else None
-
+from tests.telling import Share, often
 
 # what is passed over before a match starts may lack the window's attribute
 PASSED_OVER = QuerySpec(Concat((Event(None, None, False), Event("A"))), within=Size.of("price", 0.5))
-
-
-def cases(how: settings, *drawn: Any, parts: int = 1) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """A test of many random cases, given a `Share` first, of which more than a third must have a match.
-
-    A long run goes in parts, side by side; each draws the same cases whenever it is run.
-    """
-
-    def decorated(test: Callable[..., None]) -> Callable[..., None]:
-        def drawing(seeded: Callable[[Any], Any]) -> None:
-            share = Share(test.__name__)
-
-            @seeded
-            @how
-            @given(st.tuples(*drawn))
-            def case(values: tuple[Any, ...]) -> None:
-                test(share, *values)
-
-            case()
-            share.check()
-
-        def run() -> None:
-            drawing(lambda case: case)
-
-        def run_part(part: int) -> None:
-            drawing(seed(part))
-
-        whole = update_wrapper(run if parts == 1 else run_part, test)
-        del whole.__wrapped__
-        return run if parts == 1 else pytest.mark.parametrize("part", range(parts))(run_part)
-
-    return decorated
 
 
 @cases(often(500), engine_queries(), random.streams(8), SEMANTICS, dresses)
@@ -173,58 +40,26 @@ def test_what_is_passed_over_may_lack_the_attribute_of_the_window(rows: Rows) ->
     agree(PASSED_OVER, rows, "valuations")
 
 
-@often(250)
-@given(engine_queries(), random.streams(8), SEMANTICS, st.randoms(use_true_random=False))
-def test_differential_stream(query: QuerySpec, rows: Rows, semantics: Any, rng: Any) -> None:
+@cases(often(250), engine_queries(), random.streams(8), SEMANTICS, st.randoms(use_true_random=False), least=0.1)
+def test_differential_stream(share: Share, query: QuerySpec, rows: Rows, semantics: Any, rng: Any) -> None:
     """Any batch boundaries, a snapshot and restore at every one of them."""
-    stream_agrees(query, rows, semantics, rng)
+    stream_agrees(query, rows, semantics, rng, share)
 
 
-def stream_agrees(query: QuerySpec, rows: Rows, semantics: Any, rng: Any) -> None:
-    if not sorted_window(query, rows):
-        query = replace(query, within=Size.events(4))
-    assume(runnable(query))
-    expected = judged(query, rows, semantics)
-    program = bind(plan(query, semantics), canonical_schema(SCHEMA), Columns("type", "at"))
-    counting = rng.random() < 0.5
-    stream = EventStream(program, counting=counting)
-    found: list[Match] = []
-    at = 0
-    while at < len(rows):
-        size = rng.randint(0, 3)
-        pushed = stream.push(rows[at : at + size])
-        if rng.random() < 0.8:
-            some = list(pushed)
-            assert pushed.count() == len(some)
-            found += some
-        else:  # unread matches must not change what comes
-            found += judged_between(expected, at, at + size)
-            if counting:
-                assert pushed.count() == len(judged_between(expected, at, at + size))
-        at += size
-        again = EventStream(program, counting=counting)
-        again.restore(stream.snapshot())
-        stream = again
-    same(found, expected, query.limit, judged(replace(query, limit=None), rows, semantics) + found)
+@cases(often(200), random.regular_patterns(size=4), random.streams(10), st.sampled_from(list(Strategy)))
+def test_differential_strategies(share: Share, pattern: Pattern, rows: Rows, strategy: Strategy) -> None:
+    agree(QuerySpec(pattern, strategy=strategy), rows, "valuations", share=share)
 
 
-def judged_between(expected: list[Match], begin: int, end: int) -> list[Match]:
-    return [match for match in expected if begin <= match.end < end]
-
-
-@often(200)
-@given(random.regular_patterns(size=4), random.streams(10), st.sampled_from(list(Strategy)))
-def test_differential_strategies(pattern: Pattern, rows: Rows, strategy: Strategy) -> None:
-    agree(QuerySpec(pattern, strategy=strategy), rows, "valuations")
-
-
-@often(200)
-@given(random.queries(random.checked_patterns()), random.streams(4))
-def test_what_the_engine_does_not_run_is_refused_not_wrong(query: QuerySpec, rows: Rows) -> None:
-    try:
-        agree(query, rows, "valuations")
-    except CeriteError as error:
-        assert str(error)  # noqa: PT017
+@cases(often(200), random.queries(random.checked_patterns()), random.streams(4), least=0.05)
+def test_what_the_engine_does_not_run_is_refused_not_wrong(share: Share, query: QuerySpec, rows: Rows) -> None:
+    """By the plan alone, before an event is read, and with advice."""
+    if runnable(query):
+        agree(query, rows, "valuations", share=share)
+    else:
+        with pytest.raises(PatternError) as refusal:
+            Query(query).run(PLAIN.table(rows), time="at")
+        assert refusal.value.hint
 
 
 @pytest.mark.nightly

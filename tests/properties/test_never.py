@@ -10,7 +10,7 @@ from cerite.pattern import Pattern, QuerySpec, Size
 from cerite.pattern.check import check
 from cerite.pattern.never import reason
 from tests import strategies as random
-from tests.properties.test_engine import Rows, judged
+from tests.properties.agreement import Rows, judged
 from tests.telling import often
 
 PATTERNS = random.checked_patterns() | random.register_patterns(3)

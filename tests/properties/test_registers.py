@@ -7,14 +7,14 @@ from typing import Any
 from unittest.mock import patch
 
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume
 from hypothesis import strategies as st
 
 from cerite.engine.registers import base
 from cerite.pattern import QuerySpec, Size, Strategy
 from tests import strategies as random
 from tests.dressed import Dress, dresses
-from tests.properties.test_engine import AT_LENGTH, SEMANTICS, Rows, agree, cases, planned, stream_agrees
+from tests.properties.agreement import AT_LENGTH, SEMANTICS, Rows, agree, cases, planned, stream_agrees
 from tests.telling import Share, often
 
 MANY = often(300)
@@ -43,31 +43,28 @@ def test_differential_queries(share: Share, query: QuerySpec, rows: Rows, semant
     agree(query, rows, semantics, dress, share)
 
 
-@SOME
-@given(PLAIN, STREAMS, st.sampled_from(list(Strategy)))
-def test_differential_strategies(query: QuerySpec, rows: Rows, strategy: Strategy) -> None:
+@cases(SOME, PLAIN, STREAMS, st.sampled_from(list(Strategy)))
+def test_differential_strategies(share: Share, query: QuerySpec, rows: Rows, strategy: Strategy) -> None:
     query = replace(query, strategy=strategy)
     assume(reads_others(query))
-    agree(query, rows, "valuations")
+    agree(query, rows, "valuations", share=share)
 
 
-@SOME
-@given(QUERIES, STREAMS, SEMANTICS, st.randoms(use_true_random=False))
-def test_differential_stream(query: QuerySpec, rows: Rows, semantics: Any, rng: Any) -> None:
+@cases(SOME, QUERIES, STREAMS, SEMANTICS, st.randoms(use_true_random=False), least=0.1)
+def test_differential_stream(share: Share, query: QuerySpec, rows: Rows, semantics: Any, rng: Any) -> None:
     """Any batch boundaries, a snapshot and restore at every one of them."""
     query = query if query.within is not None else replace(query, within=Size.events(7))
     assume(reads_others(query))
-    stream_agrees(query, rows, semantics, rng)
+    stream_agrees(query, rows, semantics, rng, share)
 
 
-@SOME
-@given(QUERIES, STREAMS, SEMANTICS)
-def test_differential_with_little_room(query: QuerySpec, rows: Rows, semantics: Any) -> None:
+@cases(SOME, QUERIES, STREAMS, SEMANTICS)
+def test_differential_with_little_room(share: Share, query: QuerySpec, rows: Rows, semantics: Any) -> None:
     """Everything has to grow and is rebuilt again and again."""
     query = query if query.within is not None else replace(query, within=Size.events(7))
     assume(reads_others(query))
     with patch.object(base, "FEWEST_SETS", 2), patch.object(base, "FEWEST_ROWS", 2):
-        agree(query, rows, semantics)
+        agree(query, rows, semantics, share=share)
 
 
 @pytest.mark.nightly

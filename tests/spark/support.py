@@ -8,6 +8,7 @@ from collections.abc import Hashable, Iterable, Sequence
 from functools import reduce
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import ArrayType, StructType
@@ -94,3 +95,15 @@ def _match(start: int, end: int, bound: dict[str, tuple[int, ...]]) -> Match:
     if list(bound) == ["events"]:
         return Match(start, end, positions, ())
     return Match(start, end, positions, tuple((name, bound[name]) for name in sorted(bound) if bound[name]))
+
+
+def letters(rows: int, keys: Any) -> pa.Table:
+    """Random events A, B and C, one every millisecond."""
+    rng = np.random.default_rng(9)
+    kinds = pa.array(rng.choice(["A", "B", "C"], rows))
+    return pa.table({"type": kinds, "k": keys, "v": np.round(rng.random(rows), 3), "at": np.arange(rows)})
+
+
+def ends(rows: Any) -> Counter[tuple[int, int]]:
+    """When the matches start and end."""
+    return Counter((row["start_time"], row["end_time"]) for row in rows)

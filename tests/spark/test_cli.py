@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from tests.examples.test_cli import EVENTS, UNARY, cerite
+from tests.command import EVENTS, UNARY, cerite
 
 
 @pytest.fixture

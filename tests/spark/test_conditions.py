@@ -18,7 +18,7 @@ from cerite.predicate.evaluate import holds
 from cerite.predicate.expression import Expression
 from cerite.spark.driver.conditions import Conditions
 from cerite.spark.driver.frame import Frame
-from tests.properties.test_columns import conditions
+from tests.properties.columns import conditions
 
 INTEGERS: dict[str, list[Any]] = {"id": [0, 1, -3, 2**63 - 1, -(2**63), None, 2**53 + 1, 2]}
 SMALL: dict[str, list[Any]] = {"id": [0, 1, -3, 2**15 - 1, -(2**15), None, 7, 2]}

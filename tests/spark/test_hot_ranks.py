@@ -12,7 +12,7 @@ from cerite.api.query import query
 from cerite.spark import count
 from cerite.spark.api import routed
 from cerite.spark.driver.request import request
-from tests.spark.test_scale import ends, stream
+from tests.spark.support import ends, letters
 
 LATER = "A AS x ; B AS y FILTER x[v > 0.5]"
 NEXT = "A AS x : B AS y FILTER x[v > 0.5]"
@@ -21,7 +21,7 @@ NEXT = "A AS x : B AS y FILTER x[v > 0.5]"
 @pytest.mark.parametrize(("pattern", "tasks"), [(LATER, 2), (LATER, 7), (NEXT, 7)])
 def test_a_hot_key_is_cut_by_rank(spark: SparkSession, pattern: str, tasks: int) -> None:
     rng = np.random.default_rng(4)
-    table = stream(3000, np.where(rng.random(3000) < 0.8, 0, rng.integers(1, 100, 3000)))
+    table = letters(3000, np.where(rng.random(3000) < 0.8, 0, rng.integers(1, 100, 3000)))
     text = f"SELECT * FROM S WHERE {pattern} PARTITION BY [k] WITHIN 6 EVENTS"
     df = spark.createDataFrame(table)
     asked = request(df, text, time="at", type=None, order_by=(), position=None, semantics="valuations")

@@ -28,7 +28,7 @@ from cerite.spark.driver.request import request
 from cerite.spark.worker.job import unary_tests
 from tests import strategies as random
 from tests.dressed import Dress
-from tests.properties.test_engine import SEMANTICS, engine_queries, judged, runnable, sorted_window
+from tests.properties.agreement import SEMANTICS, engine_queries, judged, runnable, sorted_window
 from tests.spark.support import POSITION, difference, frame, shifted, together
 from tests.telling import refused as inexact
 

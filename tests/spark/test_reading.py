@@ -23,7 +23,7 @@ from cerite.data.reading import Reading
 from cerite.spark import count, explain, match
 from cerite.spark.driver.frame import Frame
 from cerite.spark.texts import read_csv
-from tests.examples.test_cli import cerite
+from tests.command import cerite
 
 RISING = "SELECT * FROM S WHERE A AS x ; B AS y FILTER y[v > x.v]"
 SOON = query("SELECT * FROM S WHERE A AS x ; B AS y WITHIN 10 seconds")

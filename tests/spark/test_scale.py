@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from functools import reduce
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -18,22 +17,13 @@ from cerite.api.query import query
 from cerite.spark import match
 from cerite.spark.api import routed
 from cerite.spark.driver.request import request
+from tests.spark.support import ends, letters
 
 TEXT = "SELECT * FROM S WHERE A AS x ; B AS y FILTER x[v > 0.5] PARTITION BY [k] WITHIN 200 milliseconds"
 
 
-def stream(rows: int, keys: Any) -> pa.Table:
-    rng = np.random.default_rng(9)
-    kinds = pa.array(rng.choice(["A", "B", "C"], rows))
-    return pa.table({"type": kinds, "k": keys, "v": np.round(rng.random(rows), 3), "at": np.arange(rows)})
-
-
-def ends(rows: Any) -> Counter[tuple[int, int]]:
-    return Counter((row["start_time"], row["end_time"]) for row in rows)
-
-
 def test_a_hundred_thousand_keys(spark: SparkSession) -> None:
-    table = stream(300_000, np.random.default_rng(2).integers(0, 100_000, 300_000))
+    table = letters(300_000, np.random.default_rng(2).integers(0, 100_000, 300_000))
     text = TEXT.replace("200 milliseconds", "200000 milliseconds")
     local = Counter((each.start, each.end) for each in query(text).run(table, time="at"))
     sums = [sum(pair[side] * times for pair, times in local.items()) for side in (0, 1)]
@@ -49,7 +39,7 @@ def test_a_hundred_thousand_keys(spark: SparkSession) -> None:
 def test_a_hot_key_is_cut(spark: SparkSession, tasks: int) -> None:
     rng = np.random.default_rng(4)
     keys = np.where(rng.random(6000) < 0.8, 0, rng.integers(1, 200, 6000))
-    table = stream(6000, keys)
+    table = letters(6000, keys)
     df = spark.createDataFrame(table)
     asked = request(df, TEXT, time="at", type=None, order_by=(), position=None, semantics="valuations")
     route = routed(asked, tasks, "auto")
@@ -76,7 +66,7 @@ def test_times_of_every_type(quick: SparkSession, tmp_path: Path, name: str) -> 
     timed = pa.types.is_timestamp(TIMES[name])
     steps = np.arange(400) * (432_000_000 if timed else 432_000) + (1_710_000_000_000_000 if timed else 0)
     at = pa.array(steps).cast(TIMES[name])
-    table = stream(400, np.zeros(400, np.int64)).set_column(3, "at", at).append_column("n", pa.array(np.arange(400)))
+    table = letters(400, np.zeros(400, np.int64)).set_column(3, "at", at).append_column("n", pa.array(np.arange(400)))
     text = "SELECT * FROM S WHERE A AS x ; B AS y FILTER x[v > 0.5] WITHIN 2 hours"
     pq.write_table(table, tmp_path / "events.parquet", row_group_size=50)
     df = quick.read.parquet(str(tmp_path))

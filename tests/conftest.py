@@ -14,5 +14,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def pytest_itemcollected(item: pytest.Item) -> None:
     """What draws cases is a test of the night, too."""
-    if telling.at_night and getattr(getattr(item, "obj", None), "is_hypothesis_test", False):
+    function = getattr(item, "obj", None)
+    drawing = getattr(function, "is_hypothesis_test", False) or getattr(function, "draws_cases", False)
+    if telling.at_night and drawing:
         item.add_marker("nightly")

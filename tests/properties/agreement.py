@@ -1,0 +1,202 @@
+"""How a differential test goes: a random query on a random stream, by the judge and by the engine, must agree."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import replace
+from functools import lru_cache, partial, update_wrapper
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import assume, given, seed, settings
+from hypothesis import strategies as st
+
+from cerite.api.query import Query
+from cerite.api.stream import EventStream
+from cerite.core.errors import CeriteError, PatternError
+from cerite.core.match import Match
+from cerite.data.columns import canonical_schema
+from cerite.engine.bind import bind
+from cerite.engine.events.rows import Columns
+from cerite.engine.plan import Plan, plan
+from cerite.pattern import Event, Named, QuerySpec, Select, Sequence, Size
+from cerite.reference.semantics import Stream, matches
+from tests import strategies as random
+from tests.dressed import PLAIN, Dress
+from tests.telling import LEAST, Share, often, refused, telling
+
+SCHEMA = pa.schema(
+    [
+        ("type", pa.string()),
+        ("id", pa.int64()),
+        ("price", pa.float64()),
+        ("name", pa.string()),
+        ("ok", pa.bool_()),
+        ("at", pa.int64()),
+    ]
+)
+
+
+Rows = list[dict[str, Any]]
+
+
+AT_LENGTH = settings(often(1), max_examples=4_000, database=None)  # of each part
+
+
+SEMANTICS = st.sampled_from(["valuations", "complex-events"])
+
+
+QUERIES = random.queries(random.regular_patterns())
+
+
+@st.composite
+def engine_queries(draw: st.DrawFn) -> QuerySpec:
+    """Queries with a pattern the engine runs; the strategy may also stand around the pattern."""
+    query = draw(QUERIES)
+    if query.strategy is not None and query.items is None and draw(st.integers(0, 3)) == 0:
+        query = replace(query, where=Select(query.strategy, query.where), strategy=None)
+    windowed = replace(query, within=Size.events(5))
+    started = replace(windowed, where=Sequence((Named(Event("A"), "x"), query.where)))
+    return next((each for each in (query, windowed, started) if runnable(each)), query)
+
+
+@lru_cache(maxsize=64)  # planning costs more than the judge, and the search for a match asks again and again
+def planned(query: QuerySpec) -> Plan | None:
+    try:
+        return plan(query)
+    except PatternError:
+        return None
+
+
+def runnable(query: QuerySpec) -> bool:
+    return planned(query) is not None
+
+
+def sorted_window(query: QuerySpec, rows: Rows) -> bool:
+    """A window over an attribute needs the events in its order (per partition)."""
+    if query.within is None or query.within.attribute is None:
+        return True
+    last: dict[Any, float] = {}
+    for row in rows:
+        key = tuple(row.get(name) for name in query.partition)
+        value = row.get(query.within.attribute)
+        if value is not None and value == value:
+            if value < last.get(key, value):
+                return False
+            last[key] = value
+    return True
+
+
+def judged(query: QuerySpec, rows: Rows, semantics: Any) -> list[Match]:
+    return matches(query, Stream.of(rows, time="at"), semantics=semantics)
+
+
+def same(found: list[Match], expected: list[Match], limit: int | None, everything: list[Match]) -> None:
+    assert len(set(found)) == len(found), "no match is reported twice"
+    if limit is None:
+        assert set(found) == set(expected)
+        return
+    assert set(found) <= set(everything)
+    assert Counter(match.end for match in found) == Counter(match.end for match in expected)
+
+
+def agree(query: QuerySpec, rows: Rows, semantics: Any, dress: Dress = PLAIN, share: Share | None = None) -> None:
+    """Engine and judge find the same; `share` asks for a case that has a match."""
+    if share is not None:
+        query, rows = telling(query, rows, partial(_looked_at, semantics=semantics))
+    if not sorted_window(query, rows):
+        query = replace(query, within=Size.events(4))
+    assume(runnable(query))
+    table = dress.table(rows)
+    rows = table.to_pylist()
+    expected = judged(query, rows, semantics)
+    everything = judged(replace(query, limit=None), rows, semantics) if query.limit else expected
+    try:
+        result = Query(query).run(table, time="at", semantics=semantics)
+        found = list(result)
+    except CeriteError as error:
+        if share is None or not refused(error):
+            raise
+        share.refused += 1
+        return
+    same(found, expected, query.limit, everything)
+    assert result.count() == len(expected)
+    if share is not None:
+        share.note(bool(expected))
+
+
+def _looked_at(query: QuerySpec, rows: Rows, semantics: Any) -> list[Match] | None:
+    fits = query if sorted_window(query, rows) else replace(query, within=Size.events(4))
+    return judged(fits, rows, semantics) if runnable(fits) else None
+
+
+def cases(
+    how: settings, *drawn: Any, parts: int = 1, least: float = LEAST
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """A test of many random cases, given a `Share` first: enough must run, and more than `least` have a match.
+
+    A long run goes in parts, side by side; each draws the same cases whenever it is run.
+    """
+
+    def decorated(test: Callable[..., None]) -> Callable[..., None]:
+        def drawing(seeded: Callable[[Any], Any]) -> None:
+            share = Share(test.__name__, least)
+
+            @seeded
+            @how
+            @given(st.tuples(*drawn))
+            def case(values: tuple[Any, ...]) -> None:
+                share.drawn += 1
+                test(share, *values)
+
+            case()
+            share.check()
+
+        def run() -> None:
+            drawing(lambda case: case)
+
+        def run_part(part: int) -> None:
+            drawing(seed(part))
+
+        whole = update_wrapper(run if parts == 1 else run_part, test)
+        del whole.__wrapped__
+        vars(whole)["draws_cases"] = True  # for tests/conftest.py
+        return run if parts == 1 else pytest.mark.parametrize("part", range(parts))(run_part)
+
+    return decorated
+
+
+def stream_agrees(query: QuerySpec, rows: Rows, semantics: Any, rng: Any, share: Share) -> None:
+    """A stream in batches, taken up again from a snapshot after each, finds what the judge finds."""
+    if not sorted_window(query, rows):
+        query = replace(query, within=Size.events(4))
+    assume(runnable(query))
+    expected = judged(query, rows, semantics)
+    program = bind(plan(query, semantics), canonical_schema(SCHEMA), Columns("type", "at"))
+    counting = rng.random() < 0.5
+    stream = EventStream(program, counting=counting)
+    found: list[Match] = []
+    at = 0
+    while at < len(rows):
+        size = rng.randint(0, 3)
+        pushed = stream.push(rows[at : at + size])
+        if rng.random() < 0.8:
+            some = list(pushed)
+            assert pushed.count() == len(some)
+            found += some
+        else:  # unread matches must not change what comes
+            found += judged_between(expected, at, at + size)
+            if counting:
+                assert pushed.count() == len(judged_between(expected, at, at + size))
+        at += size
+        again = EventStream(program, counting=counting)
+        again.restore(stream.snapshot())
+        stream = again
+    same(found, expected, query.limit, judged(replace(query, limit=None), rows, semantics) + found)
+    share.note(bool(expected))
+
+
+def judged_between(expected: list[Match], begin: int, end: int) -> list[Match]:
+    return [match for match in expected if begin <= match.end < end]
