@@ -15,8 +15,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from cerite.api.result import Matches
@@ -70,6 +68,8 @@ class EventStream:
         self._check_whole()
         events = batch_of(batch, self._program.schema)
         self._finish()
+        with self._breaking():
+            self._run.recycle()
         try:
             rows = self._run.intake.take(events)
         except StreamError as error:
@@ -87,13 +87,8 @@ class EventStream:
         """The whole state, to be restored by a stream of the same query, schema and columns."""
         self._check_whole()
         self._finish()
-        arrays: dict[str, npt.NDArray[Any]] = {
-            "recogniser": np.frombuffer(self._run.recogniser.snapshot(), np.uint8),
-            **{f"intake.{name}": value for name, value in self._run.intake.state().items()},
-        }
-        if self._counting:
-            arrays["counter"] = np.frombuffer(self._run.counter.snapshot(), np.uint8)
-        return pack("stream", self._identity(), arrays)
+        with self._breaking():
+            return pack("stream", self._identity(), self._run.state(counting=self._counting))
 
     def restore(self, data: bytes) -> None:
         """Continue, in a fresh stream of the same query, where a snapshot was taken."""
@@ -107,14 +102,10 @@ class EventStream:
             raise SnapshotError(
                 "the snapshot was taken of a stream that does not count", hint="open the stream without counting=True"
             )
+        if not self._counting:
+            arrays.pop("counter", None)
         fresh = Run(self._program)  # apart: what cannot be restored changes nothing
-        fresh.recogniser.restore(arrays["recogniser"].tobytes())
-        if self._counting:
-            fresh.counter.restore(arrays["counter"].tobytes())
-        prefix = "intake."
-        fresh.intake.restore(
-            {name.removeprefix(prefix): each for name, each in arrays.items() if name.startswith(prefix)}
-        )
+        fresh.restore(arrays)
         self._run = fresh
 
     def _identity(self) -> dict[str, Any]:

@@ -6,9 +6,12 @@ brought here to contiguous, writable arrays of one type, without a copy where th
 Invariant: all columns have the same length and partitions are not negative.
 """
 
+from typing import TypeVar
+
 import numpy as np
 import numpy.typing as npt
 
+S = TypeVar("S", bound=np.generic)
 Longs = npt.NDArray[np.int64]
 Ints = npt.NDArray[np.int32]
 Flags = npt.NDArray[np.bool_]
@@ -39,3 +42,9 @@ def partition_ids(partition: npt.ArrayLike | None, events: int) -> Longs:
     if events and int(ids.min()) < 0:
         raise ValueError("partition ids must not be negative")
     return ids
+
+
+def picked(array: npt.NDArray[S], kept: npt.NDArray[np.int64], fill: int = 0) -> npt.NDArray[S]:
+    """`array[kept]` for ascending places, as far as the array has them; one place that holds `fill` if it has none."""
+    inside = kept[: np.searchsorted(kept, array.shape[0])]
+    return array[inside] if inside.size else np.full((1, *array.shape[1:]), fill, array.dtype)

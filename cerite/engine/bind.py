@@ -56,6 +56,14 @@ class Program:
     conditions: ConditionBits
     read: tuple[str, ...]
 
+    @property
+    def shared_clock(self) -> bool:
+        """Whether one clock drives the windows of all partitions: they are of time, or of the attribute that is it."""
+        window = self.plan.window
+        return self.plan.shared_clock or (
+            window is not None and window.attribute is not None and window.attribute == self.columns.time
+        )
+
 
 def bind(plan: Plan, schema: pa.Schema, columns: Columns) -> Program:
     """The program of a plan over data with these columns.

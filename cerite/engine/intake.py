@@ -3,6 +3,12 @@
 Invariant: events arrive in stream order. A time column that decreases, a NULL time, or a window attribute that
 decreases inside a partition is refused with the first row it happens at; nothing is reordered or dropped silently
 (events without a partition value belong to no partition, as PARTITION BY says).
+
+What is remembered of a partition (its number, rank and last key) is remembered as long as some partial match of it
+lives (`keep`). One that comes again begins anew, which no match can tell: ranks and keys are only ever compared with
+those of a start in the same partition, and an event without the window's attribute neither starts nor ends a match. So
+an attribute that decreases is refused where it would be compared: in a partition with a start that is not over, and in
+any that has not been forgotten yet.
 """
 
 from __future__ import annotations
@@ -16,7 +22,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from cerite.core.arrays import Longs
+from cerite.core.arrays import Longs, picked
 from cerite.core.errors import Hint, Setting, StreamError
 from cerite.engine.bind import Program
 from cerite.engine.events.keys import (
@@ -47,6 +53,7 @@ class Intake:
         self.rows = 0
         self._last: dict[str, tuple[int, str]] = {}  # the last key of a column that must rise, and how it is shown
         self._last_keys: Longs = np.full((2, 1), LEAST, np.int64)  # key and low, by partition
+        self._low = LEAST  # that of the last event, where one clock drives all partitions
 
     def take(self, batch: pa.RecordBatch) -> Rows:
         """The next batch of the stream; one that is refused leaves everything as it was."""
@@ -60,9 +67,11 @@ class Intake:
             if self.groups is not None and partitions is not None:
                 self.groups.forget(partitions)
             if self._leaves is not None:
-                self._leaves.strings.forget(strings)
+                self._leaves.forget(strings)
             raise
         self.rows += batch.num_rows
+        if self.program.shared_clock and rows.low.size:
+            self._low = int(rows.low[-1])
         self.ranks.advance()
         if self._leaves is not None:
             self._leaves.advance()
@@ -97,6 +106,36 @@ class Intake:
             self._last_keys = keys
             raise
 
+    @property
+    def names(self) -> int:
+        """How many values have numbers: of partitions or of strings, whichever are more."""
+        partitions = 0 if self.groups is None else self.groups.known
+        return max(partitions, 0 if self._leaves is None else self._leaves.strings.count or 0)
+
+    def lows(self) -> Longs:
+        """By partition the least key that a match which ends from now on may start at."""
+        lows = np.full(1 if self.groups is None else self.groups.count, LEAST, np.int64)
+        window = self.program.plan.window
+        if self.program.shared_clock or window is None:
+            lows[:] = self._low
+        elif window.unit == "events":
+            lows[:] = 1 - int(window.amount)
+            seen = self.ranks.seen[: lows.size]
+            lows[: seen.size] += seen
+        else:
+            last = self._last_keys[1, : lows.size]
+            lows[: last.size] = last
+        return lows
+
+    def keep(self, partitions: Longs | None, strings: Longs) -> None:
+        """Number these partitions and strings from 0 on and forget the others: nothing that is left is of them."""
+        if self.groups is not None and partitions is not None:
+            self.groups.keep(partitions)
+            self.ranks.keep(partitions)
+            self._last_keys = np.ascontiguousarray(picked(self._last_keys.T, partitions, LEAST).T)
+        if self._leaves is not None:
+            self._leaves.keep(partitions, strings)
+
     def types(self) -> tuple[frozenset[str], frozenset[str]]:
         """The event types that the query names and no batch so far had, and those that there were.
 
@@ -112,6 +151,7 @@ class Intake:
             "rows": np.array([self.rows]),
             "seen": self.ranks.seen,
             "last_keys": self._last_keys,
+            "low": np.array([self._low]),
             "last": np.frombuffer(json.dumps(self._last).encode(), np.uint8),
         }
         if self.groups is not None:
@@ -125,6 +165,7 @@ class Intake:
         self.rows = int(kept["rows"][0])
         self.ranks.seen = kept["seen"].astype(np.int64)
         self._last_keys = kept["last_keys"].astype(np.int64)
+        self._low = int(kept["low"][0])
         self._last = json.loads(kept["last"].tobytes())
         if self.groups is not None:
             self.groups.restore(_under("groups.", kept))
@@ -192,7 +233,7 @@ class Intake:
             return count_keys(window, self.ranks.of(partition, position.size))
         name = time_of(window, self.program.columns.time)
         key, low, missing = value_keys(batch.column(name), name, window, self.program.columns.unit)
-        if not window.is_time:
+        if not self.program.shared_clock:
             none = np.zeros(key.size, np.bool_) if missing is None else missing
             self._carry(key, low, none, partition, name, position)
         return key, low

@@ -8,7 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from functools import cached_property
+from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from cerite.core.kernel_cache import expect
@@ -17,6 +20,7 @@ from cerite.engine.counting.counter import Counter
 from cerite.engine.counting.kernel import count_events
 from cerite.engine.intake import Intake
 from cerite.engine.output import MatchChunk
+from cerite.engine.recycle import Engine, Recycler
 from cerite.engine.registers.counter import RegisterCounter
 from cerite.engine.registers.counter import count as count_registers
 from cerite.engine.registers.recogniser import RegisterRecogniser
@@ -24,7 +28,7 @@ from cerite.engine.registers.recogniser import update as update_registers
 from cerite.engine.subset.recogniser import Recogniser, update
 from cerite.engine.tecs.enumerate import enumerate_roots
 
-Engine = Recogniser | RegisterRecogniser | Counter | RegisterCounter
+_ENGINES = ("recogniser", "counter")
 
 
 class Run:
@@ -33,6 +37,7 @@ class Run:
     def __init__(self, program: Program) -> None:
         self.program = program
         self.intake = Intake(program)
+        self._recycler = Recycler(self.intake)
 
     @cached_property
     def recogniser(self) -> Recogniser | RegisterRecogniser:
@@ -41,40 +46,71 @@ class Run:
         if machine is not None:
             expect(update_registers, enumerate_roots)
             return RegisterRecogniser(
-                machine, consume=plan.consume, limit=plan.limit, strategy=plan.strategy, shared_clock=plan.shared_clock
-            )
+                machine, consume=plan.consume, limit=plan.limit, strategy=plan.strategy,
+                shared_clock=self.program.shared_clock,
+            )  # fmt: skip
         expect(update, enumerate_roots)
         return Recogniser(
             plan.automaton, consume=plan.consume, limit=plan.limit, strategy=plan.strategy,
-            shared_clock=plan.shared_clock,
+            shared_clock=self.program.shared_clock,
         )  # fmt: skip
 
     @cached_property
     def counter(self) -> Counter | RegisterCounter:
         """The engine that counts the matches without enumerating them."""
         plan, machine = self.program.plan, self.program.machine
-        windowed = plan.window is not None
+        windowed, clock = plan.window is not None, self.program.shared_clock
         if machine is not None:
             expect(count_registers)
-            return RegisterCounter(machine, windowed=windowed, consume=plan.consume, shared_clock=plan.shared_clock)
+            return RegisterCounter(machine, windowed=windowed, consume=plan.consume, shared_clock=clock)
         expect(count_events)
-        return Counter(plan.automaton, windowed=windowed, consume=plan.consume, shared_clock=plan.shared_clock)
+        return Counter(plan.automaton, windowed=windowed, consume=plan.consume, shared_clock=clock)
 
     def find(self, batch: pa.RecordBatch) -> Iterator[MatchChunk]:
         """The matches that end in the next batch, some at a time; to be read to the end before the batch after it."""
+        self.recycle()
         return self.recogniser.read(self.intake.take(batch))
 
     def count(self, batch: pa.RecordBatch) -> int:
         """How many matches end in the next batch; enumerates them only where a strategy or limit asks for it."""
         if self.program.plan.counts_without_enumerating:
+            self.recycle()
             return self.counter.read(self.intake.take(batch)).matches
         return sum(map(len, self.find(batch)))
+
+    def recycle(self, *, now: bool = False) -> None:
+        """Between batches: forget what no event can bind any more, if it is time or needed `now`."""
+        if now or self._recycler.due:
+            self._recycler.recycle(self._engines)
+
+    def state(self, *, finding: bool = True, counting: bool = False) -> dict[str, npt.NDArray[Any]]:
+        """What a snapshot keeps of a run that finds, counts, or both; the numbers are recycled."""
+        self.recycle(now=True)
+        kept = {f"intake.{name}": each for name, each in self.intake.state().items()}
+        if finding:
+            kept["recogniser"] = np.frombuffer(self.recogniser.snapshot(), np.uint8)
+        if counting:
+            kept["counter"] = np.frombuffer(self.counter.snapshot(), np.uint8)
+        return kept
+
+    def restore(self, kept: dict[str, npt.NDArray[Any]]) -> None:
+        """Continue, in a fresh run of the same program, where a snapshot was taken."""
+        for name in _ENGINES:
+            if name in kept:
+                getattr(self, name).restore(kept[name].tobytes())
+        prefix = "intake."
+        self.intake.restore({name.removeprefix(prefix): kept[name] for name in kept if name.startswith(prefix)})
 
     @property
     def active(self) -> int:
         """Deterministic states that hold partial matches now."""
         engine: Engine = self.counter if "counter" in self.__dict__ else self.recogniser
         return engine.active
+
+    @property
+    def _engines(self) -> list[Engine]:
+        """The engines that have read something."""
+        return [self.__dict__[name] for name in _ENGINES if name in self.__dict__]
 
 
 def find(program: Program, batches: Iterable[pa.RecordBatch]) -> Iterator[MatchChunk]:

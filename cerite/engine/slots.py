@@ -1,7 +1,7 @@
 """Which slot of the run state belongs to which partition: created on demand, taken back when nothing is alive in it.
 
 Invariant: `slot_of[p]` is -1 or a slot no other partition has; `free[:n_free]` are the unused slots. Kernels take and
-return slots themselves; only growth happens here.
+return slots themselves; growth happens here, and its opposite: `pack` numbers the slots in use from 0 on.
 """
 
 from typing import TypeVar
@@ -49,7 +49,24 @@ class Slots:
         self.n_free += fresh.size
         return self.n_slots
 
-    def restore(self, slot_of: npt.NDArray[np.int32], free: npt.NDArray[np.int32], n_slots: int) -> None:
-        """Take over the map of a snapshot."""
-        self.slot_of, self.free = slot_of, grown(free, n_slots)
-        self.n_slots, self.n_free = n_slots, free.size
+    def pack(self) -> npt.NDArray[np.int32]:
+        """Number the slots in use by partition, with room for as many more; returns them in their new order."""
+        owners = np.flatnonzero(self.slot_of >= 0)
+        used = self.slot_of[owners]
+        n = owners.size
+        self.slot_of[owners] = np.arange(n)
+        self.n_slots = 1 << (max(1, n) - 1).bit_length() + (n > 1)
+        self.n_free = self.n_slots - n
+        self.free = grown(np.arange(self.n_slots - 1, n - 1, -1, dtype=np.int32), self.n_slots)
+        return used
+
+    @property
+    def owned(self) -> npt.NDArray[np.int32]:
+        """The map without the partitions after the last that has a slot."""
+        owners = np.flatnonzero(self.slot_of >= 0)
+        return self.slot_of[: int(owners[-1]) + 1 if owners.size else 1]
+
+    def restore(self, slot_of: npt.NDArray[np.int32]) -> None:
+        """Take over the map of a snapshot, whose slots were packed."""
+        self.slot_of = slot_of
+        self.pack()

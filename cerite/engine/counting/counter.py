@@ -9,14 +9,16 @@ Invariant: results do not depend on where batches are cut. `low` must not decrea
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from cerite.automaton import Automaton
-from cerite.core.arrays import Longs, bit_rows, long_column, partition_ids
+from cerite.core.arrays import Longs, bit_rows, long_column, partition_ids, picked
 from cerite.core.budget import check_counting
 from cerite.core.errors import SnapshotError
+from cerite.engine.chains import packed
 from cerite.engine.counting import kernel as ck
 from cerite.engine.counting.kernel import sweep
 from cerite.engine.counting.limbs import LimbSlot, to_kernel, to_limbs
@@ -41,7 +43,6 @@ class Count:
 
 _BY_SLOT = ("epochs", "wide", "front", "back", "starts", "oldest", "newest", "p", "v")
 _BY_NODE = ("node_class", "node_key", "node_next", "node_v")
-_STATE = (*_BY_SLOT, *_BY_NODE, "regs")
 
 
 class Counter:
@@ -119,7 +120,7 @@ class Counter:
                 self._fit_dstates()
             elif why in (ck.MORE_SLOTS, ck.MORE_NODES):
                 worth = self.shared_clock and ids.size and not self.slots.too_few
-                if not (worth and self._swept(int(lows[kept[x]]))):
+                if not (worth and self._swept(np.full(self.slots.slot_of.size, lows[kept[x]]))):
                     (self._more_slots if why == ck.MORE_SLOTS else self.more_nodes)()
             elif why == ck.WIDE:
                 self._run_wide(batch.slot(x, self.slots), batch, kept[x : x + 1])
@@ -137,10 +138,13 @@ class Counter:
 
     def snapshot(self) -> bytes:
         """The run state between two batches."""
+        nodes = self._pack()
         meta, arrays = common_state(self.det, self.classes, self.slots)
         meta["fingerprint"] = self._fingerprint()
         meta["wide"] = list(self.wide_slots)
-        arrays |= {name: getattr(self, name) for name in _STATE}
+        used = self.slots.n_slots - self.slots.n_free
+        arrays |= {name: getattr(self, name)[:used] for name in _BY_SLOT}
+        arrays |= {name: getattr(self, name)[:nodes] for name in _BY_NODE} | {"regs": self.regs}
         for slot, wide in self.wide_slots.items():
             arrays |= {f"wide {slot} {name}": array for name, array in wide.arrays().items()}
         return pack("counter", meta, arrays)
@@ -151,8 +155,10 @@ class Counter:
         if meta["fingerprint"] != self._fingerprint():
             raise SnapshotError("the snapshot was taken with another query")
         restore_common(self.det, self.classes, self.slots, meta, arrays)
-        for name in _STATE:
-            setattr(self, name, arrays[name])
+        for name in _BY_SLOT:
+            setattr(self, name, grown(arrays[name], self.slots.n_slots))
+        self.regs = arrays["regs"]
+        self._take_nodes({name: arrays[name] for name in _BY_NODE})
         for slot in meta["wide"]:
             mine = f"wide {slot} "
             held = {name.removeprefix(mine): array for name, array in arrays.items() if name.startswith(mine)}
@@ -241,12 +247,59 @@ class Counter:
         self._spare = np.zeros((size + 1, size), np.uint64)
         self._r = np.zeros((size, size), np.uint64)
 
-    def _swept(self, low: int) -> bool:
-        """Whether silent partitions held so much that nothing needs to grow."""
+    def forget(self, lows: Longs) -> None:
+        """Let go of all that no event can bind any more; `lows` is by partition, for matches that end from now on."""
+        owner = {int(self.slots.slot_of[part]): part for part in self.partitions} if self.wide_slots else {}
+        for slot, wide in list(self.wide_slots.items()):
+            if wide.newest < lows[owner[slot]]:
+                wide.clear()
+                to_kernel(self, slot, self.wide_slots.pop(slot))
+        self._swept(lows)
+        self._pack()
+
+    @property
+    def partitions(self) -> Longs:
+        """The partitions that hold partial matches, as far as `forget` found out."""
+        return np.flatnonzero(self.slots.slot_of >= 0)
+
+    def keep(self, partitions: Longs) -> None:
+        """Number these partitions from 0 on; the others hold nothing."""
+        self.slots.slot_of = picked(self.slots.slot_of, partitions, -1)
+        self.classes.keep(partitions)
+
+    @property
+    def size(self) -> int:
+        """How much there is to look at when something is forgotten."""
+        return self.node_next.size + self.v.size + self.p.size + self.slots.slot_of.size
+
+    def _pack(self) -> int:
+        """Keep of slots and queue nodes only those in use, and room for as many more; how many nodes are in use."""
+        used = self.slots.pack()
+        for name in _BY_SLOT:
+            setattr(self, name, grown(getattr(self, name)[used], self.slots.n_slots))
+        number = {int(old): new for new, old in enumerate(used)} if self.wide_slots else {}
+        self.wide_slots = {number[slot]: wide for slot, wide in self.wide_slots.items()}
+        stacks = np.stack([self.front[: used.size], self.back[: used.size]], axis=1)
+        order, links = packed(stacks, self.node_next)
+        self.front[: used.size], self.back[: used.size] = stacks.T
+        self._take_nodes({name: getattr(self, name)[order] for name in _BY_NODE} | {"node_next": links})
+        return order.size
+
+    def _take_nodes(self, arrays: dict[str, npt.NDArray[Any]]) -> None:
+        """Queue nodes that are all in use, and room for more."""
+        for name, array in arrays.items():
+            setattr(self, name, array)
+        self.regs[ck.FREE_NODE] = -1
+        self.more_nodes()
+
+    def _swept(self, lows: Longs) -> bool:
+        """Whether partitions that can bind nothing any more held so much that nothing needs to grow."""
         self.regs[ck.N_FREE] = self.slots.n_free
+        moves = np.ones(self.det.capacity, np.bool_)
+        moves[self.det.ended] = False
         freed = sweep(
-            low, self.slots.slot_of, self.slots.free, self.wide, self.front, self.back, self.newest,
-            self.node_next, self.regs,
+            lows, moves, self.slots.slot_of, self.slots.free, self.epochs, self.wide, self.front, self.back,
+            self.newest, self.p, self.v, self.node_v, self.node_next, self.regs,
         )  # fmt: skip
         self.slots.n_free = int(self.regs[ck.N_FREE])
         return 4 * freed > self.slots.n_slots

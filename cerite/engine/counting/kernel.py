@@ -247,32 +247,54 @@ def count_events(
     return DONE
 
 
-# Taking back the slots of partitions that fell silent, when all partitions share one clock.
+# Taking back the slots of partitions in which nothing can be bound any more.
 #
-# A partition notices that its window is empty only at its own next event. When keys are comparable over partitions (a
-# time, not a rank), whoever runs out of room first asks here which partitions have no start left in the current
-# window.
+# A partition notices that its window is empty, or that all its runs have ended, only at its own next event. Whoever
+# runs out of room, or of patience (`cerite.engine.recycle`), asks here which partitions have no run left.
 #
-# Invariant: only partitions whose every start is older than `low` lose their slot; wide partitions stay.
+# Invariant: only partitions whose every start is before their low, or whose runs are in no state that an event could
+# move, lose their slot; wide partitions stay.
+
+
+@inner
+def running(s: int, moves: npt.NDArray[np.bool_], front: Ints, p: Counts, v: Counts, node_v: Counts) -> bool:
+    """Whether a slot has runs in a state that events can move."""
+    for d in range(v.shape[1]):
+        if moves[d] and v[s, d]:
+            return True
+    if front[s] >= 0:
+        older = node_v[front[s]]
+        for d in range(p.shape[1]):
+            for k in range(p.shape[2]):
+                if moves[d] and p[s, d, k] and older[k]:
+                    return True
+    return False
 
 
 @kernel
 def sweep(
-    low: int,
+    lows: Longs,
+    moves: npt.NDArray[np.bool_],
     slot_of: Ints,
     free_slots: Ints,
+    epochs: Longs,
     wide: npt.NDArray[np.bool_],
     front: Ints,
     back: Ints,
     newest: Longs,
+    p: Counts,
+    v: Counts,
+    node_v: Counts,
     node_next: Ints,
     regs: Longs,
 ) -> int:
-    """Free the slots without a start at or after `low`; returns how many."""
+    """Free the slots without a run that can go on, `lows` by partition; returns how many."""
     freed = 0
-    for part in range(slot_of.size):
+    for part in range(min(slot_of.size, lows.size)):
         s = slot_of[part]
-        if s >= 0 and not wide[s] and newest[s] < low:
+        if s < 0 or wide[s]:
+            continue
+        if newest[s] < lows[part] or epochs[s] != regs[EPOCH] or not running(s, moves, front, p, v, node_v):
             free_chain(front[s], node_next, regs)
             free_chain(back[s], node_next, regs)
             front[s], back[s] = -1, -1

@@ -272,6 +272,7 @@ def count_limbs(
 # anything was taken out, put back or grown; `tests/engine_core/wide.py` is the same in Python's integers.
 
 BASE_BITS = 32
+LEAST = int(np.iinfo(np.int64).min)
 _STATE = ("back_class", "back_key", "front_key", "front_v", "p", "v", "regs")
 
 
@@ -329,6 +330,13 @@ class LimbSlot:
             return _below(self.v, bound)
         lead = self.front_v[first]
         return _below(self.v, bound) and _below(lead, bound) and _below(self.p[:, lead.any(axis=1)], bound)
+
+    @property
+    def newest(self) -> int:
+        """No start has a greater key than this."""
+        if self.regs[B0] < self.regs[B1]:
+            return int(self.back_key[self.regs[B1] - 1])
+        return int(self.front_key[self.regs[F1] - 1]) if self.regs[F0] < self.regs[F1] else LEAST
 
     def clear(self) -> None:
         """Forget every start."""

@@ -20,7 +20,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from cerite.core.arrays import Flags, Longs
+from cerite.core.arrays import Flags, Longs, picked
 from cerite.core.errors import Hint, Setting, StreamError
 from cerite.core.jit import kernel
 from cerite.pattern.nodes import Size, of_floats
@@ -171,6 +171,10 @@ class Ranks:
         ranks[order] = np.arange(count) - np.repeat(starts, sizes) + np.repeat(seen[sorted_ids[starts]], sizes)
         self._more = sorted_ids[starts], sizes
         return ranks
+
+    def keep(self, partitions: Longs) -> None:
+        """Number these partitions from 0 on; the others, if they come again, begin with rank 0."""
+        self.seen = picked(self.seen, partitions)
 
     def advance(self) -> None:
         """Count the batch that was last ranked."""

@@ -1,4 +1,4 @@
-"""PARTITION BY: value tuples become dense numbers that stay the same from batch to batch.
+"""PARTITION BY: value tuples become dense numbers that stay the same from batch to batch, until `keep` renumbers them.
 
 An event with a NULL (or NaN) in one of the columns belongs to no partition and gets -1; 0.0 and -0.0 are one value.
 """
@@ -18,9 +18,12 @@ from cerite.core.jit import kernel
 from cerite.predicate.columns.codes import Strings
 from cerite.predicate.columns.read import plain
 
+_HALF = 31  # bits of a pair's second number
+_SECOND = (1 << _HALF) - 1
+
 
 class Groups:
-    """The partitions seen so far."""
+    """The partitions that are known: those seen so far, but for the ones that `keep` left out."""
 
     def __init__(self, columns: tuple[str, ...]) -> None:
         self.columns = columns
@@ -32,9 +35,31 @@ class Groups:
         found = _numbered(self._values[0], batch.column(self.columns[0]))
         for name, values, pairs in zip(self.columns[1:], self._values[1:], self._pairs, strict=True):
             other = _numbered(values, batch.column(name))
-            both = np.where((found < 0) | (other < 0), -1, (found << 31) | other)
+            both = np.where((found < 0) | (other < 0), -1, (found << _HALF) | other)
             found = pairs.of(pa.array(both, mask=both < 0))
         return found
+
+    @property
+    def count(self) -> int:
+        """How many partitions there are."""
+        return (self._pairs or self._values)[-1].count or 0
+
+    @property
+    def known(self) -> int:
+        """The most values that a numbering knows: more than partitions where another column was NULL."""
+        return max(each.count or 0 for each in self._parts().values())
+
+    def keep(self, partitions: Longs) -> None:
+        """Number these partitions from 0 on, in their order, and forget the others."""
+        for values, pairs in zip(reversed(self._values[1:]), reversed(self._pairs), strict=True):
+            known = pairs.known
+            both = np.zeros(0, np.int64) if known is None else known.to_numpy()[partitions]
+            firsts, seconds = np.unique(both >> _HALF), np.unique(both & _SECOND)
+            renumbered = np.searchsorted(firsts, both >> _HALF) << _HALF | np.searchsorted(seconds, both & _SECOND)
+            pairs.know(pa.array(renumbered, pa.int64()))
+            values.keep(seconds)
+            partitions = firsts
+        self._values[0].keep(partitions)
 
     @property
     def counts(self) -> dict[str, int | None]:
@@ -123,8 +148,17 @@ class Numbering:
         known = self.known
         self._table = None
         if count is not None and known is not None:
-            self._table = _table_for(known.type)
-            self._table.numbers(known.slice(0, count))
+            self.know(known.slice(0, count))
+
+    def keep(self, numbers: Longs) -> None:
+        """Know only the values of these numbers, which rise; they are numbered from 0 on."""
+        if self.known is not None and numbers.size < len(self.known):
+            self.know(self.known.take(pa.array(numbers)))
+
+    def know(self, values: pa.Array) -> None:
+        """Know these distinct values, numbered as they come, and no others."""
+        self._table = _table_for(values.type)
+        self._table.numbers(values)
 
     def state(self) -> dict[str, npt.NDArray[Any]]:
         """What a snapshot keeps: the values in the order of their numbers."""
@@ -134,9 +168,7 @@ class Numbering:
         """Continue with the numbers of a snapshot."""
         self._table = None
         if "known" in kept:
-            known = _unpacked(kept["known"])
-            self._table = _table_for(known.type)
-            self._table.numbers(known)
+            self.know(_unpacked(kept["known"]))
 
 
 def _has_each_once(values: pa.Array) -> bool:

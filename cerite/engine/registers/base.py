@@ -5,26 +5,29 @@ Invariant: results do not depend on how large anything was made, nor on when it 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from cerite.automaton.automaton import PLAIN
-from cerite.core.arrays import Longs
+from cerite.core.arrays import Flags, Longs, picked
 from cerite.core.jit import kernel, maker
 from cerite.engine.events.rows import Rows
 from cerite.engine.registers import layout as lay
 from cerite.engine.registers.compile import masks, tables
 from cerite.engine.registers.index import FIRST, FREE, enter, link
+from cerite.engine.registers.leaves import Value
 from cerite.engine.registers.moves import relevant
-from cerite.engine.registers.programs import VALUES
+from cerite.engine.registers.programs import FLAGS, KNOWN, VALUES
 from cerite.engine.registers.sets import NO_SET, digest
 from cerite.engine.registers.tables import Machine
 from cerite.engine.slots import grown
 from cerite.engine.tecs import nodes as tecs
 
 Arrays = dict[str, npt.NDArray[Any]]
+LEAST = np.iinfo(np.int64).min
 FEWEST_SETS = 1 << 11  # room to begin with; tests begin with less
 FEWEST_ROWS = 1 << 6
 
@@ -39,7 +42,7 @@ class RegisterEngine:
         self.regs: Longs = np.zeros(lay.SIZE, np.int64)
         self.regs[tecs.FREE_CELL] = -1
         self.head = np.full((FEWEST_SETS, 1), -1, np.int32)
-        self.lows: Longs = np.full(1, np.iinfo(np.int64).min, np.int64)
+        self.lows: Longs = np.full(1, LEAST, np.int64)
         self.cell_next = np.zeros(0, np.int32)
         self._masks = masks(machine, self.tables, max(1, -(-len(machine.guards) // 64)))
         watchers = machine.automaton.watchers
@@ -73,7 +76,7 @@ class RegisterEngine:
         part = np.zeros(0, np.int64) if rows.partition is None else np.require(rows.partition, np.int64, ["C", "W"])
         top = int(part.max()) + 1 if part.size else 1
         if top > self.lows.size:
-            self.lows = grown(self.lows, max(top, 2 * self.lows.size), np.iinfo(np.int64).min)
+            self.lows = grown(self.lows, max(top, 2 * self.lows.size), LEAST)
             self.sets = self.sets._replace(common=grown(self.sets.common, self.lows.size, NO_SET))
         longs = (np.require(each, np.int64, ["C", "W"]) for each in (rows.key, rows.low, rows.position))
         key, low, position = longs
@@ -97,18 +100,30 @@ class RegisterEngine:
         elif why == lay.MORE_CELLS:
             self._more_cells()
 
-    def rebuild(self) -> None:
-        """Keep the sets that hold something, in arrays of about twice their size, and index them anew."""
+    def rebuild(self, partitions: Longs | None = None, strings: Longs | None = None) -> None:
+        """Keep the sets that hold something, in arrays of about twice their size, and index them anew.
+
+        Given the partitions or strings that are left, these are numbered from 0 on: in their order, so rows stay
+        sorted.
+        """
         kept = self._kept()
         sizes = self.sets.size[kept]
         n, rows = kept.size, int(sizes.sum())
         old = self.sets
+        if partitions is not None:
+            self.lows = picked(self.lows, partitions, LEAST)
+            part = np.where(old.part < 0, old.part, np.searchsorted(partitions, old.part))
+            old = old._replace(part=part, common=picked(old.common, partitions, NO_SET))
         self.sets = self._new_sets(_power(2 * n + self._spare), 2 * rows + self._spare + self.scratch.order.size)
         begins = np.concatenate([[0], np.cumsum(sizes)])[:-1] if n else np.zeros(0, np.int64)
         places = np.repeat(old.begin[kept] - begins, sizes) + np.arange(rows)
         self.sets.rows[:rows] = old.rows[places]
         self.sets.begin[:n], self.sets.size[:n] = begins, sizes
         self.sets.part[:n] = old.part[kept]
+        if strings is not None:
+            for slot, known in self._strings_in(self.sets.rows[:rows]):
+                column = self.sets.rows[:rows, VALUES + slot]
+                column[known] = np.searchsorted(strings, column[known])
         self._rename(old, kept, rows)
         head = np.full((self.sets.begin.size, 1), -1, np.int32)
         head[:n, 0] = self.head[kept, 0]
@@ -117,6 +132,43 @@ class RegisterEngine:
         _fill_table(self.sets, n)
         self._index()
         self._scratch(self.scratch.order.size)
+
+    def keep(self, partitions: Longs | None, strings: Longs) -> None:
+        """Number these partitions and strings from 0 on; nothing that is left is of the others."""
+        self._entries = max(4 * FEWEST_SETS, _power(2 * int(self.regs[lay.N_ENTRIES])))
+        self.rebuild(partitions, strings)
+
+    def raise_lows(self, lows: Longs) -> None:
+        """Matches that end from now on start at these keys or later, by partition."""
+        known = lows[: self.lows.size]
+        self.lows[: known.size] = np.maximum(self.lows[: known.size], known)
+
+    @property
+    def partitions(self) -> Longs:
+        """The partitions of sets that hold something, and those with ways that every later one is compared with."""
+        holding = self.sets.part[: self.regs[lay.N_SETS]][self.head[: self.regs[lay.N_SETS], 0] >= 0]
+        return np.union1d(holding, np.flatnonzero((self.sets.common >= 0).any(axis=1)))
+
+    @property
+    def strings(self) -> Longs:
+        """The numbers of the strings that are stored."""
+        kept = self._kept()
+        sizes = self.sets.size[kept]
+        begins = np.cumsum(sizes) - sizes
+        rows = self.sets.rows[np.repeat(self.sets.begin[kept] - begins, sizes) + np.arange(int(sizes.sum()))]
+        found = [rows[known, VALUES + slot] for slot, known in self._strings_in(rows)]
+        return np.unique(np.concatenate([np.zeros(0, np.int64), *found]))
+
+    @property
+    def size(self) -> int:
+        """How much there is to look at when something is forgotten."""
+        return self.sets.rows.size + self.index.entry_set.size + self.cell_next.size + self.lows.size
+
+    def _strings_in(self, rows: Longs) -> Iterator[tuple[int, Flags]]:
+        """The stored values that are strings' numbers, and in which of the rows there is one."""
+        for slot, (_, leaf) in enumerate(self.machine.slots):
+            if isinstance(leaf, Value) and leaf.is_text:
+                yield slot, (rows[:, FLAGS] >> 2 * slot & 3) == KNOWN
 
     def _kept(self) -> Longs:
         """The sets that hold something, are common, or are watched by one of these."""
@@ -137,18 +189,18 @@ class RegisterEngine:
         _fill_codes(self.sets, kept.size)
 
     def state(self) -> Arrays:
-        """What a snapshot keeps of the sets."""
+        """What a snapshot keeps of the sets, the cells packed."""
         n, rows = int(self.regs[lay.N_SETS]), int(self.regs[lay.N_ROWS])
         sets = self.sets
         return {
             "regs": self.regs, "lows": self.lows, "head": self.head[:n], "begin": sets.begin[:n], "size": sets.size[:n],
-            "part": sets.part[:n], "code": sets.code[:n], "rows": sets.rows[:rows], "cell_next": self.cell_next,
-            "common": sets.common,
+            "part": sets.part[:n], "code": sets.code[:n], "rows": sets.rows[:rows], "common": sets.common,
+            "cell_next": self.cell_next[: self.regs[tecs.N_CELLS]],
         }  # fmt: skip
 
     def restore_state(self, arrays: Arrays) -> None:
         """Take the sets of a snapshot."""
-        self.regs, self.lows, self.cell_next = arrays["regs"], arrays["lows"], arrays["cell_next"]
+        self.regs, self.lows = arrays["regs"], arrays["lows"]
         n, rows = arrays["begin"].size, arrays["rows"].shape[0]
         self.sets = self._new_sets(_power(2 * n + self._spare), 2 * rows + self._spare + self.scratch.order.size)
         for name in ("begin", "size", "part", "code"):

@@ -8,6 +8,7 @@ import numpy.typing as npt
 from cerite.core.arrays import Ints, Longs
 from cerite.core.errors import SnapshotError
 from cerite.core.jit import inlined, inner, kernel
+from cerite.engine.chains import packed
 from cerite.engine.counting.counter import Count
 from cerite.engine.events.rows import Rows
 from cerite.engine.registers import layout as lay
@@ -65,7 +66,9 @@ class RegisterCounter(RegisterEngine):
                 total = np.append(total, np.uint64(0))
             elif why in (lay.MORE_SETS, lay.MORE_INDEX, lay.MORE_CELLS, lay.RESET):
                 used = self.regs[tecs.N_CELLS]
-                self._trim(events)
+                if self.shared_clock and self.regs[tecs.NEXT] < events.kept.size:
+                    np.maximum(self.lows, events.low[events.kept[self.regs[tecs.NEXT]]], out=self.lows)
+                self._trim()
                 if why != lay.MORE_CELLS or 2 * (used - self.regs[tecs.N_CELLS]) < self.cell_key.size:
                     self.more(why)
             else:
@@ -75,9 +78,10 @@ class RegisterCounter(RegisterEngine):
 
     def snapshot(self) -> bytes:
         """The run state between two batches."""
-        trim(self.lows, self.sets.part, self.head, int(self.regs[lay.N_SETS]), self.cell_key, self.cell_next, self.regs)
+        self._trim()
         self.rebuild()
-        arrays = {**self.state(), "cell_key": self.cell_key, "numbers": self.numbers}
+        cells = self._pack()
+        arrays = {**self.state(), "cell_key": self.cell_key[:cells], "numbers": self.numbers[:cells]}
         return pack("register counter", {"fingerprint": self._fingerprint()}, arrays)
 
     def restore(self, data: bytes) -> None:
@@ -86,14 +90,30 @@ class RegisterCounter(RegisterEngine):
         if meta["fingerprint"] != self._fingerprint():
             raise SnapshotError("the snapshot was taken with another query")
         self.restore_state(arrays)
-        self.cell_key, self.numbers = arrays["cell_key"], arrays["numbers"]
+        self._take_cells(arrays["cell_key"], arrays["numbers"], arrays["cell_next"])
 
     def _fingerprint(self) -> str:
         return fingerprint(self.machine.automaton, consume=self.consume, windowed=self.windowed)
 
-    def _trim(self, events: lay.Events) -> None:
-        if self.shared_clock and self.regs[tecs.NEXT] < events.kept.size:
-            np.maximum(self.lows, events.low[events.kept[self.regs[tecs.NEXT]]], out=self.lows)
+    def forget(self, lows: Longs) -> None:
+        """Let go of all that no event can bind any more; `lows` is by partition, for matches that end from now on."""
+        self.raise_lows(lows)
+        self._trim()
+        self._pack()
+
+    def _pack(self) -> int:
+        """Keep only the cells in use, and room for as many more; how many are in use."""
+        order, links = packed(self.head, self.cell_next)
+        self._take_cells(self.cell_key[order], self.numbers[order], links)
+        return order.size
+
+    def _take_cells(self, cell_key: Longs, numbers: Limbs, cell_next: Ints) -> None:
+        """Cells that are all in use, and room for more."""
+        self.cell_key, self.numbers, self.cell_next = cell_key, numbers, cell_next
+        self.regs[tecs.FREE_CELL] = -1
+        self._more_cells()
+
+    def _trim(self) -> None:
         trim(self.lows, self.sets.part, self.head, int(self.regs[lay.N_SETS]), self.cell_key, self.cell_next, self.regs)
 
     def _widen(self) -> None:

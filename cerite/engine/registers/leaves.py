@@ -48,6 +48,11 @@ class Value:
     form: str = ""
     scale: int = 0
 
+    @property
+    def is_text(self) -> bool:
+        """Whether a register holds the number of a string."""
+        return self.form == "text" or (not self.form and self.kind == "string")
+
 
 @dataclass(frozen=True, slots=True)
 class Mark:
@@ -80,7 +85,7 @@ class LeafColumns:
         self._finest = finest
         self._ordered = ordered
         self._ranks = Ranks()
-        self._order: npt.NDArray[np.int64] = np.zeros(0, np.int64)
+        self._order: Longs | None = None  # of all strings known, once some condition has asked
 
     def of(self, batch: pa.RecordBatch, partition: Longs | None) -> Stored:
         """One row of payloads per event, and which of them are NULL as bits."""
@@ -103,7 +108,9 @@ class LeafColumns:
     def _string_order(self) -> Longs:
         """For every string's number its place in the order of all strings seen so far, if some condition asks."""
         known = self.strings.known if self._ordered else None
-        if known is not None and len(known) != self._order.size:
+        if known is None:
+            return np.zeros(0, np.int64)
+        if self._order is None or len(known) != self._order.size:
             self._order = np.empty(len(known), np.int64)
             self._order[pc.array_sort_indices(known).to_numpy()] = np.arange(len(known))
         return self._order
@@ -111,6 +118,18 @@ class LeafColumns:
     def advance(self) -> None:
         """Count the batch that was last evaluated."""
         self._ranks.advance()
+
+    def forget(self, count: int | None) -> None:
+        """Know only the first `count` strings again: what came after them was refused."""
+        self.strings.forget(count)
+        self._order = None
+
+    def keep(self, partitions: Longs | None, strings: Longs) -> None:
+        """Number these partitions and strings from 0 on and forget the others."""
+        if partitions is not None:
+            self._ranks.keep(partitions)
+        self.strings.keep(strings)
+        self._order = None
 
     def state(self) -> dict[str, npt.NDArray[Any]]:
         """What a snapshot keeps."""
@@ -120,6 +139,7 @@ class LeafColumns:
         """Continue where a snapshot was taken."""
         self._ranks.seen = kept["ranks"].astype(np.int64)
         self.strings.restore(kept)
+        self._order = None
 
     def _mark(self, leaf: Mark, batch: pa.RecordBatch, ranks: Longs) -> tuple[Longs, npt.NDArray[np.bool_] | None]:
         if leaf.size.unit == "events":

@@ -13,6 +13,7 @@ import numpy as np
 from cerite.core.arrays import Ints, Longs
 from cerite.core.errors import SnapshotError
 from cerite.core.jit import inlined, inner, kernel
+from cerite.engine.chains import packed
 from cerite.engine.events.rows import Rows
 from cerite.engine.output import MatchChunk
 from cerite.engine.registers import layout as lay
@@ -82,7 +83,9 @@ class RegisterRecogniser(RegisterEngine, Finder):
         self._check_idle()
         self.reclaim()
         self.rebuild()
-        arrays = {**self.state(), "cell_node": self.cell_node, "nodes": self.nodes[: self.regs[tecs.NODES]]}
+        self._pack()
+        cells = self.cell_node[: self.regs[tecs.N_CELLS]]
+        arrays = {**self.state(), "cell_node": cells, "nodes": self.nodes[: self.regs[tecs.NODES]]}
         return pack("register recogniser", {"fingerprint": self._fingerprint()}, arrays)
 
     def restore(self, data: bytes) -> None:
@@ -91,9 +94,8 @@ class RegisterRecogniser(RegisterEngine, Finder):
         if meta["fingerprint"] != self._fingerprint():
             raise SnapshotError("the snapshot was taken with another query")
         self.restore_state(arrays)
-        self.cell_node = arrays["cell_node"]
         self._take_nodes(arrays["nodes"])
-        self._fit_roots()
+        self._take_cells(arrays["cell_node"], arrays["cell_next"])
 
     def _fingerprint(self) -> str:
         options = {"consume": self.consume, "limit": self.limit, "strategy": self.strategy}
@@ -128,6 +130,23 @@ class RegisterRecogniser(RegisterEngine, Finder):
             np.empty(n, np.int32), self.regs,
         )  # fmt: skip
         self._fit_nodes()
+
+    def forget(self, lows: Longs) -> None:
+        """Let go of all that no event can bind any more; `lows` is by partition, for matches that end from now on."""
+        self.raise_lows(lows)
+        self.reclaim()
+        self._pack()
+
+    def _pack(self) -> None:
+        """Keep only the cells in use, and room for as many more."""
+        order, links = packed(self.head, self.cell_next)
+        self._take_cells(self.cell_node[order], links)
+
+    def _take_cells(self, cell_node: Ints, cell_next: Ints) -> None:
+        """Cells that are all in use, and room for more."""
+        self.cell_node, self.cell_next = cell_node, cell_next
+        self.regs[tecs.FREE_CELL] = -1
+        self._more_cells()
 
     def _more_cells(self) -> None:
         super()._more_cells()

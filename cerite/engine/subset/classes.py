@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cerite.automaton import TRUE, Automaton
+from cerite.core.arrays import picked
 from cerite.core.hashing import fold
 from cerite.core.jit import kernel
 from cerite.engine.slots import Slots
@@ -65,6 +66,10 @@ class EventClasses:
             row[:] = [value >> 64 * w & (1 << 64) - 1 for w in range(self._words)]
         self._classify(rows, np.empty(len(holds), np.int32))
         self.last = last
+
+    def keep(self, partitions: npt.NDArray[np.int64]) -> None:
+        """Number these partitions from 0 on and forget the others; a kill that is forgotten is only done again."""
+        self.last = picked(self.last, partitions)
 
     def _classify(self, bits: npt.NDArray[np.uint64], classes: npt.NDArray[np.int32]) -> None:
         known = len(self.holds)
@@ -221,14 +226,13 @@ def keep_first_kill(
 
 
 def common_state(det: Determinised, classes: EventClasses, slots: Slots) -> tuple[dict[str, Any], Arrays]:
-    """The part of the state that counting and recognition share."""
+    """The part of the state that counting and recognition share, the slots packed."""
     meta = {
         "subsets": [sorted(subset) for subset in det.subsets],
         "filled": det.filled,
         "holds": [hex(holds) for holds in classes.holds],
-        "n_slots": slots.n_slots,
     }
-    return meta, {"last": classes.last, "slot_of": slots.slot_of, "free_slots": slots.free[: slots.n_free]}
+    return meta, {"last": classes.last, "slot_of": slots.owned}
 
 
 def restore_common(
@@ -239,4 +243,4 @@ def restore_common(
     classes.restore([int(holds, 16) for holds in meta["holds"]], arrays["last"])
     for d, c in meta["filled"]:
         det.fill(d, c)
-    slots.restore(arrays["slot_of"], arrays["free_slots"], meta["n_slots"])
+    slots.restore(arrays["slot_of"])

@@ -58,6 +58,11 @@ class Determinised:
         """The (dstate, class) pairs known so far: a flip of the counter relies on all that were ever met."""
         return list(self._pairs)
 
+    @property
+    def ended(self) -> Ints:
+        """The dstates that no event can take any further: what they hold is reported already."""
+        return np.array([d for d, each in enumerate(self.subsets) if self._ends(each)], np.int32)
+
     def add_class(self, holds: int) -> None:
         """Introduce the next event class; bit c of `holds` says whether condition c holds in it."""
         c = len(self._class_bits)
@@ -119,6 +124,9 @@ class Determinised:
     def _accepts(self, subset: frozenset[int]) -> bool:
         return bool(subset & self.automaton.finals)
 
+    def _ends(self, subset: frozenset[int]) -> bool:
+        return not any(self._outgoing[q] for q in subset)
+
     def _dstate(self, subset: frozenset[int]) -> int:
         known = self._number.get(subset)
         if known is not None:
@@ -179,6 +187,9 @@ class MaxDeterminised(Determinised):
     def _accepts(self, subset: frozenset[int]) -> bool:
         this, _, more = self._parts(subset)
         return bool(this & self.automaton.finals) and not more & self.automaton.finals
+
+    def _ends(self, subset: frozenset[int]) -> bool:
+        return super()._ends(self._parts(subset)[0])
 
     def _parts(self, subset: frozenset[int]) -> tuple[frozenset[int], frozenset[int], frozenset[int]]:
         n = self.automaton.n_states

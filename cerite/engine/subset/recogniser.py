@@ -15,9 +15,10 @@ import numpy as np
 import numpy.typing as npt
 
 from cerite.automaton import Automaton
-from cerite.core.arrays import Ints, Longs, bit_rows, long_column, partition_ids
+from cerite.core.arrays import Ints, Longs, bit_rows, long_column, partition_ids, picked
 from cerite.core.errors import SnapshotError
 from cerite.core.jit import inlined, inner, kernel
+from cerite.engine.chains import packed
 from cerite.engine.events.rows import Rows
 from cerite.engine.output import MatchChunk
 from cerite.engine.slots import CONSUME, Slots, grown
@@ -62,7 +63,7 @@ class Batch:
 
 
 STRATEGIES = ("all", "next", "last", "max")
-_STATE = ("regs", "epochs", "lows", "head", "cell_node", "cell_next")
+_BY_SLOT = {"epochs": 0, "lows": 0, "head": -1}  # what an unused slot holds
 
 
 class Recogniser(Finder):
@@ -132,9 +133,12 @@ class Recogniser(Finder):
         """The run state between two batches."""
         self._check_idle()
         self.reclaim()
+        self._pack()
         meta, arrays = common_state(self.det, self.classes, self.slots)
         meta["fingerprint"] = self._fingerprint()
-        arrays |= {name: getattr(self, name) for name in _STATE}
+        used, cells = self.slots.n_slots - self.slots.n_free, int(self.regs[tecs.N_CELLS])
+        arrays |= {name: getattr(self, name)[:used] for name in _BY_SLOT}
+        arrays |= {"cell_node": self.cell_node[:cells], "cell_next": self.cell_next[:cells], "regs": self.regs}
         arrays["nodes"] = self.nodes[: self.regs[tecs.NODES]]
         return pack("recogniser", meta, arrays)
 
@@ -144,10 +148,11 @@ class Recogniser(Finder):
         if meta["fingerprint"] != self._fingerprint():
             raise SnapshotError("the snapshot was taken with another query")
         restore_common(self.det, self.classes, self.slots, meta, arrays)
-        for name in _STATE:
-            setattr(self, name, arrays[name])
+        for name, fill in _BY_SLOT.items():
+            setattr(self, name, grown(arrays[name], self.slots.n_slots, fill))
         self._take_nodes(arrays["nodes"])
-        self._fit_scratch()
+        self.regs = arrays["regs"]
+        self._take_cells(arrays["cell_node"], arrays["cell_next"])
 
     def _fingerprint(self) -> str:
         return fingerprint(self.automaton, consume=self.consume, limit=self.limit, strategy=self.strategy)
@@ -198,6 +203,44 @@ class Recogniser(Finder):
         self.slots.n_free = int(self.regs[tecs.N_FREE])
         self._fit_nodes()
 
+    def forget(self, lows: Longs) -> None:
+        """Let go of all that no event can bind any more; `lows` is by partition, for matches that end from now on."""
+        slots = self.slots.slot_of[: lows.size]
+        owners = np.flatnonzero(slots >= 0)
+        self.lows[slots[owners]] = np.maximum(self.lows[slots[owners]], lows[owners])
+        drop_columns(self.head, self.det.ended, self.cell_next, self.regs)
+        self.reclaim()
+        self._pack()
+
+    @property
+    def partitions(self) -> Longs:
+        """The partitions that hold partial matches, as far as `forget` found out."""
+        return np.flatnonzero(self.slots.slot_of >= 0)
+
+    def keep(self, partitions: Longs) -> None:
+        """Number these partitions from 0 on; the others hold nothing."""
+        self.slots.slot_of = picked(self.slots.slot_of, partitions, -1)
+        self.classes.keep(partitions)
+
+    @property
+    def size(self) -> int:
+        """How much there is to look at when something is forgotten."""
+        return int(self.regs[tecs.NODES]) + self.head.size + self.slots.slot_of.size
+
+    def _pack(self) -> None:
+        """Keep of slots and cells only those in use, and room for as many more."""
+        used = self.slots.pack()
+        for name, fill in _BY_SLOT.items():
+            setattr(self, name, grown(getattr(self, name)[used], self.slots.n_slots, fill))
+        order, links = packed(self.head, self.cell_next)
+        self._take_cells(self.cell_node[order], links)
+
+    def _take_cells(self, cell_node: Ints, cell_next: Ints) -> None:
+        """Cells that are all in use, and room for more."""
+        self.cell_node, self.cell_next = cell_node, cell_next
+        self.regs[tecs.FREE_CELL] = -1
+        self._more_cells()
+
     def _fit_dstates(self) -> None:
         more = self.det.capacity - self.head.shape[1]
         if more > 0:
@@ -239,6 +282,15 @@ def clear_slot(head: Ints, s: int, cell_next: Ints, regs: Longs) -> None:
     """Forget every partial match of one partition."""
     for d in range(head.shape[1]):
         if head[s, d] >= 0:
+            drop_list(cell_next, head[s, d], regs)
+            head[s, d] = -1
+
+
+@kernel
+def drop_columns(head: Ints, columns: Ints, cell_next: Ints, regs: Longs) -> None:
+    """Forget what some dstates hold, in every slot."""
+    for s in range(head.shape[0]):
+        for d in columns:
             drop_list(cell_next, head[s, d], regs)
             head[s, d] = -1
 

@@ -1,0 +1,71 @@
+"""State that stays small for ever: what no event can bind any more is forgotten, and its numbers are given again.
+
+Values of partitions and strings of registers are numbered as they come; all that is kept by partition, and every stored
+string, goes by these numbers. A stream of ever-new keys and strings would number for ever. So from time to time the
+engines say what they still hold, the numbers in use move together, in their order, and the rest is forgotten: value,
+rank, last key, the place in every map. What is held is what can still be bound:
+
+- a partial match whose start is in the window of an event that may still come. Windows of time are driven by one clock,
+  so those of silent partitions close as well. A window of events or of an attribute moves only with its own partition:
+  a partial match of a partition that fell silent may go on at any time, and lives;
+- without a window every partial match that some event could take further;
+- the strings that stored values name, and the partitions of all these. Where ways are compared with all that began
+  before them (`Plan.needs_history`), every partition that has begun one.
+
+Invariant: recycling changes no match, no refusal that concerns anything held, and no bytes of a snapshot, which is
+always taken of recycled state. It happens between batches. An event pays for it O(1), amortised: it waits until as many
+numbers were given as there are things to look at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import reduce
+
+import numpy as np
+
+from cerite.core.arrays import Longs
+from cerite.engine.counting.counter import Counter
+from cerite.engine.intake import Intake
+from cerite.engine.registers.counter import RegisterCounter
+from cerite.engine.registers.recogniser import RegisterRecogniser
+from cerite.engine.subset.recogniser import Recogniser
+
+Engine = Recogniser | RegisterRecogniser | Counter | RegisterCounter
+
+FEWEST = 1 << 14  # numbers that are never worth looking for; tests recycle after fewer
+
+
+class Recycler:
+    """Decides when the numbers of one run are worth recycling, and does it."""
+
+    def __init__(self, intake: Intake) -> None:
+        self._intake = intake
+        self._enough = FEWEST
+
+    @property
+    def due(self) -> bool:
+        """Whether so many numbers were given that recycling costs no more than they did."""
+        return self._intake.names >= self._enough
+
+    def recycle(self, engines: Sequence[Engine]) -> None:
+        """Forget what none of the engines, which read the same intake and are idle, can bind any more."""
+        intake = self._intake
+        lows = intake.lows()
+        for engine in engines:
+            engine.forget(lows)
+        partitions = None if intake.groups is None else _union([engine.partitions for engine in engines])
+        storing = [each for each in engines if isinstance(each, RegisterRecogniser | RegisterCounter)]
+        strings = _union([engine.strings for engine in storing])
+        intake.keep(partitions, strings)
+        for engine in engines:
+            if isinstance(engine, RegisterRecogniser | RegisterCounter):
+                engine.keep(partitions, strings)
+            elif partitions is not None:
+                engine.keep(partitions)
+        self._enough = intake.names + max(FEWEST, sum(engine.size for engine in engines))
+
+
+def _union(numbers: Sequence[Longs]) -> Longs:
+    """The numbers that are in one of these, rising."""
+    return reduce(np.union1d, numbers, np.zeros(0, np.int64))
