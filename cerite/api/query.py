@@ -29,7 +29,7 @@ from cerite.engine.output import MatchChunk
 from cerite.engine.plan import Plan, Semantics, plan
 from cerite.engine.run import Run
 from cerite.language.builder import Builder, Width
-from cerite.language.queries import declared, make_query
+from cerite.language.queries import SchemaLike, declared, make_query
 from cerite.pattern.check import declared_kinds
 from cerite.pattern.nodes import Pattern
 from cerite.pattern.query import QuerySpec
@@ -74,7 +74,7 @@ class Query:
         """The automaton the engine runs."""
         return self.plan().automaton
 
-    def explain(self, schema: Any = None) -> Explanation:
+    def explain(self, schema: SchemaLike | None = None) -> Explanation:
         """What the query means and how it will run: text, a tree in a terminal, or HTML in a notebook.
 
         >>> import cerite
@@ -95,7 +95,7 @@ class Query:
         semantics: Semantics = "valuations",
         progress: Progress | None = None,
         time_unit: TimeUnit = "ms",
-        schema: Any = None,
+        schema: SchemaLike | None = None,
         null_values: str | Sequence[str] = (),
         delimiter: str | None = None,
         format: str | None = None,
@@ -148,7 +148,7 @@ class Query:
 def query(
     source: str | QuerySpec | Builder | Pattern,
     *,
-    schema: Any = None,
+    schema: SchemaLike | None = None,
     select: Sequence[str] | None = None,
     strategy: str | None = None,
     partition_by: Sequence[str] = (),

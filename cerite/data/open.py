@@ -20,7 +20,7 @@ from cerite.data.readers import ReaderSource
 from cerite.data.reading import Reading
 from cerite.data.rows import RowSource
 from cerite.data.source import BATCH_ROWS, Source
-from cerite.language.queries import declared
+from cerite.language.queries import SchemaLike, declared
 
 _HINT = "pass a path, an Arrow table or reader, a pandas or Polars frame, or an iterable of dictionaries"
 
@@ -30,7 +30,7 @@ def open_events(
     *,
     columns: Sequence[str] | None = None,
     batch_rows: int = BATCH_ROWS,
-    schema: Any = None,
+    schema: SchemaLike | None = None,
     null_values: str | Sequence[str] = (),
     delimiter: str | None = None,
     format: str | None = None,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import Enum
-from typing import TypeVar, cast
+from typing import TYPE_CHECKING, TypeVar, Union, cast
 
 from cerite.core.errors import ArgumentError, SchemaError
 from cerite.core.schema import Schema, kind_named
@@ -14,7 +14,11 @@ from cerite.pattern.check import check
 from cerite.pattern.nodes import Pattern, Strategy
 from cerite.pattern.query import Consume, Item, QuerySpec
 
+if TYPE_CHECKING:
+    import pyarrow as pa
+
 T = TypeVar("T")
+SchemaLike = Union[Schema, str, Mapping[str, Union[str, Mapping[str, str]]], "pa.Schema"]  # what `declared` takes
 
 
 def make_query(
@@ -82,7 +86,7 @@ def _limit(limit: object) -> int | None:
     raise ArgumentError(f"`limit` is a whole number from 1 on, not {limit!r}", hint="leave it out for all matches")
 
 
-def declared(given: object) -> Schema:
+def declared(given: SchemaLike) -> Schema:
     """A schema from what people have: one, `CREATE STREAM` text, an Arrow schema, or names with their types.
 
     >>> declared({"price": "double"}) == Schema.of_columns({"price": "float"})
@@ -102,8 +106,10 @@ def declared(given: object) -> Schema:
             raise ArgumentError(f"a schema cannot be read from {given!r}", hint=hint) from None
     if not given:
         raise SchemaError("the schema declares nothing", hint="write {'price': 'float'}")
-    if all(isinstance(kind, str) for kind in given.values()):
-        return Schema.of_columns(given)
-    if not all(isinstance(kinds, Mapping) for kinds in given.values()):
+    columns = {name: kind for name, kind in given.items() if isinstance(kind, str)}
+    events = {name: kinds for name, kinds in given.items() if isinstance(kinds, Mapping)}
+    if len(columns) == len(given):
+        return Schema.of_columns(columns)
+    if len(events) < len(given):
         raise SchemaError("the schema mixes event types and columns", hint="write {'BUY': {'price': 'float'}}")
-    return Schema({event: {key: kind_named(kind) for key, kind in each.items()} for event, each in given.items()})
+    return Schema({event: {key: kind_named(kind) for key, kind in each.items()} for event, each in events.items()})

@@ -1,4 +1,4 @@
-"""Cerite queries inside T-CER and R-CER: readable examples first, then random queries, judged by `cerite.matches`."""
+"""Cerite queries inside T-CER and R-CER: readable examples first, then random ones, judged by `cerite.reference`."""
 
 from __future__ import annotations
 
@@ -11,12 +11,13 @@ import pyarrow as pa
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from cerite import matches, parse_pattern
 from cerite.core.errors import PatternError
 from cerite.core.match import Match
 from cerite.engine.plan import plan
+from cerite.language import parse_pattern
 from cerite.pattern import Consume, QuerySpec, Size
 from cerite.pattern.check import check
+from cerite.reference import matches
 from cerite.reference.dataflow import (
     Element,
     Operator,

@@ -9,22 +9,8 @@ from datetime import datetime
 import numpy as np
 import pytest
 
-from cerite import (
-    PatternError,
-    absent,
-    attr,
-    empty,
-    event,
-    nothing,
-    parse_pattern,
-    parse_sremo,
-    permute,
-    query,
-    skip,
-    skip_any,
-    skip_next,
-    var,
-)
+from cerite import PatternError, absent, attr, event, permute, query, skip, var
+from cerite.language import empty, nothing, parse_pattern, parse_sremo, skip_any, skip_next
 from cerite.language.builder import Builder
 
 A, B, C = event("A"), event("B"), event("C")

@@ -10,7 +10,9 @@ from pathlib import Path
 import pytest
 
 import cerite
-from cerite import CeriteError, MissingExtraError
+from cerite import errors, language
+from cerite.core import errors as core_errors
+from cerite.errors import CeriteError, MissingExtraError
 
 HEAVY = ("numba", "pandas", "polars", "pyspark", "typer")
 ROOT = Path(__file__).parents[2]
@@ -46,9 +48,8 @@ def test_importing_cerite_imports_nothing_heavy() -> None:
 
 
 def test_patterns_are_written_and_judged_without_the_engine() -> None:
-    assert (
-        loaded("import cerite; cerite.matches(cerite.parse_pattern('A ; B'), [{'type': 'A'}, {'type': 'B'}])") == set()
-    )
+    code = "from cerite import language, reference; reference.matches(language.parse_pattern('A'), [{'type': 'A'}])"
+    assert loaded(code) == set()
 
 
 def test_a_query_runs_without_extras() -> None:
@@ -57,11 +58,22 @@ def test_a_query_runs_without_extras() -> None:
 
 
 def test_every_public_name_is_there_and_has_one_home() -> None:
-    homes = [name for names in cerite._HOMES.values() for name in names]
-    assert sorted(homes) == sorted(cerite.__all__)
-    for name, module in cerite._MODULES.items():
-        assert getattr(cerite, name) is getattr(import_module(module), name)
+    for package in (cerite, language):
+        homes = [(module, name) for module, names in package._HOMES.items() for name in names]
+        assert sorted(name for _, name in homes) == sorted(package.__all__)
+        for module, name in homes:
+            assert getattr(package, name) is getattr(import_module(f"cerite.{module}"), name)
     assert set(cerite.__all__) <= set(dir(cerite))
+    assert len(cerite.__all__) <= 25, "what few need goes into `cerite.language`, `.errors` or another room"
+
+
+def test_every_error_is_listed() -> None:
+    kinds = (CeriteError, errors.CeriteWarning)
+    known = {name for name, kind in vars(core_errors).items() if isinstance(kind, type) and issubclass(kind, kinds)}
+    assert known == set(errors.__all__)
+
+
+def test_what_is_not_there_is_an_attribute_error() -> None:
     with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
         cerite.nonsense  # type: ignore[attr-defined]  # noqa: B018
 

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 import cerite
 from cerite.cli.main import app
-from cerite.language.ceql import parse_query
+from cerite.language.ceql import parse_pattern, parse_query
 from cerite.language.wayeb import parse_wayeb, parse_wayeb_patterns
 from cerite.pattern import QuerySpec
 from cerite.pattern.check import check
@@ -219,7 +219,7 @@ SPELLINGS = {
 
 @pytest.mark.parametrize("text", SPELLINGS)
 def test_spellings(text: str) -> None:
-    assert parse_wayeb(text).where == cerite.parse_pattern(SPELLINGS[text])
+    assert parse_wayeb(text).where == parse_pattern(SPELLINGS[text])
 
 
 def test_a_file_of_several_patterns_asks_for_the_matches_of_any() -> None:
@@ -254,7 +254,7 @@ def test_the_command_line_reads_sre_files(tmp_path: Path) -> None:
 
 
 def test_python_runs_what_it_parses() -> None:
-    query = cerite.query(cerite.parse_wayeb("#(;(IsEventTypePredicate(A),GT(v,1.0)))"))
+    query = cerite.query(parse_wayeb("#(;(IsEventTypePredicate(A),GT(v,1.0)))"))
     assert isinstance(query.query, QuerySpec)
     found = query.run([{"type": "A", "v": 0}, {"type": "B", "v": 1}, {"type": "B", "v": 2}])
     assert [str(match) for match in found] == ["[0,2] A=0, _=2"]

@@ -12,6 +12,7 @@ import pytest
 
 import cerite
 from cerite import event
+from cerite.errors import ArgumentError, TextWarning
 from tests.command import cerite as command
 
 PAIR = event("A").as_("x") >> event("B").as_("y")
@@ -39,7 +40,7 @@ REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
 @pytest.mark.parametrize("name", REFUSED)
 def test_what_is_not_an_argument_is_refused_in_words(name: str) -> None:
     call, expected = REFUSED[name]
-    with pytest.raises(cerite.ArgumentError) as caught:
+    with pytest.raises(ArgumentError) as caught:
         call()
     assert expected in str(caught.value)
 
@@ -55,7 +56,7 @@ def test_numbers_in_text_are_not_sorted_as_text_without_a_word(tmp_path: Path) -
     (tmp_path / "2.csv").write_text("type,v\nB,bad\nB,11\n")
     with pytest.raises(cerite.StreamError, match=r"`v` is compared by order(.|\n)*bad"):
         cerite.query(PAIR).run(tmp_path, order_by="v")
-    with pytest.warns(cerite.TextWarning, match="column `v` is text and compared as text"):
+    with pytest.warns(TextWarning, match="column `v` is text and compared as text"):
         cerite.query(PAIR).run(pd.DataFrame({"type": ["A", "B"], "v": ["9", "10"]}), order_by="v")
 
 

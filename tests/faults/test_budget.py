@@ -15,6 +15,7 @@ from cerite.core.errors import BudgetError, CeriteError, PatternError
 from cerite.engine.counting.counter import Counter
 from cerite.engine.plan import plan
 from cerite.language.ceql import parse_pattern, parse_query
+from cerite.reference import matches
 
 
 def events(n: int, types: str = "AB") -> pa.Table:
@@ -84,7 +85,7 @@ def test_iterations_make_automata_as_long_as_they_are() -> None:
 )
 def test_iterations_match_as_the_judge_says(pattern: str) -> None:
     rows = [{"type": kind} for kind in "AABABBA"]
-    judged = cerite.matches(parse_query(select(pattern)), rows)
+    judged = matches(parse_query(select(pattern)), rows)
     results = cerite.query(select(pattern)).run(pa.table({"type": [row["type"] for row in rows]}))
     assert judged
     assert results.count() == len(judged)

@@ -12,26 +12,14 @@ import pytest
 from typer.testing import CliRunner
 
 import cerite
-from cerite import (
-    Builder,
-    CeriteError,
-    CeriteWarning,
-    Matches,
-    QuerySpec,
-    Schema,
-    attr,
-    event,
-    parse_pattern,
-    parse_sremo,
-    parse_wayeb,
-    permute,
-    skip_next,
-)
+from cerite import Builder, CeriteError, CeriteWarning, Matches, Schema, attr, event, permute
 from cerite.cli.main import app
+from cerite.language import parse_pattern, parse_query, parse_sremo, parse_wayeb, skip_next
 from cerite.language.builder import size
-from cerite.language.ceql import parse_query
+from cerite.pattern import QuerySpec
 from cerite.pattern.check import check
 from cerite.pattern.nodes import DEEPEST, LARGEST
+from cerite.reference import matches
 
 # ---------------------------------------------------------------- another name of the same event
 
@@ -69,7 +57,7 @@ def test_a_condition_may_wait_for_one_event_under_two_names(condition: str) -> N
     query = parse_query(f"SELECT * FROM S WHERE (A AS a ; C AS c) FILTER {condition}")
     rows = [{"type": "A", "s": 1}, {"type": "C", "s": 1}]
     assert [str(match) for match in cerite.query(query).run(rows)] == ["[0,1] A=0, C=1, a=0, c=1"]
-    assert list(cerite.query(query).run(rows)) == cerite.matches(query, rows)
+    assert list(cerite.query(query).run(rows)) == matches(query, rows)
 
 
 # ---------------------------------------------------------------- reluctant quantifiers

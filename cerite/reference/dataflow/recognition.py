@@ -130,7 +130,7 @@ class Recognition:
 
 # The engine as f_C of T-CER and as f_M of R-CER: `m, Φ ← f(m, t)` with a Cerite query inside.
 #
-# Both give a `Recognised` for every match at the tuple that completes it. Invariant (judged by `cerite.matches`):
+# Both give a `Recognised` for every match at the tuple that completes it. Invariant (`reference.matches` judges it):
 # behind S&P, T-CER and R-CER report the query's matches in the stream sorted by event time, each exactly once.
 
 AnyQuery = Query | str | QuerySpec | Builder | Pattern
