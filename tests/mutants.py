@@ -73,15 +73,15 @@ FAULTS = (
         "merging forgets what starts exactly at the window's edge",
     ),
     Fault(
-        NODES, "return link(nodes, b, a, regs)", "return link(nodes, a, b, regs)",
+        NODES, "return link(tecs, b, a)", "return link(tecs, a, b)",
         "gadget (b) puts the union node on the left",
     ),
     Fault(
-        NODES, "if nodes[right_a, MAX] >= nodes[right_b, MAX]:", "if nodes[right_a, MAX] >= 0:",
+        NODES, "if nodes[right_a, MAX] < nodes[right_b, MAX]:", "if nodes[right_a, MAX] < 0:",
         "gadget (d) is built as (c), not ordered by time",
     ),
     Fault(
-        NODES, "link(nodes, nodes[b, LEFT], u2, regs), regs)", "link(nodes, nodes[b, LEFT], right_a, regs), regs)",
+        NODES, "link(tecs, nodes[b, LEFT], u2))", "link(tecs, nodes[b, LEFT], right_a))",
         "gadgets (c) and (d) lose a part",
     ),
     Fault(
@@ -94,8 +94,7 @@ FAULTS = (
         "the list that is joined into the other is the later one",
     ),
     Fault(
-        SUBSET, "while cell >= 0 and nodes[cell_node[cell], MAX] >= low[i]:",
-        "while cell >= 0 and nodes[cell_node[cell], MAX] > low[i]:",
+        SUBSET, "tecs.nodes[tecs.cell_node[cell], MAX] >= low:", "tecs.nodes[tecs.cell_node[cell], MAX] > low:",
         "matches that start exactly at the window's edge are not noted",
     ),
     Fault(

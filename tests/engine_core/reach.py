@@ -22,9 +22,8 @@ import numpy as np
 import pytest
 from numba.core.dispatcher import Dispatcher
 
-from cerite.core.arrays import Longs
-from cerite.engine import slots
-from cerite.engine.registers import base, layout
+from cerite.engine import cursor, slots
+from cerite.engine.registers import base
 from cerite.engine.registers import recogniser as registers
 from cerite.engine.subset import recogniser as subset
 from cerite.engine.tecs import enumerate as enumerator
@@ -36,7 +35,7 @@ GADGETS = {f"gadget ({letter})" for letter in "abcd"}
 COMPACTIONS = {"compacted", "compacted with a start at the edge", "compacted with a start beyond it"}
 STOPS = ("DONE", "MISS", "MORE_SLOTS", "MORE_NODES", "MORE_CELLS", "ROOTS_FULL")
 REGISTER_STOPS = ("DONE", "MORE_SETS", "MORE_SCRATCH", "MORE_INDEX", "MORE_NODES", "MORE_CELLS", "ROOTS_FULL", "RESET")
-WALK_STOPS = ("FINISHED", "CHUNK_FULL", "DEEPER", "MORE_SETS")
+WALK_STOPS = ("DONE", "CHUNK_FULL", "DEEPER", "CHOOSER_FULL")
 
 
 @contextmanager
@@ -61,11 +60,10 @@ def tallied() -> Iterator[Tally]:
     tally: Tally = Counter()
     with pytest.MonkeyPatch.context() as patch:
         for module, names in ((subset, STOPS), (registers, REGISTER_STOPS)):
-            source: Any = subset if module is subset else layout
-            codes = {getattr(source, name): name for name in names}
+            codes = {getattr(cursor, name): name for name in names}
             patch.setattr(module, "update", _counting(module.update, codes, tally))
             patch.setattr(module, "compact", _compacting(module.compact, tally))
-        walk = {getattr(enumerator, name): f"walk {name}" for name in WALK_STOPS}
+        walk = {getattr(cursor, name): f"walk {name}" for name in WALK_STOPS}
         patch.setattr(enumerator, "enumerate_roots", _counting(enumerator.enumerate_roots, walk, tally))
         yield tally
 
@@ -93,16 +91,16 @@ class Promise:
     """How many nodes and cells there may be after an event: room for more has not been made sure of."""
 
     def __init__(self) -> None:
-        self.regs = np.zeros(nodes.NEED + 1, np.int64)
+        self.cursor = cursor.new_cursor()
         self.nodes = self.cells = 0
 
-    def note(self, regs: Longs, need: int) -> None:
-        self.regs = regs
-        self.nodes, self.cells = int(regs[nodes.NODES]) + need, int(regs[nodes.N_CELLS]) + need
+    def note(self, at: cursor.Cursor, need: int) -> None:
+        self.cursor = at
+        self.nodes, self.cells = at.nodes + need, at.cells + need
 
     def check(self) -> None:
-        assert self.regs[nodes.NODES] <= self.nodes, "an event took more nodes than it asked for"
-        assert self.regs[nodes.N_CELLS] <= self.cells, "an event took more cells than it asked for"
+        assert self.cursor.nodes <= self.nodes, "an event took more nodes than it asked for"
+        assert self.cursor.cells <= self.cells, "an event took more cells than it asked for"
 
 
 def _promising(estimate: Any, promised: Promise) -> Any:
@@ -113,7 +111,8 @@ def _promising(estimate: Any, promised: Promise) -> Any:
         result = estimate(*arguments)
         moving, need = result if isinstance(result, tuple) else (0, result)
         if moving >= 0:
-            promised.note(arguments[-1], int(need))
+            tecs = next(each for each in arguments if isinstance(each, nodes.Tecs))
+            promised.note(tecs.cursor, int(need))
         return result
 
     return noted
@@ -121,7 +120,7 @@ def _promising(estimate: Any, promised: Promise) -> Any:
 
 def _fit_roots(engine: Any) -> None:
     """Room for the roots of one event: as many as it may leave cells."""
-    engine._root_event, engine._root_node = (np.zeros(engine.cell_next.size, np.int64) for _ in range(2))
+    engine.roots = nodes.Roots(*(np.zeros(engine.cell_next.size, np.int64) for _ in range(2)))
 
 
 def _counting(kernel: Any, names: dict[int, str], tally: Tally) -> Any:
@@ -134,32 +133,32 @@ def _counting(kernel: Any, names: dict[int, str], tally: Tally) -> Any:
 
 
 def _compacting(compact: Any, tally: Tally) -> Any:
-    def counted(tecs: Longs, slot_of: Any, free: Any, epochs: Longs, lows: Longs, head: Any, cell_node: Any,
-                cell_next: Any, *rest: Any) -> None:  # fmt: skip
+    def counted(tecs: nodes.Tecs, lists: nodes.Lists, *rest: Any) -> None:
         tally["compacted"] += 1
-        for s in slot_of[slot_of >= 0]:
-            for first in head[s][head[s] >= 0]:
+        for s in lists.slot_of[lists.slot_of >= 0]:
+            for first in lists.head[s][lists.head[s] >= 0]:
                 cell = int(first)
                 while cell >= 0:
-                    start = tecs[cell_node[cell], nodes.MAX]
-                    tally["compacted with a start at the edge"] += int(start == lows[s])
-                    tally["compacted with a start beyond it"] += int(start < lows[s])
-                    cell = int(cell_next[cell])
-        compact(tecs, slot_of, free, epochs, lows, head, cell_node, cell_next, *rest)
+                    start = tecs.nodes[tecs.cell_node[cell], nodes.MAX]
+                    tally["compacted with a start at the edge"] += int(start == lists.lows[s])
+                    tally["compacted with a start beyond it"] += int(start < lists.lows[s])
+                    cell = int(tecs.cell_next[cell])
+        compact(tecs, lists, *rest)
 
     return counted
 
 
 def _uniting(union: Any, tally: Tally) -> Any:
-    def counted(tecs: Longs, a: int, b: int, regs: Longs) -> int:
-        if tecs[a, nodes.KIND] != nodes.UNION:
+    def counted(tecs: nodes.Tecs, a: int, b: int) -> int:
+        rows = tecs.nodes
+        if rows[a, nodes.KIND] != nodes.UNION:
             gadget = "a"
-        elif tecs[b, nodes.KIND] != nodes.UNION:
+        elif rows[b, nodes.KIND] != nodes.UNION:
             gadget = "b"
         else:
-            right_a, right_b = tecs[a, nodes.OTHER], tecs[b, nodes.OTHER]
-            gadget = "c" if tecs[right_a, nodes.MAX] >= tecs[right_b, nodes.MAX] else "d"
+            right_a, right_b = rows[a, nodes.OTHER], rows[b, nodes.OTHER]
+            gadget = "c" if rows[right_a, nodes.MAX] >= rows[right_b, nodes.MAX] else "d"
         tally[f"gadget ({gadget})"] += 1
-        return int(union(tecs, a, b, regs))
+        return int(union(tecs, a, b))
 
     return counted

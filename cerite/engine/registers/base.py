@@ -12,8 +12,9 @@ import numpy as np
 import numpy.typing as npt
 
 from cerite.automaton.automaton import PLAIN
-from cerite.core.arrays import Flags, Longs, picked
+from cerite.core.arrays import Flags, Ints, Longs, picked
 from cerite.core.jit import kernel, maker
+from cerite.engine.cursor import MORE_CELLS, MORE_INDEX, MORE_SCRATCH, MORE_SETS, RESET, Cursor, of_longs, to_longs
 from cerite.engine.events.rows import Rows
 from cerite.engine.registers import layout as lay
 from cerite.engine.registers.compile import masks, tables
@@ -24,7 +25,6 @@ from cerite.engine.registers.programs import FLAGS, KNOWN, VALUES
 from cerite.engine.registers.sets import NO_SET, digest
 from cerite.engine.registers.tables import Machine
 from cerite.engine.slots import grown
-from cerite.engine.tecs import nodes as tecs
 
 Arrays = dict[str, npt.NDArray[Any]]
 LEAST = np.iinfo(np.int64).min
@@ -33,17 +33,17 @@ FEWEST_ROWS = 1 << 6
 
 
 class RegisterEngine:
-    """A machine, its sets and its index."""
+    """A machine, its sets and its index; what the sets hold, in lists of cells, is made before by who inherits it."""
+
+    cursor: Cursor
+    cell_next: Ints
 
     def __init__(self, machine: Machine, *, maximal: bool = False, shared_clock: bool = False) -> None:
         self.machine = machine
         self.shared_clock = shared_clock
         self.tables = tables(machine, maximal=maximal)
-        self.regs: Longs = np.zeros(lay.SIZE, np.int64)
-        self.regs[tecs.FREE_CELL] = -1
         self.head = np.full((FEWEST_SETS, 1), -1, np.int32)
         self.lows: Longs = np.full(1, LEAST, np.int64)
-        self.cell_next = np.zeros(0, np.int32)
         self._masks = masks(machine, self.tables, max(1, -(-len(machine.guards) // 64)))
         watchers = machine.automaton.watchers
         self._width = VALUES + len(machine.slots) + len(watchers)
@@ -57,14 +57,9 @@ class RegisterEngine:
         self._scratch(FEWEST_ROWS)
 
     @property
-    def occurrences(self) -> int:
-        """Events so far at which a match ended."""
-        return int(self.regs[tecs.OCCURRENCES])
-
-    @property
     def active(self) -> int:
         """Deterministic states that hold partial matches now."""
-        return int((self.head[: self.regs[lay.N_SETS], 0] >= 0).sum())
+        return int((self.head[: self.cursor.sets, 0] >= 0).sum())
 
     def events(self, rows: Rows) -> lay.Events:
         """A batch for the kernels, with the events that matter."""
@@ -85,20 +80,23 @@ class RegisterEngine:
 
     def more(self, why: int) -> None:
         """Make room where a kernel found none."""
-        if why == lay.MORE_SCRATCH:
+        if why == MORE_SCRATCH:
             self._scratch(2 * self.scratch.order.size)
-        elif why == lay.MORE_INDEX:
+        elif why == MORE_INDEX:
             self._entries *= 2
             self.rebuild()
-        elif why == lay.RESET:
+        elif why == RESET:
             self.rebuild()
-        elif why == lay.MORE_SETS:
-            if self._stuck == self.regs[tecs.NEXT]:
+        elif why == MORE_SETS:
+            if self._stuck == self.cursor.next:
                 self._spare *= 2  # one event alone needs more than there was
-            self._stuck = int(self.regs[tecs.NEXT])
+            self._stuck = self.cursor.next
             self.rebuild()
-        elif why == lay.MORE_CELLS:
+        elif why == MORE_CELLS:
             self._more_cells()
+
+    def _more_cells(self) -> None:
+        raise NotImplementedError
 
     def rebuild(self, partitions: Longs | None = None, strings: Longs | None = None) -> None:
         """Keep the sets that hold something, in arrays of about twice their size, and index them anew.
@@ -128,14 +126,14 @@ class RegisterEngine:
         head = np.full((self.sets.begin.size, 1), -1, np.int32)
         head[:n, 0] = self.head[kept, 0]
         self.head = head
-        self.regs[lay.N_SETS], self.regs[lay.N_ROWS] = n, rows
+        self.cursor.sets, self.cursor.rows = n, rows
         _fill_table(self.sets, n)
         self._index()
         self._scratch(self.scratch.order.size)
 
     def keep(self, partitions: Longs | None, strings: Longs) -> None:
         """Number these partitions and strings from 0 on; nothing that is left is of the others."""
-        self._entries = max(4 * FEWEST_SETS, _power(2 * int(self.regs[lay.N_ENTRIES])))
+        self._entries = max(4 * FEWEST_SETS, _power(2 * self.cursor.entries))
         self.rebuild(partitions, strings)
 
     def raise_lows(self, lows: Longs) -> None:
@@ -146,7 +144,7 @@ class RegisterEngine:
     @property
     def partitions(self) -> Longs:
         """The partitions of sets that hold something, and those with ways that every later one is compared with."""
-        holding = self.sets.part[: self.regs[lay.N_SETS]][self.head[: self.regs[lay.N_SETS], 0] >= 0]
+        holding = self.sets.part[: self.cursor.sets][self.head[: self.cursor.sets, 0] >= 0]
         return np.union1d(holding, np.flatnonzero((self.sets.common >= 0).any(axis=1)))
 
     @property
@@ -172,7 +170,7 @@ class RegisterEngine:
 
     def _kept(self) -> Longs:
         """The sets that hold something, are common, or are watched by one of these."""
-        n = int(self.regs[lay.N_SETS])
+        n = self.cursor.sets
         alive = self.head[:n, 0] >= 0
         alive[self.sets.common[self.sets.common >= 0]] = True
         if self.machine.automaton.watchers:
@@ -190,17 +188,17 @@ class RegisterEngine:
 
     def state(self) -> Arrays:
         """What a snapshot keeps of the sets, the cells packed."""
-        n, rows = int(self.regs[lay.N_SETS]), int(self.regs[lay.N_ROWS])
+        n, rows = self.cursor.sets, self.cursor.rows
         sets = self.sets
         return {
-            "regs": self.regs, "lows": self.lows, "head": self.head[:n], "begin": sets.begin[:n], "size": sets.size[:n],
-            "part": sets.part[:n], "code": sets.code[:n], "rows": sets.rows[:rows], "common": sets.common,
-            "cell_next": self.cell_next[: self.regs[tecs.N_CELLS]],
+            "cursor": to_longs(self.cursor), "lows": self.lows, "head": self.head[:n],
+            "begin": sets.begin[:n], "size": sets.size[:n], "part": sets.part[:n], "code": sets.code[:n],
+            "rows": sets.rows[:rows], "common": sets.common, "cell_next": self.cell_next[: self.cursor.cells],
         }  # fmt: skip
 
     def restore_state(self, arrays: Arrays) -> None:
         """Take the sets of a snapshot."""
-        self.regs, self.lows = arrays["regs"], arrays["lows"]
+        self.cursor, self.lows = of_longs(Cursor, arrays["cursor"]), arrays["lows"]
         n, rows = arrays["begin"].size, arrays["rows"].shape[0]
         self.sets = self._new_sets(_power(2 * n + self._spare), 2 * rows + self._spare + self.scratch.order.size)
         for name in ("begin", "size", "part", "code"):
@@ -228,8 +226,8 @@ class RegisterEngine:
             begin, linked = np.zeros(self.sets.begin.size + 1, np.int64), np.zeros(n, np.bool_)
             place, value = np.zeros(n, np.int64), np.zeros(n, np.int64)
             self.index = lay.Index(key, begin, entry_set, place, linked, following, right, value)
-            self.regs[[lay.N_BUCKETS, lay.N_ENTRIES, lay.ENTERED]] = 0
-            if _enter_all(self.tables, self.sets, self.index, self.head, self.regs):
+            self.cursor.buckets = self.cursor.entries = self.cursor.entered = 0
+            if _enter_all(self.tables, self.sets, self.index, self.head, self.cursor):
                 return
             self._entries *= 2
 
@@ -246,21 +244,18 @@ class RegisterEngine:
             inner_label=np.zeros(size, np.int64), inner_order=np.zeros(size, np.int64),
             following=np.full(self._common, NO_SET, np.int64),
         )  # fmt: skip
-        self.regs[lay.MARK] = 0
-
-    def _more_cells(self) -> None:
-        self.cell_next = tecs.more_cells(self.cell_next, self.regs)
+        self.cursor.mark = 0
 
 
 @kernel
-def _enter_all(made: lay.Tables, sets: lay.Sets, index: lay.Index, head: npt.NDArray[np.int32], regs: Longs) -> bool:
-    while regs[lay.ENTERED] < regs[lay.N_SETS]:
-        d = regs[lay.ENTERED]
-        if not enter(d, made, sets, index, regs):
+def _enter_all(made: lay.Tables, sets: lay.Sets, index: lay.Index, head: Ints, cursor: Cursor) -> bool:
+    while cursor.entered < cursor.sets:
+        d = cursor.entered
+        if not enter(d, made, sets, index, cursor):
             return False
         if head[d, 0] >= 0:
-            link(d, index.begin, index.key, index.place, index.linked, index.following)
-        regs[lay.ENTERED] += 1
+            link(d, index)
+        cursor.entered += 1
     return True
 
 

@@ -2,79 +2,80 @@
 
 from __future__ import annotations
 
-import numpy as np
-import numpy.typing as npt
+from typing import NamedTuple
 
-from cerite.core.arrays import Ints, Longs
+import numpy as np
+
+from cerite.core.arrays import Ints, Longs, Words
 from cerite.core.errors import SnapshotError
 from cerite.core.jit import inlined, inner, kernel
 from cerite.engine.chains import packed
 from cerite.engine.counting.counter import Count
+from cerite.engine.cursor import DONE, MORE_CELLS, MORE_INDEX, MORE_LIMBS, MORE_SETS, RESET, Cursor, new_cursor
 from cerite.engine.events.rows import Rows
-from cerite.engine.registers import layout as lay
 from cerite.engine.registers.base import RegisterEngine
 from cerite.engine.registers.index import link, touched
-from cerite.engine.registers.layout import (
-    DONE,
-    MARK,
-    MORE_CELLS,
-    MORE_LIMBS,
-    N_MOVES,
-    N_SETS,
-    RESET,
-    Events,
-    Index,
-    Scratch,
-    Sets,
-    Tables,
-)
+from cerite.engine.registers.layout import Events, Index, Scratch, Sets, Tables
 from cerite.engine.registers.moves import plan
 from cerite.engine.registers.recogniser import ANY, MANY_SETS, consumed, remember
 from cerite.engine.registers.tables import Machine
 from cerite.engine.slots import CONSUME, grown
 from cerite.engine.snapshot import fingerprint, pack, unpack
-from cerite.engine.tecs import nodes as tecs
-from cerite.engine.tecs.nodes import FREE_CELL, N_CELLS, NEXT, OCCURRENCES, ROOTS, drop_list, length
+from cerite.engine.tecs.nodes import drop_list, length, more_cells
 
-Limbs = npt.NDArray[np.uint64]
+
+class Counts(NamedTuple):
+    """What the sets hold: lists of cells by descending start key, each with its number in limbs."""
+
+    cell_key: Longs
+    cell_next: Ints
+    numbers: Words
+    cursor: Cursor
 
 
 class RegisterCounter(RegisterEngine):
     """Counts the matches of one automaton with registers in a stream given in batches."""
 
     def __init__(self, machine: Machine, *, windowed: bool, consume: str = "none", shared_clock: bool = False) -> None:
+        self.cursor = new_cursor()
+        self.cell_key: Longs = np.zeros(0, np.int64)
+        self.cell_next: Ints = np.zeros(0, np.int32)
+        self.numbers: Words = np.zeros((0, 2), np.uint64)
         super().__init__(machine, shared_clock=shared_clock)
         self.windowed, self.consume = windowed, consume
-        self.cell_key: npt.NDArray[np.int64] = np.zeros(0, np.int64)
-        self.numbers: Limbs = np.zeros((0, 2), np.uint64)
         self._more_cells()
 
     def read(self, rows: Rows) -> Count:
         """Read a batch; how many matches end in it."""
         events = self.events(rows)
-        total: Limbs = np.zeros(self.numbers.shape[1] + 2, np.uint64)
-        before = self.occurrences
-        self.regs[tecs.NEXT] = 0
+        total: Words = np.zeros(self.numbers.shape[1] + 2, np.uint64)
+        before = self.cursor.occurrences
+        self.cursor.next = 0
         why = -1
-        while why != lay.DONE:
+        while why != DONE:
             why = count(
                 events, CONSUME[self.consume], self.windowed, self.tables, self.sets, self.index, self.scratch,
-                self.head, self.cell_key, self.cell_next, self.numbers, total, self.lows, self.regs,
+                self.head, self.counts, total, self.lows,
             )  # fmt: skip
-            if why == lay.MORE_LIMBS:
+            if why == MORE_LIMBS:
                 self._widen()
                 total = np.append(total, np.uint64(0))
-            elif why in (lay.MORE_SETS, lay.MORE_INDEX, lay.MORE_CELLS, lay.RESET):
-                used = self.regs[tecs.N_CELLS]
-                if self.shared_clock and self.regs[tecs.NEXT] < events.kept.size:
-                    np.maximum(self.lows, events.low[events.kept[self.regs[tecs.NEXT]]], out=self.lows)
+            elif why in (MORE_SETS, MORE_INDEX, MORE_CELLS, RESET):
+                used = self.cursor.cells
+                if self.shared_clock and self.cursor.next < events.kept.size:
+                    np.maximum(self.lows, events.low[events.kept[self.cursor.next]], out=self.lows)
                 self._trim()
-                if why != lay.MORE_CELLS or 2 * (used - self.regs[tecs.N_CELLS]) < self.cell_key.size:
+                if why != MORE_CELLS or 2 * (used - self.cursor.cells) < self.cell_key.size:
                     self.more(why)
             else:
                 self.more(why)
         matches = sum(int(limb) << 32 * place for place, limb in enumerate(total))
-        return Count(matches, self.occurrences - before)
+        return Count(matches, self.cursor.occurrences - before)
+
+    @property
+    def counts(self) -> Counts:
+        """As kernels read them."""
+        return Counts(self.cell_key, self.cell_next, self.numbers, self.cursor)
 
     def snapshot(self) -> bytes:
         """The run state between two batches."""
@@ -107,14 +108,14 @@ class RegisterCounter(RegisterEngine):
         self._take_cells(self.cell_key[order], self.numbers[order], links)
         return order.size
 
-    def _take_cells(self, cell_key: Longs, numbers: Limbs, cell_next: Ints) -> None:
+    def _take_cells(self, cell_key: Longs, numbers: Words, cell_next: Ints) -> None:
         """Cells that are all in use, and room for more."""
         self.cell_key, self.numbers, self.cell_next = cell_key, numbers, cell_next
-        self.regs[tecs.FREE_CELL] = -1
+        self.cursor.free_cell = -1
         self._more_cells()
 
     def _trim(self) -> None:
-        trim(self.lows, self.sets.part, self.head, int(self.regs[lay.N_SETS]), self.cell_key, self.cell_next, self.regs)
+        trim(self.lows, self.sets.part, self.head, self.counts)
 
     def _widen(self) -> None:
         """One more limb for every number."""
@@ -122,10 +123,10 @@ class RegisterCounter(RegisterEngine):
         self.numbers = np.ascontiguousarray(
             np.hstack([self.numbers[:, :-1], top & np.uint64(0xFFFFFFFF), top >> np.uint64(32)])
         )
-        self.regs[WIDE] = 0
+        self.cursor.wide = 0
 
     def _more_cells(self) -> None:
-        super()._more_cells()
+        self.cell_next = more_cells(self.cell_next, self.cursor)
         self.cell_key = grown(self.cell_key, self.cell_next.size)
         self.numbers = grown(self.numbers, self.cell_next.size)
 
@@ -141,11 +142,10 @@ class RegisterCounter(RegisterEngine):
 
 DIGIT = np.uint64(32)
 MASK = np.uint64(0xFFFFFFFF)
-WIDE = ROOTS  # the register that says that a number has outgrown its limbs
 
 
 @inner
-def add(to: Limbs, more: Limbs) -> bool:
+def add(to: Words, more: Words) -> bool:
     """to += more, where `to` has at least as many limbs; whether the last one ran over."""
     carry = np.uint64(0)
     last = to.size - 1
@@ -161,47 +161,47 @@ def add(to: Limbs, more: Limbs) -> bool:
 
 
 @inlined
-def new_cell(key: int, after: int, cell_key: Longs, cell_next: Ints, numbers: Limbs, regs: Longs) -> int:
+def new_cell(key: int, after: int, counts: Counts) -> int:
     """A cell with the number 0; callers have made sure of room."""
-    cell: int = regs[FREE_CELL]
-    regs[FREE_CELL] = cell_next[cell]
-    regs[N_CELLS] += 1
-    cell_key[cell], cell_next[cell] = key, after
-    numbers[cell, :] = np.uint64(0)
+    cell = counts.cursor.free_cell
+    counts.cursor.free_cell = counts.cell_next[cell]
+    counts.cursor.cells += 1
+    counts.cell_key[cell], counts.cell_next[cell] = key, after
+    counts.numbers[cell, :] = np.uint64(0)
     return cell
 
 
 @inner
-def add_list(source: int, target: int, low: int, head: Ints, cell_key: Longs, cell_next: Ints, numbers: Limbs,
-             regs: Longs) -> None:  # fmt: skip
+def add_list(source: int, target: int, low: int, head: Ints, counts: Counts) -> None:
     """Add the counts of a list to those of a set."""
+    cell_key, cell_next, numbers = counts.cell_key, counts.cell_next, counts.numbers
     before, at = -1, head[target, 0]
     while source >= 0 and cell_key[source] >= low:
         key = cell_key[source]
         while at >= 0 and cell_key[at] > key:
             before, at = at, cell_next[at]
         if at >= 0 and cell_key[at] < low:
-            drop_list(cell_next, at, regs)
+            drop_list(counts, at)
             at = np.int32(-1)
         if at < 0 or cell_key[at] != key:
-            made = np.int32(new_cell(key, at, cell_key, cell_next, numbers, regs))
+            made = np.int32(new_cell(key, at, counts))
             if before < 0:
                 head[target, 0] = made
             else:
                 cell_next[before] = made
             at = made
-        regs[WIDE] |= add(numbers[at], numbers[source])
+        counts.cursor.wide |= add(numbers[at], numbers[source])
         source = cell_next[source]
 
 
 @inlined
-def alive(n: int, low: int, head: Ints, cell_key: Longs, cell_next: Ints, scratch: Scratch, regs: Longs) -> int:
+def alive(n: int, low: int, head: Ints, counts: Counts, scratch: Scratch) -> int:
     """Keep of scratch.moving[:n] the sets with a start in the window; how many."""
     kept = np.int64(0)  # of one type from the start: a literal would be compiled for apart
     for y in range(n):
         d = scratch.moving[y]
-        if cell_key[head[d, 0]] < low:
-            drop_list(cell_next, head[d, 0], regs)
+        if counts.cell_key[head[d, 0]] < low:
+            drop_list(counts, head[d, 0])
             head[d, 0] = -1
         else:
             scratch.moving[kept] = d
@@ -210,18 +210,18 @@ def alive(n: int, low: int, head: Ints, cell_key: Longs, cell_next: Ints, scratc
 
 
 @inlined
-def needed(n: int, head: Ints, cell_next: Ints, scratch: Scratch) -> int:
+def needed(n: int, head: Ints, counts: Counts, scratch: Scratch) -> int:
     """How many cells the event may need at most."""
     need = 1 + scratch.span[n, 1] - scratch.span[n, 0]
     for y in range(n):
         if scratch.span[y, 0] >= 0:
-            need += (scratch.span[y, 1] - scratch.span[y, 0]) * length(cell_next, head[scratch.moving[y], 0])
+            need += (scratch.span[y, 1] - scratch.span[y, 0]) * length(counts, head[scratch.moving[y], 0])
     return need
 
 
 @inlined
-def execute(y: int, taken: int, low: int, head: Ints, cell_key: Longs, cell_next: Ints, numbers: Limbs, total: Limbs,
-            index: Index, scratch: Scratch, regs: Longs) -> bool:  # fmt: skip
+def execute(y: int, taken: int, low: int, head: Ints, counts: Counts, total: Words, index: Index,
+            scratch: Scratch) -> bool:  # fmt: skip
     """Carry out the moves of one set; whether a match was completed."""
     found = False
     last = scratch.span[y, 1] - 1
@@ -230,56 +230,56 @@ def execute(y: int, taken: int, low: int, head: Ints, cell_key: Longs, cell_next
         if scratch.move[m, 3]:
             found = True
             cell = taken
-            while cell >= 0 and cell_key[cell] >= low:
-                add(total, numbers[cell])
-                cell = cell_next[cell]
+            while cell >= 0 and counts.cell_key[cell] >= low:
+                add(total, counts.numbers[cell])
+                cell = counts.cell_next[cell]
         if target < 0:
             continue
         if head[target, 0] < 0:
-            link(target, index.begin, index.key, index.place, index.linked, index.following)
+            link(target, index)
             if m == last:
                 head[target, 0] = taken
                 return found
-        add_list(taken, target, low, head, cell_key, cell_next, numbers, regs)
-    drop_list(cell_next, taken, regs)
+        add_list(taken, target, low, head, counts)
+    drop_list(counts, taken)
     return found
 
 
 @kernel
-def trim(low: Longs, part: Longs, head: Ints, n_sets: int, cell_key: Longs, cell_next: Ints, regs: Longs) -> None:
+def trim(low: Longs, part: Longs, head: Ints, counts: Counts) -> None:
     """Return the cells of starts that left the window."""
-    for d in range(n_sets):
+    for d in range(counts.cursor.sets):
         before, at = -1, head[d, 0]
-        while at >= 0 and cell_key[at] >= low[part[d]]:
-            before, at = at, cell_next[at]
-        drop_list(cell_next, at, regs)
+        while at >= 0 and counts.cell_key[at] >= low[part[d]]:
+            before, at = at, counts.cell_next[at]
+        drop_list(counts, at)
         if before < 0:
             head[d, 0] = -1
         else:
-            cell_next[before] = -1
+            counts.cell_next[before] = -1
 
 
 @kernel
 def count(events: Events, consume: int, windowed: bool, tables: Tables, sets: Sets, index: Index, scratch: Scratch,
-          head: Ints, cell_key: Longs, cell_next: Ints, numbers: Limbs, total: Limbs, lows: Longs,
-          regs: Longs) -> int:  # fmt: skip
-    """Read events.kept[regs[NEXT]:], adding all matches to `total`; returns why it stopped."""
-    for x in range(regs[NEXT], events.kept.size):
-        regs[NEXT] = x
+          head: Ints, counts: Counts, total: Words, lows: Longs) -> int:  # fmt: skip
+    """Read events.kept[cursor.next:], adding all matches to `total`; returns why it stopped."""
+    cursor = counts.cursor
+    for x in range(cursor.next, events.kept.size):
+        cursor.next = x
         i = events.kept[x]
         part = events.part[i] if events.part.size else 0
         low = events.low[i]
         lows[part] = low
-        regs[MARK] += 1
-        n = touched(i, part, regs[MARK], head, events, tables, index, scratch)
-        n = alive(n, low, head, cell_key, cell_next, scratch, regs)
-        why = plan(i, part, n, events, tables, sets, index, scratch, regs)
+        cursor.mark += 1
+        n = touched(i, part, cursor.mark, head, events, tables, index, scratch)
+        n = alive(n, low, head, counts, scratch)
+        why = plan(i, part, n, events, tables, sets, index, scratch, cursor)
         if why != DONE:
             return why
-        if n == 0 and regs[N_MOVES] == 0:
+        if n == 0 and cursor.moves == 0:
             remember(part, sets, scratch)
             continue
-        if regs[N_CELLS] + needed(n, head, cell_next, scratch) + 1 > cell_key.size:
+        if cursor.cells + needed(n, head, counts, scratch) + 1 > counts.cell_key.size:
             return MORE_CELLS
         for y in range(n):
             if scratch.span[y, 0] >= 0:
@@ -288,19 +288,18 @@ def count(events: Events, consume: int, windowed: bool, tables: Tables, sets: Se
         found = False
         remember(part, sets, scratch)
         if scratch.span[n, 0] < scratch.span[n, 1]:
-            fresh = new_cell(events.key[i] if windowed else 0, -1, cell_key, cell_next, numbers, regs)
-            numbers[fresh, 0] = np.uint64(1)
-            scratch.taken[n] = fresh
+            first = new_cell(events.key[i] if windowed else 0, -1, counts)
+            counts.numbers[first, 0] = np.uint64(1)
+            scratch.taken[n] = first
         for y in range(n + 1):
             if scratch.span[y, 0] >= 0 and (y < n or scratch.span[y, 0] < scratch.span[y, 1]):
-                found |= execute(y, scratch.taken[y], low, head, cell_key, cell_next, numbers, total, index, scratch,
-                                 regs)  # fmt: skip
+                found |= execute(y, scratch.taken[y], low, head, counts, total, index, scratch)
         if found:
-            regs[OCCURRENCES] += 1
+            cursor.occurrences += 1
             if consume:
-                consumed(consume, part, tables.signatures.shape[0] - 1, head, cell_next, sets, index, regs)
-        if regs[WIDE] or (found and consume == ANY and regs[N_SETS] > MANY_SETS):
-            regs[NEXT] = x + 1
-            return MORE_LIMBS if regs[WIDE] else RESET
-    regs[NEXT] = events.kept.size
+                consumed(consume, part, tables.signatures.shape[0] - 1, head, counts, sets, index)
+        if cursor.wide or (found and consume == ANY and cursor.sets > MANY_SETS):
+            cursor.next = x + 1
+            return MORE_LIMBS if cursor.wide else RESET
+    cursor.next = events.kept.size
     return DONE

@@ -11,15 +11,14 @@ Invariant: every set of the partition that the event could change is found; some
 
 import numpy as np
 
-from cerite.core.arrays import Flags, Ints, Longs
+from cerite.core.arrays import Ints, Longs
 from cerite.core.hashing import fold
 from cerite.core.jit import inlined, inner
+from cerite.engine.cursor import Cursor
 from cerite.engine.registers import programs as op
 from cerite.engine.registers.layout import (
     ALWAYS,
     KIND,
-    N_BUCKETS,
-    N_ENTRIES,
     ORDER,
     SAME,
     STATES,
@@ -107,10 +106,10 @@ def plant(at: int, entry: int, index: Index) -> None:
 
 
 @inner
-def enter(d: int, tables: Tables, sets: Sets, index: Index, regs: Longs) -> bool:
+def enter(d: int, tables: Tables, sets: Sets, index: Index, cursor: Cursor) -> bool:
     """Give a set entries under the signatures of its rows; False without room, and nothing is lost by a second try."""
     states = tables.shape[STATES]
-    index.begin[d], index.begin[d + 1] = regs[N_ENTRIES], regs[N_ENTRIES]
+    index.begin[d], index.begin[d + 1] = cursor.entries, cursor.entries
     if sets.part[d] < 0:
         return True  # watched, not active
     for r in range(sets.begin[d], sets.begin[d] + sets.size[d]):
@@ -123,17 +122,17 @@ def enter(d: int, tables: Tables, sets: Sets, index: Index, regs: Longs) -> bool
                 if (sets.rows[r, FLAGS] >> 2 * slot & 3) != KNOWN:
                     continue  # never equal to anything, nor below or above it
                 value = sets.rows[r, VALUES + slot]
-            if regs[N_ENTRIES] == index.entry_set.size or 2 * regs[N_BUCKETS] >= index.key.shape[0]:
+            if cursor.entries == index.entry_set.size or 2 * cursor.buckets >= index.key.shape[0]:
                 return False
             at = bucket(sets.part[d], signature, value if kind == SAME else np.int64(0), index.key)
             if index.key[at, FIRST] == FREE:
                 index.key[at, PART], index.key[at, SIGNATURE] = sets.part[d], signature
                 index.key[at, VALUE] = value if kind == SAME else 0
                 index.key[at, FIRST] = NONE
-                regs[N_BUCKETS] += 1
-            entry = np.int32(regs[N_ENTRIES])
-            regs[N_ENTRIES] += 1
-            index.begin[d + 1] = regs[N_ENTRIES]
+                cursor.buckets += 1
+            entry = np.int32(cursor.entries)
+            cursor.entries += 1
+            index.begin[d + 1] = cursor.entries
             index.entry_set[entry], index.place[entry], index.linked[entry] = d, at, kind == ORDER
             if kind == ORDER:
                 index.value[entry] = sortable(value, tables.signatures[signature, WAKE_FLOAT])
@@ -142,13 +141,13 @@ def enter(d: int, tables: Tables, sets: Sets, index: Index, regs: Longs) -> bool
 
 
 @inlined
-def link(d: int, begin: Longs, key: Longs, place: Longs, linked: Flags, following: Ints) -> None:
+def link(d: int, index: Index) -> None:
     """Put a set that holds something again into the chains that it was taken out of."""
-    for entry in range(begin[d], begin[d + 1]):
-        if not linked[entry]:
-            linked[entry] = True
-            following[entry] = max(key[place[entry], FIRST], NONE)
-            key[place[entry], FIRST] = entry
+    for entry in range(index.begin[d], index.begin[d + 1]):
+        if not index.linked[entry]:
+            index.linked[entry] = True
+            index.following[entry] = max(index.key[index.place[entry], FIRST], NONE)
+            index.key[index.place[entry], FIRST] = entry
 
 
 @inner

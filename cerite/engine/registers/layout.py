@@ -1,7 +1,7 @@
 """The arrays that the kernels share, grouped as named tuples.
 
 `Tables` never change; `Sets`, `Index` and `Scratch` grow. Kernels check for room before they write and return to
-Python for more (`regs[NEED]` says what for); interning twice is harmless, so an event that was begun is begun again.
+Python for more; interning twice is harmless, so an event that was begun is begun again.
 """
 
 from __future__ import annotations
@@ -12,9 +12,6 @@ import numpy as np
 import numpy.typing as npt
 
 from cerite.core.arrays import Ints, Longs
-
-# registers shared by kernels and Python, after those of `tecs`
-N_SETS, N_ROWS, N_BUCKETS, N_ENTRIES, N_MOVES, ENTERED, MARK, SIZE = 11, 12, 13, 14, 15, 16, 17, 20
 
 # wake signatures: which events a state may be moved by
 ALWAYS, WHEN, UNLESS, SAME, ORDER, LISTED = range(6)  # LISTED wakes on nothing: it finds a partition's sets
@@ -104,8 +101,3 @@ class Events(NamedTuple):
     position: Longs
     part: Longs
     string_order: Longs
-
-
-# why a kernel stopped; helpers return these negated beside numbers of sets, so that they differ from NO_SET
-DONE = 0
-MORE_SETS, MORE_SCRATCH, MORE_INDEX, MORE_NODES, MORE_CELLS, ROOTS_FULL, RESET, MORE_LIMBS = range(11, 19)

@@ -9,19 +9,13 @@ import numpy.typing as npt
 
 from cerite.core.arrays import Longs
 from cerite.core.jit import inlined, inner, kernel
+from cerite.engine.cursor import DONE, MORE_INDEX, MORE_SCRATCH, MORE_SETS, Cursor
 from cerite.engine.registers.index import enter
 from cerite.engine.registers.layout import (
-    DONE,
-    ENTERED,
     FINAL,
     INITIAL,
     LATE,
     MAXIMAL,
-    MORE_INDEX,
-    MORE_SCRATCH,
-    MORE_SETS,
-    N_MOVES,
-    N_SETS,
     STATES,
     STORED_VALUES,
     WATCHERS,
@@ -41,7 +35,7 @@ THIS, EQUAL, LARGER = range(3)
 
 @inlined
 def reach(rows: Longs, begin: int, end: int, i: int, part: int, events: Events, tables: Tables, sets: Sets,
-          scratch: Scratch, regs: Longs) -> int:  # fmt: skip
+          scratch: Scratch, cursor: Cursor) -> int:  # fmt: skip
     """All rows reached from rows[begin:end] on event i, in scratch, ordered by label; how many, or -what is missing."""
     n = np.int64(0)
     states = tables.shape[STATES]
@@ -58,7 +52,7 @@ def reach(rows: Longs, begin: int, end: int, i: int, part: int, events: Events, 
                    tables.shape)  # fmt: skip
             watched = 1
             if tables.t[x, OPS] < tables.t[x, OPS_END]:
-                watched = watch(x, rows[r], scratch.rows[n], part, i, events, tables, sets, scratch, regs)
+                watched = watch(x, rows[r], scratch.rows[n], part, i, events, tables, sets, scratch, cursor)
             if watched < 0:
                 return watched
             if watched:
@@ -66,13 +60,13 @@ def reach(rows: Longs, begin: int, end: int, i: int, part: int, events: Events, 
                 place(n, scratch.rows, scratch.label, scratch.order)
                 n += 1
     if tables.shape[MAXIMAL] and n:
-        return compared(rows, begin, end, i, n, part, events, tables, sets, scratch, regs)
+        return compared(rows, begin, end, i, n, part, events, tables, sets, scratch, cursor)
     return n
 
 
 @inner
 def compared(rows: Longs, begin: int, end: int, i: int, n: int, part: int, events: Events, tables: Tables, sets: Sets,
-             scratch: Scratch, regs: Longs) -> int:  # fmt: skip
+             scratch: Scratch, cursor: Cursor) -> int:  # fmt: skip
     """Add, for every label of this marking, the rows of equal and of larger markings (`determinise_max`)."""
     states = tables.shape[STATES]
     mine = n
@@ -95,7 +89,7 @@ def compared(rows: Longs, begin: int, end: int, i: int, n: int, part: int, event
                     return -MORE_SCRATCH
                 follow(x, rows[r], scratch.rows[n], i, events.values, events.nulls, tables.t, tables.actions,
                    tables.shape)  # fmt: skip
-                watched = watch(x, rows[r], scratch.rows[n], part, i, events, tables, sets, scratch, regs)
+                watched = watch(x, rows[r], scratch.rows[n], part, i, events, tables, sets, scratch, cursor)
                 if watched <= 0:
                     if watched < 0:
                         return watched
@@ -109,12 +103,12 @@ def compared(rows: Longs, begin: int, end: int, i: int, n: int, part: int, event
 
 @inlined
 def moves(source: int, part: int, rows: Longs, begin: int, end: int, i: int, events: Events, tables: Tables,
-          sets: Sets, scratch: Scratch, regs: Longs) -> int:  # fmt: skip
+          sets: Sets, scratch: Scratch, cursor: Cursor) -> int:  # fmt: skip
     """Note where the set rows[begin:end] goes on event i, label 0 last; 0, or what there is no room for.
 
     A move is (source, label, target, accepts); nothing is noted where the set just stays.
     """
-    n = reach(rows, begin, end, i, part, events, tables, sets, scratch, regs)
+    n = reach(rows, begin, end, i, part, events, tables, sets, scratch, cursor)
     if n < 0:
         return -n
     states, final = tables.shape[STATES], tables.shape[FINAL]
@@ -135,17 +129,17 @@ def moves(source: int, part: int, rows: Longs, begin: int, end: int, i: int, eve
             stop += 1
         target = np.int64(NO_SET)
         if mine:
-            target = intern(scratch.rows, scratch.order, at, kept, part, sets, regs)
+            target = intern(scratch.rows, scratch.order, at, kept, part, sets, cursor)
             if target < 0:
                 return MORE_SETS
         if larger:
             accepts = 0
         if target >= 0 or accepts:
-            if regs[N_MOVES] == scratch.move.shape[0]:
+            if cursor.moves == scratch.move.shape[0]:
                 return MORE_SCRATCH
-            m = scratch.move[regs[N_MOVES]]
+            m = scratch.move[cursor.moves]
             m[0], m[1], m[2], m[3] = source, label, target, accepts
-            regs[N_MOVES] += 1
+            cursor.moves += 1
         at = stop
     return 0
 
@@ -206,11 +200,11 @@ def starts(i: int, events: Events, tables: Tables) -> bool:
 
 @inner
 def plan(i: int, part: int, moving: int, events: Events, tables: Tables, sets: Sets, index: Index, scratch: Scratch,
-         regs: Longs) -> int:  # fmt: skip
+         cursor: Cursor) -> int:  # fmt: skip
     """Note the moves of scratch.moving[:moving], then of the start (span[moving]); `DONE`, or what is missing."""
-    regs[N_MOVES] = 0
+    cursor.moves = 0
     for y in range(moving + 1):
-        before = regs[N_MOVES]
+        before = cursor.moves
         if y < moving:
             d = np.int64(scratch.moving[y])
             rows, begin, end = sets.rows, sets.begin[d], sets.begin[d] + sets.size[d]
@@ -221,22 +215,22 @@ def plan(i: int, part: int, moving: int, events: Events, tables: Tables, sets: S
                 end = np.int64(start_rows(part, tables, sets, scratch.start))
                 if end < 0:
                     return -end
-        why = moves(y, part, rows, begin, end, i, events, tables, sets, scratch, regs)
+        why = moves(y, part, rows, begin, end, i, events, tables, sets, scratch, cursor)
         if why != DONE:
             return why
-        after = regs[N_MOVES]
+        after = cursor.moves
         scratch.span[y, 0], scratch.span[y, 1] = before, after
         if after == before + 1:
             m = scratch.move[before]
             if y < moving and m[1] == 0 and m[2] == d and m[3] == 0:
                 scratch.span[y, 0] = -1
-                regs[N_MOVES] = before
+                cursor.moves = before
     if sets.common.size:
-        why = advance_common(part, i, events, tables, sets, scratch, regs)
+        why = advance_common(part, i, events, tables, sets, scratch, cursor)
         if why != DONE:
             return why
-    while regs[ENTERED] < regs[N_SETS]:
-        if not enter(regs[ENTERED], tables, sets, index, regs):
+    while cursor.entered < cursor.sets:
+        if not enter(cursor.entered, tables, sets, index, cursor):
             return MORE_INDEX
-        regs[ENTERED] += 1
+        cursor.entered += 1
     return DONE

@@ -13,7 +13,8 @@ import numpy.typing as npt
 from cerite.core.arrays import Longs
 from cerite.core.hashing import fold
 from cerite.core.jit import inlined, inner
-from cerite.engine.registers.layout import N_ROWS, N_SETS, STORED_VALUES, WATCHERS, Events, Scratch, Sets, Tables
+from cerite.engine.cursor import Cursor
+from cerite.engine.registers.layout import STORED_VALUES, WATCHERS, Events, Scratch, Sets, Tables
 from cerite.engine.registers.programs import FLAGS, KNOWN, STATE, UNKNOWN, VALUES, holds
 from cerite.engine.registers.tables import (
     ACTIONS,
@@ -139,8 +140,8 @@ def digest(rows: Longs, order: Longs, begin: int, end: int, part: int) -> int:
 
 
 @inner
-def intern(rows: Longs, order: Longs, begin: int, end: int, part: int, sets: Sets, regs: Longs) -> int:
-    """The number of the set of rows[order[begin:end]]; a new one if `regs[N_SETS]` grows; -1 without room."""
+def intern(rows: Longs, order: Longs, begin: int, end: int, part: int, sets: Sets, cursor: Cursor) -> int:
+    """The number of the set of rows[order[begin:end]]; a new one if `cursor.sets` grows; -1 without room."""
     h = digest(rows, order, begin, end, part)
     mask = sets.table.size - 1
     at = h & mask
@@ -154,14 +155,14 @@ def intern(rows: Longs, order: Longs, begin: int, end: int, part: int, sets: Set
             if equal:
                 return np.int64(d)
         at = (at + 1) & mask
-    d = np.int32(regs[N_SETS])
-    if d == sets.begin.size or regs[N_ROWS] + end - begin > sets.rows.shape[0]:
+    d = np.int32(cursor.sets)
+    if d == sets.begin.size or cursor.rows + end - begin > sets.rows.shape[0]:
         return -1
-    first = regs[N_ROWS]
+    first = cursor.rows
     for x in range(end - begin):
         copy_row(rows, order[begin + x], sets.rows, first + x)
     sets.begin[d], sets.size[d], sets.part[d], sets.code[d] = first, end - begin, part, h
     sets.table[at] = d
-    regs[N_SETS] += 1
-    regs[N_ROWS] += end - begin
+    cursor.sets += 1
+    cursor.rows += end - begin
     return np.int64(d)

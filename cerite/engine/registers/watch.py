@@ -13,13 +13,12 @@ import numpy as np
 from cerite.automaton.automaton import LAST, NEXT, PLAIN
 from cerite.core.arrays import Longs
 from cerite.core.jit import inner
+from cerite.engine.cursor import DONE, MORE_SCRATCH, MORE_SETS, Cursor
 from cerite.engine.registers.layout import (
     FINAL,
     FORBIDS,
     INITIAL,
     LATE,
-    MORE_SCRATCH,
-    MORE_SETS,
     OP_MARKS,
     RESETS,
     SPAWNS,
@@ -98,7 +97,7 @@ def advance(row: Longs, so_far: int, kind: int, mine: int, early: int, n: int, i
 
 
 @inner
-def gathered(n: int, sets: Sets, scratch: Scratch, regs: Longs) -> int:
+def gathered(n: int, sets: Sets, scratch: Scratch, cursor: Cursor) -> int:
     """The number of the set of the inner rows; `NO_SET` if there are none, -`MORE_SETS` without room."""
     kept = np.int64(0)
     for at in range(n):
@@ -108,13 +107,13 @@ def gathered(n: int, sets: Sets, scratch: Scratch, regs: Longs) -> int:
             kept += 1
     if kept == 0:
         return NO_SET
-    found = intern(scratch.inner_rows, scratch.inner_order, np.int64(0), kept, np.int64(-1), sets, regs)
+    found = intern(scratch.inner_rows, scratch.inner_order, np.int64(0), kept, np.int64(-1), sets, cursor)
     return found if found >= 0 else -MORE_SETS
 
 
 @inner
 def operate(o: int, row: Longs, made: Longs, part: int, i: int, events: Events, tables: Tables, sets: Sets,
-            scratch: Scratch, regs: Longs) -> int:  # fmt: skip
+            scratch: Scratch, cursor: Cursor) -> int:  # fmt: skip
     """One op: 1 if the step is possible, 0 if it is forbidden, -what there is no room for."""
     k = tables.ops[o, WATCHER]
     slot = VALUES + tables.shape[STORED_VALUES] + k
@@ -143,7 +142,7 @@ def operate(o: int, row: Longs, made: Longs, part: int, i: int, events: Events, 
             return -MORE_SCRATCH
     if completes and tables.ops[o, FORBIDS]:
         return 0
-    found = gathered(n, sets, scratch, regs)
+    found = gathered(n, sets, scratch, cursor)
     if found == -MORE_SETS:
         return found
     made[slot] = found
@@ -152,10 +151,10 @@ def operate(o: int, row: Longs, made: Longs, part: int, i: int, events: Events, 
 
 @inner
 def watch(x: int, row: Longs, made: Longs, part: int, i: int, events: Events, tables: Tables, sets: Sets,
-          scratch: Scratch, regs: Longs) -> int:  # fmt: skip
+          scratch: Scratch, cursor: Cursor) -> int:  # fmt: skip
     """Carry the watched sets of a row over transition x; 1, 0 if the step is forbidden, -what there is no room for."""
     for o in range(tables.t[x, OPS], tables.t[x, OPS_END]):
-        done = operate(o, row, made, part, i, events, tables, sets, scratch, regs)
+        done = operate(o, row, made, part, i, events, tables, sets, scratch, cursor)
         if done != 1:
             return done
     actions = tables.actions[tables.t[x, ACTIONS]]
@@ -167,8 +166,10 @@ def watch(x: int, row: Longs, made: Longs, part: int, i: int, events: Events, ta
 
 
 @inner
-def advance_common(part: int, i: int, events: Events, tables: Tables, sets: Sets, scratch: Scratch, regs: Longs) -> int:
-    """What becomes of the partition's common sets, in scratch.following; 0, or what there is no room for."""
+def advance_common(
+    part: int, i: int, events: Events, tables: Tables, sets: Sets, scratch: Scratch, cursor: Cursor
+) -> int:
+    """What becomes of the partition's common sets, in scratch.following; `DONE`, or what there is no room for."""
     watchers = tables.shape[WATCHERS]
     for k in range(watchers + 1):
         scratch.following[k] = NO_SET
@@ -191,8 +192,8 @@ def advance_common(part: int, i: int, events: Events, tables: Tables, sets: Sets
                     break
         if n < 0:
             return MORE_SCRATCH
-        found = gathered(n, sets, scratch, regs)
+        found = gathered(n, sets, scratch, cursor)
         if found == -MORE_SETS:
             return MORE_SETS
         scratch.following[k] = found
-    return 0
+    return DONE

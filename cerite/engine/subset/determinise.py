@@ -11,6 +11,7 @@ class c is not `STILL`: what a kernel must look at. Tables only grow; a kernel t
 """
 
 from collections.abc import Iterable
+from typing import NamedTuple
 
 import numpy as np
 
@@ -20,6 +21,16 @@ from cerite.core.budget import check_states, most_states
 
 MISSING = -1
 STILL = -2
+
+
+class Steps(NamedTuple):
+    """The tables of a deterministic automaton, as kernels read them."""
+
+    entry: Ints
+    touched: Ints
+    n_touched: Ints
+    succ: Ints
+    accepting: Ints
 
 
 class Determinised:
@@ -43,6 +54,11 @@ class Determinised:
         self.accepting: Ints = np.zeros(0, np.int32)
         self.fan_in = 2
         self._dstate(self._first())
+
+    @property
+    def steps(self) -> Steps:
+        """The tables as they are now."""
+        return Steps(self.entry, self.touched, self.n_touched, self.succ, self.accepting)
 
     @property
     def n_dstates(self) -> int:

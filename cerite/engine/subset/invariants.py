@@ -12,7 +12,7 @@ from cerite.engine.tecs.finder import Finder
 def check_time_ordered(finder: Finder) -> None:
     """MAX is the latest start below a node, and left children are at least as late as right ones."""
     nodes = finder.nodes
-    for n in range(int(finder.regs[tecs.NODES])):
+    for n in range(finder.cursor.nodes):
         kind, left, other, latest = (int(x) for x in nodes[n])
         if kind == tecs.UNION:
             assert max(left, other) < n, f"node {n} is older than a child"
@@ -24,7 +24,7 @@ def check_time_ordered(finder: Finder) -> None:
 def check_3_bounded(finder: Finder) -> None:
     """No leftmost path crosses more than three union nodes before it outputs."""
     depth: list[int] = []
-    for n in range(int(finder.regs[tecs.NODES])):
+    for n in range(finder.cursor.nodes):
         union = finder.nodes[n, tecs.KIND] == tecs.UNION
         depth.append(depth[int(finder.nodes[n, tecs.LEFT])] + 1 if union else 0)
         assert depth[n] <= 3, f"node {n} has output-depth {depth[n]}"
@@ -48,7 +48,7 @@ def check_lists(finder: Finder) -> None:
 def check_duplicate_free(finder: Finder) -> None:
     """No two full paths from a node represent the same open match."""
     meaning: list[list[tuple[int, tuple[tuple[int, int], ...]]]] = []
-    for n in range(int(finder.regs[tecs.NODES])):
+    for n in range(finder.cursor.nodes):
         kind, left, other, _ = (int(x) for x in finder.nodes[n])
         if kind == tecs.BOTTOM:
             meaning.append([(other, ())])

@@ -9,7 +9,7 @@ batch.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -18,28 +18,20 @@ from cerite.automaton import Automaton
 from cerite.core.arrays import Ints, Longs, bit_rows, long_column, partition_ids, picked
 from cerite.core.errors import SnapshotError
 from cerite.core.jit import inlined, inner, kernel
-from cerite.engine.chains import packed
+from cerite.engine.cursor import DONE, MISS, MORE_CELLS, MORE_NODES, MORE_SLOTS, ROOTS_FULL, Cursor, of_longs, to_longs
 from cerite.engine.events.rows import Rows
 from cerite.engine.output import MatchChunk
 from cerite.engine.slots import CONSUME, Slots, grown
 from cerite.engine.snapshot import fingerprint, pack, unpack
 from cerite.engine.subset.classes import EventClasses, common_state, restore_common
-from cerite.engine.subset.determinise import MISSING, Determinised, MaxDeterminised
-from cerite.engine.tecs import nodes as tecs
+from cerite.engine.subset.determinise import MISSING, Determinised, MaxDeterminised, Steps
 from cerite.engine.tecs.compact import compact
 from cerite.engine.tecs.finder import Finder
 from cerite.engine.tecs.nodes import (
-    CLASS,
-    DSTATE,
-    EPOCH,
     MAX,
-    N_CELLS,
-    N_FREE,
-    NEED,
-    NEXT,
-    NODES,
-    OCCURRENCES,
-    ROOTS,
+    Lists,
+    Roots,
+    Tecs,
     drop_list,
     extend,
     insert,
@@ -47,19 +39,19 @@ from cerite.engine.tecs.nodes import (
     merge,
     new_bottom,
     new_cell,
+    note_root,
 )
 
 
-@dataclass(frozen=True)
-class Batch:
-    """The kept events of a batch, as the kernels read them."""
+class Batch(NamedTuple):
+    """The kept events of a batch, as the kernels read them; `partition` is empty for a single stream."""
 
     kept: Longs
-    classes: npt.NDArray[np.int32]
+    classes: Ints
     key: Longs
     low: Longs
     position: Longs
-    ids: Longs
+    partition: Longs
 
 
 STRATEGIES = ("all", "next", "last", "max")
@@ -87,19 +79,10 @@ class Recogniser(Finder):
         self.det = (MaxDeterminised if strategy == "max" else Determinised)(self.automaton)
         self.classes = EventClasses(self.automaton, self.det)
         self.slots = Slots()
-        self.regs: Longs = np.zeros(11, np.int64)
-        self.regs[tecs.FREE_CELL] = -1
         self.epochs: Longs = np.zeros(1, np.int64)
         self.lows: Longs = np.zeros(1, np.int64)
         self.head = np.full((1, self.det.capacity), -1, np.int32)
-        self.cell_node = np.zeros(0, np.int32)
-        self.cell_next = np.zeros(0, np.int32)
         self._more_cells()
-
-    @property
-    def occurrences(self) -> int:
-        """Events so far at which a match ended."""
-        return int(self.regs[tecs.OCCURRENCES])
 
     @property
     def active(self) -> int:
@@ -136,10 +119,10 @@ class Recogniser(Finder):
         self._pack()
         meta, arrays = common_state(self.det, self.classes, self.slots)
         meta["fingerprint"] = self._fingerprint()
-        used, cells = self.slots.n_slots - self.slots.n_free, int(self.regs[tecs.N_CELLS])
+        used, cells = self.slots.n_slots - self.slots.n_free, self.cursor.cells
         arrays |= {name: getattr(self, name)[:used] for name in _BY_SLOT}
-        arrays |= {"cell_node": self.cell_node[:cells], "cell_next": self.cell_next[:cells], "regs": self.regs}
-        arrays["nodes"] = self.nodes[: self.regs[tecs.NODES]]
+        arrays |= {"cell_node": self.cell_node[:cells], "cell_next": self.cell_next[:cells]}
+        arrays |= {"cursor": to_longs(self.cursor), "nodes": self.nodes[: self.cursor.nodes]}
         return pack("recogniser", meta, arrays)
 
     def restore(self, data: bytes) -> None:
@@ -151,24 +134,24 @@ class Recogniser(Finder):
         for name, fill in _BY_SLOT.items():
             setattr(self, name, grown(arrays[name], self.slots.n_slots, fill))
         self._take_nodes(arrays["nodes"])
-        self.regs = arrays["regs"]
+        self.cursor = of_longs(Cursor, arrays["cursor"])
         self._take_cells(arrays["cell_node"], arrays["cell_next"])
 
     def _fingerprint(self) -> str:
         return fingerprint(self.automaton, consume=self.consume, limit=self.limit, strategy=self.strategy)
 
     def _read(self, batch: Batch) -> Iterator[MatchChunk]:
-        self.regs[tecs.NEXT] = 0
+        self.cursor.next = 0
         why = MISS
         while why != DONE:
             why = self._update(batch)
             if why == MISS:
-                self.det.fill(int(self.regs[tecs.DSTATE]), int(self.regs[tecs.CLASS]))
+                self.det.fill(self.cursor.dstate, self.cursor.event_class)
                 self._fit_dstates()
                 continue
             yield from self._drain(batch.low, batch.position)
             if why in (MORE_SLOTS, MORE_NODES) and self.shared_clock:
-                np.maximum(self.lows, batch.low[batch.kept[self.regs[tecs.NEXT]]], out=self.lows)
+                np.maximum(self.lows, batch.low[batch.kept[self.cursor.next]], out=self.lows)
             if why == MORE_CELLS:
                 self._more_cells()
             elif why == MORE_NODES:
@@ -181,26 +164,22 @@ class Recogniser(Finder):
         self._reading = False
 
     def _update(self, batch: Batch) -> int:
-        det, slots = self.det, self.slots
-        self.regs[tecs.N_FREE] = slots.n_free
-        why = update(
-            batch.kept, batch.classes, batch.key, batch.low, batch.position, batch.ids, CONSUME[self.consume],
-            det.entry, det.touched, det.n_touched, det.succ, det.accepting,
-            slots.slot_of, slots.free, self.epochs, self.lows, self.head,
-            self.nodes, self.cell_node, self.cell_next, self._root_event, self._root_node, self._moving, self.regs,
-        )  # fmt: skip
-        slots.n_free = int(self.regs[tecs.N_FREE])
+        self.cursor.free_slots = self.slots.n_free
+        why = update(batch, CONSUME[self.consume], self.det.steps, self.lists, self.tecs, self.roots, self._moving)
+        self.slots.n_free = self.cursor.free_slots
         return why
+
+    @property
+    def lists(self) -> Lists:
+        """T of every partition."""
+        return Lists(self.slots.slot_of, self.slots.free, self.epochs, self.lows, self.head)
 
     def reclaim(self) -> None:
         """Compact the tECS, and the slots with it."""
         n = self.nodes.shape[0]
-        self.regs[tecs.N_FREE] = self.slots.n_free
-        compact(
-            self.nodes, self.slots.slot_of, self.slots.free, self.epochs, self.lows, self.head,
-            self.cell_node, self.cell_next, np.empty(n, np.int64), np.empty(n, np.int32), self.regs,
-        )  # fmt: skip
-        self.slots.n_free = int(self.regs[tecs.N_FREE])
+        self.cursor.free_slots = self.slots.n_free
+        compact(self.tecs, self.lists, np.empty(n, np.int64), np.empty(n, np.int32))
+        self.slots.n_free = self.cursor.free_slots
         self._fit_nodes()
 
     def forget(self, lows: Longs) -> None:
@@ -208,7 +187,7 @@ class Recogniser(Finder):
         slots = self.slots.slot_of[: lows.size]
         owners = np.flatnonzero(slots >= 0)
         self.lows[slots[owners]] = np.maximum(self.lows[slots[owners]], lows[owners])
-        drop_columns(self.head, self.det.ended, self.cell_next, self.regs)
+        drop_columns(self.head, self.det.ended, self.tecs)
         self.reclaim()
         self._pack()
 
@@ -225,21 +204,14 @@ class Recogniser(Finder):
     @property
     def size(self) -> int:
         """How much there is to look at when something is forgotten."""
-        return int(self.regs[tecs.NODES]) + self.head.size + self.slots.slot_of.size
+        return self.cursor.nodes + self.head.size + self.slots.slot_of.size
 
     def _pack(self) -> None:
         """Keep of slots and cells only those in use, and room for as many more."""
         used = self.slots.pack()
         for name, fill in _BY_SLOT.items():
             setattr(self, name, grown(getattr(self, name)[used], self.slots.n_slots, fill))
-        order, links = packed(self.head, self.cell_next)
-        self._take_cells(self.cell_node[order], links)
-
-    def _take_cells(self, cell_node: Ints, cell_next: Ints) -> None:
-        """Cells that are all in use, and room for more."""
-        self.cell_node, self.cell_next = cell_node, cell_next
-        self.regs[tecs.FREE_CELL] = -1
-        self._more_cells()
+        self._pack_cells()
 
     def _fit_dstates(self) -> None:
         more = self.det.capacity - self.head.shape[1]
@@ -253,8 +225,7 @@ class Recogniser(Finder):
         self.head = grown(self.head, n, -1)
 
     def _more_cells(self) -> None:
-        self.cell_next = tecs.more_cells(self.cell_next, self.regs)
-        self.cell_node = grown(self.cell_node, self.cell_next.size)
+        super()._more_cells()
         self._fit_scratch()
 
     def _fit_scratch(self) -> None:
@@ -274,63 +245,47 @@ class Recogniser(Finder):
 # before anything is changed, so that the kernel can return to Python for more and read the event again.
 
 
-DONE, MISS, MORE_SLOTS, MORE_NODES, MORE_CELLS, ROOTS_FULL = range(6)
-
-
 @inner
-def clear_slot(head: Ints, s: int, cell_next: Ints, regs: Longs) -> None:
+def clear_slot(s: int, head: Ints, tecs: Tecs) -> None:
     """Forget every partial match of one partition."""
     for d in range(head.shape[1]):
         if head[s, d] >= 0:
-            drop_list(cell_next, head[s, d], regs)
+            drop_list(tecs, head[s, d])
             head[s, d] = -1
 
 
 @kernel
-def drop_columns(head: Ints, columns: Ints, cell_next: Ints, regs: Longs) -> None:
+def drop_columns(head: Ints, columns: Ints, tecs: Tecs) -> None:
     """Forget what some dstates hold, in every slot."""
     for s in range(head.shape[0]):
         for d in columns:
-            drop_list(cell_next, head[s, d], regs)
+            drop_list(tecs, head[s, d])
             head[s, d] = -1
 
 
 @inlined
-def gather(
-    c: int,
-    low: int,
-    head: Ints,
-    s: int,
-    nodes: Longs,
-    cell_node: Ints,
-    cell_next: Ints,
-    entry: Ints,
-    touched: Ints,
-    n_touched: Ints,
-    succ: Ints,
-    moving: Ints,
-    regs: Longs,
-) -> tuple[int, int]:
+def gather(c: int, low: int, s: int, head: Ints, steps: Steps, tecs: Tecs, moving: Ints) -> tuple[int, int]:
     """The dstates of T that move, latest maximum-start first, and how many nodes the event may need at most.
 
     Lists that left the window are dropped on the way. (-1, d) says that d's successors are missing.
     """
+    nodes, cell_node, entry, succ = tecs.nodes, tecs.cell_node, steps.entry, steps.succ
     n, need = 0, 0
-    for x in range(n_touched[c]):
-        d = touched[c, x]
+    for x in range(steps.n_touched[c]):
+        d = steps.touched[c, x]
         if head[s, d] < 0:
             continue
         start = nodes[cell_node[head[s, d]], MAX]
         if start < low:
-            drop_list(cell_next, head[s, d], regs)
+            drop_list(tecs, head[s, d])
             head[s, d] = -1
             continue
         offset = entry[c, d]
         if offset == MISSING:
             return -1, d
-        need += length(cell_next, head[s, d])
+        need += length(tecs, head[s, d])
         for y in range(offset + 1, offset + 1 + 2 * succ[offset], 2):
-            need += 4 + length(cell_next, head[s, succ[y + 1]])
+            need += 4 + length(tecs, head[s, succ[y + 1]])
         place = n
         while place > 0 and nodes[cell_node[head[s, moving[place - 1]]], MAX] < start:
             moving[place] = moving[place - 1]
@@ -339,15 +294,14 @@ def gather(
         n += 1
     offset = entry[c, 0]
     for y in range(offset + 1, offset + 1 + 2 * succ[offset], 2):
-        need += 5 + length(cell_next, head[s, succ[y + 1]])
+        need += 5 + length(tecs, head[s, succ[y + 1]])
     return n, need + 1
 
 
 @inlined
-def give(
-    target: int, given: int, low: int, head: Ints, s: int, nodes: Longs, cell_node: Ints, cell_next: Ints, regs: Longs
-) -> None:
+def give(target: int, given: int, low: int, s: int, head: Ints, tecs: Tecs) -> None:
     """ADD of Algorithm 1: combine the list `given` with what the target holds, the later maximum-start as the base."""
+    nodes, cell_node = tecs.nodes, tecs.cell_node
     held = int(head[s, target])
     if held < 0:
         head[s, target] = given
@@ -357,103 +311,67 @@ def give(
         base, other = given, held
     head[s, target] = base
     if nodes[cell_node[other], MAX] >= low:
-        insert(nodes, cell_node, cell_next, base, merge(nodes, cell_node, cell_next, other, low, regs), low, regs)
-    drop_list(cell_next, other, regs)
+        insert(tecs, base, merge(tecs, other, low), low)
+    drop_list(tecs, other)
 
 
 @inlined
-def exec_trans(
-    offset: int,
-    taken: int,
-    position: int,
-    low: int,
-    head: Ints,
-    s: int,
-    nodes: Longs,
-    cell_node: Ints,
-    cell_next: Ints,
-    succ: Ints,
-    regs: Longs,
-) -> None:
+def exec_trans(offset: int, taken: int, position: int, low: int, s: int, head: Ints, steps: Steps, tecs: Tecs) -> None:
     """EXECTRANS of Algorithm 1 for a list taken out of T; label 0 comes last and may keep the list itself."""
+    succ = steps.succ
     merged = -1
     given = int(taken)
     for y in range(offset + 1, offset + 1 + 2 * succ[offset], 2):
         label, target = succ[y], succ[y + 1]
         if label:
             if merged < 0:
-                merged = int(merge(nodes, cell_node, cell_next, taken, low, regs))
-            marked = extend(nodes, merged, position, label, regs)
-            given = int(new_cell(cell_node, cell_next, marked, -1, regs))
+                merged = int(merge(tecs, taken, low))
+            given = int(new_cell(tecs, extend(tecs, merged, position, label), -1))
         else:
             given = int(taken)
-        give(target, given, low, head, s, nodes, cell_node, cell_next, regs)
+        give(target, given, low, s, head, tecs)
         if label == 0:
             return
-    drop_list(cell_next, taken, regs)
+    drop_list(tecs, taken)
 
 
 @kernel
-def update(
-    kept: Longs,
-    classes: Ints,
-    key: Longs,
-    low: Longs,
-    position: Longs,
-    partition: Longs,
-    consume: int,
-    entry: Ints,
-    touched: Ints,
-    n_touched: Ints,
-    succ: Ints,
-    accepting: Ints,
-    slot_of: Ints,
-    free_slots: Ints,
-    epochs: Longs,
-    lows: Longs,
-    head: Ints,
-    nodes: Longs,
-    cell_node: Ints,
-    cell_next: Ints,
-    root_event: Longs,
-    root_node: Longs,
-    moving: Ints,
-    regs: Longs,
-) -> int:
-    """Read kept[regs[NEXT]:], noting the roots of every occurrence; returns why it stopped."""
-    for x in range(regs[NEXT], kept.size):
-        regs[NEXT] = x
-        i = kept[x]
-        c = classes[i]
-        part = partition[i] if partition.size else 0
-        s = slot_of[part]
+def update(batch: Batch, consume: int, steps: Steps, lists: Lists, tecs: Tecs, roots: Roots, moving: Ints) -> int:
+    """Read batch.kept[cursor.next:], noting the roots of every occurrence; returns why it stopped."""
+    head, cursor, entry, succ = lists.head, tecs.cursor, steps.entry, steps.succ
+    for x in range(cursor.next, batch.kept.size):
+        cursor.next = x
+        i = batch.kept[x]
+        c, key, low, position = batch.classes[i], batch.key[i], batch.low[i], batch.position[i]
+        part = batch.partition[i] if batch.partition.size else 0
+        s = lists.slot_of[part]
         start = entry[c, 0]
         if start == MISSING:
-            regs[DSTATE], regs[CLASS] = 0, c
+            cursor.dstate, cursor.event_class = 0, c
             return MISS
         if s < 0:
             if succ[start] == 0:
                 continue
-            if regs[N_FREE] == 0:
+            if cursor.free_slots == 0:
                 return MORE_SLOTS
-            regs[N_FREE] -= 1
-            s = free_slots[regs[N_FREE]]
-            slot_of[part] = s
-            epochs[s] = regs[EPOCH]
-        if epochs[s] != regs[EPOCH]:
-            clear_slot(head, s, cell_next, regs)
-            epochs[s] = regs[EPOCH]
-        lows[s] = low[i]
-        n, need = gather(c, low[i], head, s, nodes, cell_node, cell_next, entry, touched, n_touched, succ, moving, regs)
+            cursor.free_slots -= 1
+            s = lists.free[cursor.free_slots]
+            lists.slot_of[part] = s
+            lists.epochs[s] = cursor.epoch
+        if lists.epochs[s] != cursor.epoch:
+            clear_slot(s, head, tecs)
+            lists.epochs[s] = cursor.epoch
+        lists.lows[s] = low
+        n, need = gather(c, low, s, head, steps, tecs, moving)
         if n < 0:
-            regs[DSTATE], regs[CLASS] = need, c
+            cursor.dstate, cursor.event_class = need, c
             return MISS
-        if regs[NODES] + need > nodes.shape[0]:
-            regs[NEED] = need
+        if cursor.nodes + need > tecs.nodes.shape[0]:
+            cursor.need = need
             return MORE_NODES
-        if regs[N_CELLS] + need > cell_node.size:
+        if cursor.cells + need > tecs.cell_node.size:
             return MORE_CELLS
-        if regs[ROOTS] + regs[N_CELLS] + need > root_node.size:
+        if cursor.roots + cursor.cells + need > roots.node.size:
             return ROOTS_FULL
         for y in range(n):
             d = moving[y]
@@ -463,23 +381,21 @@ def update(
             if y >= 0:
                 offset, taken = int(entry[c, moving[y]]), int(moving[n + y])
             elif succ[start]:
-                bottom = new_bottom(nodes, position[i], key[i], regs)
-                offset, taken = int(start), int(new_cell(cell_node, cell_next, bottom, -1, regs))
+                offset, taken = int(start), int(new_cell(tecs, new_bottom(tecs, position, key), -1))
             else:
                 continue
-            exec_trans(offset, taken, position[i], low[i], head, s, nodes, cell_node, cell_next, succ, regs)
-        before = regs[ROOTS]
-        for a in accepting:
+            exec_trans(offset, taken, position, low, s, head, steps, tecs)
+        before = cursor.roots
+        for a in steps.accepting:
             cell = head[s, a]
-            while cell >= 0 and nodes[cell_node[cell], MAX] >= low[i]:
-                root_event[regs[ROOTS]], root_node[regs[ROOTS]] = i, cell_node[cell]
-                regs[ROOTS] += 1
-                cell = cell_next[cell]
-        if regs[ROOTS] > before:
-            regs[OCCURRENCES] += 1
+            while cell >= 0 and tecs.nodes[tecs.cell_node[cell], MAX] >= low:
+                note_root(i, tecs.cell_node[cell], roots, cursor)
+                cell = tecs.cell_next[cell]
+        if cursor.roots > before:
+            cursor.occurrences += 1
             if consume == 1:
-                clear_slot(head, s, cell_next, regs)
+                clear_slot(s, head, tecs)
             elif consume == 2:
-                regs[EPOCH] += 1
-    regs[NEXT] = kept.size
+                cursor.epoch += 1
+    cursor.next = batch.kept.size
     return DONE

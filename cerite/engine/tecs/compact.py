@@ -12,27 +12,17 @@ import numpy as np
 
 from cerite.core.arrays import Ints, Longs
 from cerite.core.jit import kernel
-from cerite.engine.tecs.nodes import BOTTOM, EPOCH, KIND, LEFT, MAX, N_FREE, NODES, OTHER, UNION, drop_list
+from cerite.engine.tecs.nodes import BOTTOM, KIND, LEFT, MAX, OTHER, UNION, Lists, Tecs, drop_list
 
 DEAD = np.iinfo(np.int64).max
 
 
 @kernel
-def compact(
-    nodes: Longs,
-    slot_of: Ints,
-    free_slots: Ints,
-    epochs: Longs,
-    lows: Longs,
-    head: Ints,
-    cell_node: Ints,
-    cell_next: Ints,
-    bound: Longs,
-    moved: Ints,
-    regs: Longs,
-) -> None:
+def compact(tecs: Tecs, lists: Lists, bound: Longs, moved: Ints) -> None:
     """Compact in place; `bound` and `moved` are scratch of the size of `nodes`. Empty slots become free."""
-    bound[: regs[NODES]] = DEAD
+    nodes, cell_node, cell_next, cursor = tecs.nodes, tecs.cell_node, tecs.cell_next, tecs.cursor
+    slot_of, head, lows = lists.slot_of, lists.head, lists.lows
+    bound[: cursor.nodes] = DEAD
     for part in range(slot_of.size):
         s = slot_of[part]
         if s < 0:
@@ -42,8 +32,8 @@ def compact(
             first = head[s, d]
             if first < 0:
                 continue
-            if epochs[s] != regs[EPOCH] or nodes[cell_node[first], MAX] < lows[s]:
-                drop_list(cell_next, first, regs)
+            if lists.epochs[s] != cursor.epoch or nodes[cell_node[first], MAX] < lows[s]:
+                drop_list(tecs, first)
                 head[s, d] = -1
                 continue
             alive = True
@@ -52,15 +42,15 @@ def compact(
                 bound[cell_node[cell]] = lows[s]
                 following = cell_next[cell]
                 if following >= 0 and nodes[cell_node[following], MAX] < lows[s]:
-                    drop_list(cell_next, following, regs)
+                    drop_list(tecs, following)
                     cell_next[cell] = -1
                     following = np.int32(-1)
                 cell = following
         if not alive:
             slot_of[part] = -1
-            free_slots[regs[N_FREE]] = s
-            regs[N_FREE] += 1
-    for n in range(regs[NODES] - 1, -1, -1):
+            lists.free[cursor.free_slots] = s
+            cursor.free_slots += 1
+    for n in range(cursor.nodes - 1, -1, -1):
         low = bound[n]
         if low == DEAD or nodes[n, KIND] == BOTTOM:
             continue
@@ -68,7 +58,7 @@ def compact(
         if nodes[n, KIND] == UNION and nodes[nodes[n, OTHER], MAX] >= low:
             bound[nodes[n, OTHER]] = low
     used = 0
-    for n in range(regs[NODES]):
+    for n in range(cursor.nodes):
         if bound[n] == DEAD:
             continue
         kind, left, other = nodes[n, KIND], nodes[n, LEFT], nodes[n, OTHER]
@@ -82,7 +72,7 @@ def compact(
         nodes[used, KIND], nodes[used, LEFT], nodes[used, OTHER], nodes[used, MAX] = kind, left, other, nodes[n, MAX]
         moved[n] = used
         used += 1
-    regs[NODES] = used
+    cursor.nodes = used
     for s in range(head.shape[0]):
         for d in range(head.shape[1]):
             cell = head[s, d]

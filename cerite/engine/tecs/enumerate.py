@@ -3,33 +3,51 @@
 A depth-first walk with an explicit stack, left child first, right child only when its maximum-start is in the window.
 Positions come latest first, so the path is kept right-aligned and is ascending as it lies: a match is one copy.
 
-As long as all matches of a chunk have the same labels, those of the first are written and no offsets: `WIDTH` says how
+As long as all matches of a chunk have the same labels, those of the first are written and no offsets: `width` says how
 many they are. The path knows it without comparing matches, since only marks that are new in it can differ. The first
-match that differs has the labels and offsets of those before it written (`spread`), and `WIDTH` is `MIXED` from there.
+match that differs has the labels and offsets of those before it written (`spread`), and `width` is `MIXED` from there.
 
-With a `chooser`, only children that hold their parent's best set (see `select_kernel`) are walked, and the best set of
+With a `chooser`, only children that hold their parent's best set (see `select`) are walked, and the best set of
 an event is chosen when its first root is reached: later windows may change what is remembered. Without one (None) Numba
 compiles a kernel that knows nothing of it.
 
-Invariant: `path[size - depth:]` are the marks between the root and the node at hand; every node on the stack has a
-start inside the window, so every descent ends in a match. The walk stops between matches and resumes where it was.
+Invariant: the last `depth` places of the path are the marks between the root and the node at hand; every node on the
+stack has a start inside the window, so every descent ends in a match. The walk stops between matches and resumes there.
 """
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
 import numpy as np
 
 from cerite.core.arrays import Ints, Longs
 from cerite.core.jit import inlined, inner, kernel
+from cerite.engine.cursor import CHOOSER_FULL, CHUNK_FULL, DEEPER, DONE, Walk, fresh
 from cerite.engine.output import MatchChunk, alike
-from cerite.engine.tecs.nodes import BOTTOM, KIND, LEFT, MAX, OTHER, UNION
+from cerite.engine.tecs.nodes import BOTTOM, KIND, LEFT, MAX, OTHER, UNION, Roots
 from cerite.engine.tecs.select import UNKNOWN, Chooser, Selector, choose
 
-# Registers; EMITTED and WINNER are about the current event, SAME says that the path has the labels of the first match.
-ROOT, STACK, MATCHES, MARKS, EMITTED, WINNER, WIDTH, SAME = range(8)
 MIXED = -1
 ONE = np.uint64(1)
-FINISHED, CHUNK_FULL, DEEPER, MORE_SETS = range(4)
+
+
+class Trail(NamedTuple):
+    """Nodes still to be walked, with the depth of each, and the marks down to the node at hand, right-aligned."""
+
+    stack_node: Longs
+    stack_depth: Longs
+    path_position: Longs
+    path_label: Ints
+
+
+class Room(NamedTuple):
+    """Where the matches of a chunk are written."""
+
+    starts: Longs
+    ends: Longs
+    offsets: Longs
+    positions: Longs
+    labels: Ints
 
 
 @inner
@@ -53,60 +71,53 @@ def copy_tail(source: Longs | Ints, begin: int, target: Longs | Ints, at: int) -
 
 
 @inlined
-def note(top: int, m: int, k: int, width: int, same: bool, regs: Longs) -> None:
+def note(top: int, m: int, k: int, width: int, same: bool, walk: Walk) -> None:
     """Note where the walk is."""
-    regs[STACK], regs[MATCHES], regs[MARKS], regs[WIDTH], regs[SAME] = top, m, k, width, same
+    walk.stack, walk.matches, walk.marks, walk.width, walk.same = top, m, k, width, same
 
 
 @kernel
 def enumerate_roots(
-    root_event: Longs,
-    root_node: Longs,
-    n_roots: int,
+    roots: Roots,
     low: Longs,
     position: Longs,
     limit: int,
     nodes: Longs,
     chooser: Chooser | None,
-    stack_node: Longs,
-    stack_depth: Longs,
-    path_position: Longs,
-    path_label: Ints,
-    starts: Longs,
-    ends: Longs,
-    offsets: Longs,
-    positions: Longs,
-    labels: Ints,
-    regs: Longs,
+    trail: Trail,
+    room: Room,
+    walk: Walk,
 ) -> int:
-    """Fill one chunk; returns `FINISHED`, or why it must be called again."""
+    """Fill one chunk; returns `DONE`, or why to call it again. `low` and `position` are by events of the batch."""
+    stack_node, stack_depth = trail.stack_node, trail.stack_depth
+    path_position, path_label = trail.path_position, trail.path_label
     size = path_position.size
-    top, m, k, width, same = regs[STACK], regs[MATCHES], regs[MARKS], regs[WIDTH], regs[SAME] == 1
-    event = root_event[max(regs[ROOT] - 1, 0)]
+    top, m, k, width, same = walk.stack, walk.matches, walk.marks, walk.width, walk.same == 1
+    event = roots.event[max(walk.root - 1, 0)]
     oldest, end = low[event], position[event]
     while True:
         if top == 0:
-            if regs[ROOT] == n_roots:
-                note(top, m, k, width, same, regs)
-                return FINISHED
-            r = regs[ROOT]
-            if r == 0 or root_event[r] != root_event[r - 1]:
-                regs[EMITTED] = 0
+            if walk.root == roots.event.size:
+                note(top, m, k, width, same, walk)
+                return DONE
+            r = walk.root
+            if r == 0 or roots.event[r] != roots.event[r - 1]:
+                walk.emitted = 0
                 if chooser is not None:
-                    regs[WINNER] = choose(root_event, root_node, r, n_roots, low[root_event[r]], nodes, chooser)
-                    if regs[WINNER] == UNKNOWN:
-                        note(top, m, k, width, same, regs)
-                        return MORE_SETS
-            regs[ROOT] += 1
-            if limit >= 0 and regs[EMITTED] >= limit:
+                    walk.winner = choose(roots, r, low[roots.event[r]], nodes, chooser)
+                    if walk.winner == UNKNOWN:
+                        note(top, m, k, width, same, walk)
+                        return CHOOSER_FULL
+            walk.root += 1
+            if limit >= 0 and walk.emitted >= limit:
                 continue
-            if chooser is not None and chooser.best_set[root_node[r]] != regs[WINNER]:
+            if chooser is not None and chooser.best_set[roots.node[r]] != walk.winner:
                 continue
-            oldest, end = low[root_event[r]], position[root_event[r]]
-            stack_node[0], stack_depth[0] = root_node[r], 0
+            oldest, end = low[roots.event[r]], position[roots.event[r]]
+            stack_node[0], stack_depth[0] = roots.node[r], 0
             top = 1
-        if m == starts.size or k + size > positions.size:
-            note(top, m, k, width, same, regs)
+        if m == room.starts.size or k + size > room.positions.size:
+            note(top, m, k, width, same, walk)
             return CHUNK_FULL
         top -= 1
         node, depth = stack_node[top], stack_depth[top]
@@ -116,7 +127,7 @@ def enumerate_roots(
                 break
             if top + 1 >= stack_node.size or depth >= size:
                 stack_node[top], stack_depth[top] = node, depth
-                note(top + 1, m, k, width, same, regs)
+                note(top + 1, m, k, width, same, walk)
                 return DEEPER
             if kind == UNION:
                 left, right = nodes[node, LEFT], nodes[node, OTHER]
@@ -137,25 +148,25 @@ def enumerate_roots(
                     path_label[size - depth] = kind
                     same = False
             node = nodes[node, LEFT]
-        starts[m], ends[m] = nodes[node, OTHER], end
+        room.starts[m], room.ends[m] = nodes[node, OTHER], end
         if m == 0:
             width, same = depth, True
         elif width != MIXED and (depth != width or not same):
-            spread(width, m, offsets, labels)
+            spread(width, m, room.offsets, room.labels)
             width = MIXED
-        copy_tail(path_position, size - depth, positions, k)
+        copy_tail(path_position, size - depth, room.positions, k)
         if m == 0 or width == MIXED:
-            copy_tail(path_label, size - depth, labels, k)
-            offsets[m + 1] = k + depth
+            copy_tail(path_label, size - depth, room.labels, k)
+            room.offsets[m + 1] = k + depth
         m += 1
         k += depth
         if limit >= 0:
-            regs[EMITTED] += 1
-            if regs[EMITTED] >= limit:
+            walk.emitted += 1
+            if walk.emitted >= limit:
                 top = 0
 
 
-# From noted roots to chunks of matches, lazily: the Python side of `enumerate_kernel`.
+# From noted roots to chunks of matches, lazily: the Python side of `enumerate_roots`.
 #
 # Invariant: a chunk holds at most `CHUNK` matches; nothing is walked before it is asked for.
 
@@ -164,48 +175,64 @@ FEWEST_MARKS = 32  # of a match that there is room for to begin with
 
 
 def enumerate_matches(
-    events: Longs,
-    roots: Longs,
-    low: Longs,
-    position: Longs,
-    limit: int | None,
-    nodes: Longs,
-    selector: Selector,
+    roots: Roots, low: Longs, position: Longs, limit: int | None, nodes: Longs, selector: Selector
 ) -> Iterator[MatchChunk]:
-    """The matches under `roots[k]`, which end at batch index `events[k]`; at most `limit` for one event."""
+    """The matches under the roots, each with its event's index in the batch; at most `limit` for one event."""
     selector.fit(nodes.shape[0])
-    regs = np.zeros(8, np.int64)
+    walk = fresh(Walk)
     depth = FEWEST_MARKS
-    path_position, path_label = np.zeros(depth, np.int64), np.zeros(depth, np.int32)
-    stack_node, stack_depth = np.zeros(4 * depth, np.int64), np.zeros(4 * depth, np.int64)
-    starts = ends = positions = np.empty(0, np.int64)
-    offsets, labels = np.empty(0, np.int64), np.empty(0, np.int32)
+    trail = Trail(
+        stack_node=np.zeros(4 * depth, np.int64), stack_depth=np.zeros(4 * depth, np.int64),
+        path_position=np.zeros(depth, np.int64), path_label=np.zeros(depth, np.int32),
+    )  # fmt: skip
+    none = np.empty(0, np.int64)
+    room = Room(none, none, none, none, np.empty(0, np.int32))
     why = CHUNK_FULL
-    while why != FINISHED:
+    while why != DONE:
         if why == DEEPER:
-            path_position = np.concatenate([np.zeros_like(path_position), path_position])
-            path_label = np.concatenate([np.zeros_like(path_label), path_label])
-            stack_node = np.concatenate([stack_node, np.zeros_like(stack_node)])
-            stack_depth = np.concatenate([stack_depth, np.zeros_like(stack_depth)])
-        elif why == MORE_SETS:
+            trail = _deeper(trail)
+            room = _longer(room, trail.path_position.size)
+        elif why == CHOOSER_FULL:
             selector.more_sets()
         else:
-            regs[[MATCHES, MARKS]] = 0
-            starts, ends = np.empty(CHUNK, np.int64), np.empty(CHUNK, np.int64)
-            positions = np.empty(max(16 * CHUNK, 2 * path_position.size), np.int64)
-            if regs[WIDTH] == MIXED or labels.size < positions.size:
-                offsets, labels = np.empty(CHUNK + 1, np.int64), np.empty(positions.size, np.int32)
-        if positions.size < path_position.size:
-            positions = np.concatenate([positions, np.empty(path_position.size, np.int64)])
-            labels = np.concatenate([labels, np.empty(path_position.size, np.int32)])
-        why = enumerate_roots(
-            events, roots, roots.size, low, position, -1 if limit is None else limit, nodes,
-            selector.chooser, stack_node, stack_depth, path_position, path_label,
-            starts, ends, offsets, positions, labels, regs,
-        )  # fmt: skip
-        if why in (FINISHED, CHUNK_FULL) and regs[MATCHES]:
-            m, k, width = int(regs[MATCHES]), int(regs[MARKS]), int(regs[WIDTH])
-            if width == MIXED:
-                yield MatchChunk(starts[:m], ends[:m], offsets[: m + 1], positions[:k], labels[:k])
-            else:
-                yield alike(starts[:m], ends[:m], positions[:k], tuple(labels[:width].tolist()))
+            walk.matches = walk.marks = 0
+            room = _emptied(room, walk.width == MIXED, max(16 * CHUNK, 2 * trail.path_position.size))
+        most = -1 if limit is None else limit
+        why = enumerate_roots(roots, low, position, most, nodes, selector.chooser, trail, room, walk)
+        m, k, width = walk.matches, walk.marks, walk.width
+        if why not in (DONE, CHUNK_FULL) or not m:
+            continue
+        starts, ends, positions = room.starts[:m], room.ends[:m], room.positions[:k]
+        if width == MIXED:
+            yield MatchChunk(starts, ends, room.offsets[: m + 1], positions, room.labels[:k])
+        else:
+            yield alike(starts, ends, positions, tuple(room.labels[:width].tolist()))
+
+
+def _deeper(trail: Trail) -> Trail:
+    """Twice the room, stacks as they lie and the path at the right."""
+    nodes, depths, positions, labels = trail
+    return Trail(
+        stack_node=np.concatenate([nodes, np.zeros_like(nodes)]),
+        stack_depth=np.concatenate([depths, np.zeros_like(depths)]),
+        path_position=np.concatenate([np.zeros_like(positions), positions]),
+        path_label=np.concatenate([np.zeros_like(labels), labels]),
+    )
+
+
+def _longer(room: Room, marks: int) -> Room:
+    """Room for a match of so many marks."""
+    if room.positions.size >= marks:
+        return room
+    positions, labels = np.empty(marks, np.int64), np.empty(marks, np.int32)
+    return room._replace(
+        positions=np.concatenate([room.positions, positions]), labels=np.concatenate([room.labels, labels])
+    )
+
+
+def _emptied(room: Room, mixed: bool, marks: int) -> Room:
+    """Arrays for the next chunk; offsets and labels that no match of the last one refers to serve again."""
+    offsets, labels = room.offsets, room.labels
+    if mixed or labels.size < marks:
+        offsets, labels = np.empty(CHUNK + 1, np.int64), np.empty(marks, np.int32)
+    return Room(np.empty(CHUNK, np.int64), np.empty(CHUNK, np.int64), offsets, np.empty(marks, np.int64), labels)

@@ -10,10 +10,12 @@ from collections.abc import Iterator
 import numpy as np
 
 from cerite.core.arrays import Ints, Longs
+from cerite.engine.chains import packed
+from cerite.engine.cursor import new_cursor
 from cerite.engine.output import MatchChunk
 from cerite.engine.slots import grown
-from cerite.engine.tecs import nodes as tecs
 from cerite.engine.tecs.enumerate import enumerate_matches
+from cerite.engine.tecs.nodes import Roots, Tecs, more_cells
 from cerite.engine.tecs.select import Selector, maximal
 
 FEWEST = 1 << 15  # nodes in the smallest arena; tests begin with less
@@ -22,17 +24,27 @@ FEWEST = 1 << 15  # nodes in the smallest arena; tests begin with less
 class Finder:
     """The tECS of one run and the roots that wait to be enumerated."""
 
-    regs: Longs
     head: Ints  # the first cells of the union-lists
-    cell_node: Ints
-    cell_next: Ints
 
     def __init__(self, strategy: str, limit: int | None) -> None:
         self.strategy, self.limit = strategy, limit
+        self.cursor = new_cursor()
         self.nodes: Longs = np.zeros((FEWEST, 4), np.int64)
+        self.cell_node: Ints = np.zeros(0, np.int32)
+        self.cell_next: Ints = np.zeros(0, np.int32)
         self._selector = Selector(strategy)
         self._reading = False
         self._silent = False
+
+    @property
+    def tecs(self) -> Tecs:
+        """As kernels read it."""
+        return Tecs(self.nodes, self.cell_node, self.cell_next, self.cursor)
+
+    @property
+    def occurrences(self) -> int:
+        """Events so far at which a match ended."""
+        return self.cursor.occurrences
 
     def discard(self, chunks: Iterator[MatchChunk]) -> None:
         """Finish a batch without enumerating what is left of it."""
@@ -52,23 +64,23 @@ class Finder:
 
     def _drain(self, low: Longs, position: Longs) -> Iterator[MatchChunk]:
         """The matches under the roots noted so far; `low` and `position` are those of the batch's events."""
-        n = int(self.regs[tecs.ROOTS])
+        n = self.cursor.roots
         if n and not self._silent:
             limit = None if self.strategy == "max" else self.limit
             every = enumerate_matches(
-                self._root_event[:n], self._root_node[:n], low, position, limit, self.nodes, self._selector
+                Roots(self.roots.event[:n], self.roots.node[:n]), low, position, limit, self.nodes, self._selector
             )
             for chunk in maximal(every, self.limit) if self.strategy == "max" else every:
                 yield chunk
                 if self._silent:  # discarded meanwhile: what is left may be more than can ever be enumerated
                     break
-        self.regs[tecs.ROOTS] = 0
+        self.cursor.roots = 0
 
     def _fit_nodes(self) -> None:
         """After compaction: if more than half of the nodes are alive or needed at once, double the room."""
         self._selector.forget()
         n = self.nodes.shape[0]
-        alive = int(self.regs[tecs.NODES] + self.regs[tecs.NEED])
+        alive = self.cursor.nodes + self.cursor.need
         if 2 * alive > n:
             self.nodes = grown(self.nodes, max(2 * n, 2 * alive))
         elif 16 * alive < n and n > FEWEST:
@@ -78,7 +90,21 @@ class Finder:
         """The nodes of a snapshot."""
         self.nodes = grown(nodes, max(FEWEST, 2 * nodes.shape[0]))
 
+    def _pack_cells(self) -> None:
+        """Keep only the cells in use, and room for as many more."""
+        order, links = packed(self.head, self.cell_next)
+        self._take_cells(self.cell_node[order], links)
+
+    def _take_cells(self, cell_node: Ints, cell_next: Ints) -> None:
+        """Cells that are all in use, and room for more."""
+        self.cell_node, self.cell_next = cell_node, cell_next
+        self.cursor.free_cell = -1
+        self._more_cells()
+
+    def _more_cells(self) -> None:
+        self.cell_next = more_cells(self.cell_next, self.cursor)
+        self.cell_node = grown(self.cell_node, self.cell_next.size)
+
     def _fit_roots(self) -> None:
         size = 2 * self.cell_next.size + (1 << 16)
-        self._root_event: Longs = np.zeros(size, np.int64)
-        self._root_node: Longs = np.zeros(size, np.int64)
+        self.roots = Roots(np.zeros(size, np.int64), np.zeros(size, np.int64))

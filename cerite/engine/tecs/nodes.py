@@ -11,59 +11,100 @@ have smaller numbers than their parents. All operations return *safe* nodes: non
 right child of output-depth at most 2. Nodes never change, so an old root stays enumerable until the next compaction.
 """
 
+from __future__ import annotations
+
+from typing import NamedTuple, Protocol
+
 import numpy as np
 
 from cerite.core.arrays import Ints, Longs
 from cerite.core.jit import inlined, inner
+from cerite.engine.cursor import Cursor
 from cerite.engine.slots import grown
 
 KIND, LEFT, OTHER, MAX = range(4)
 UNION, BOTTOM = -1, 0
 
-# Registers shared by kernels and Python: nodes in use, head of the free cells, and what `update` needs to resume.
-NODES, FREE_CELL, N_CELLS, NEXT, N_FREE, EPOCH, ROOTS, DSTATE, CLASS, OCCURRENCES, NEED = range(11)
+
+class Tecs(NamedTuple):
+    """The nodes, and the cells of all union-lists; the cursor knows how many are in use."""
+
+    nodes: Longs
+    cell_node: Ints
+    cell_next: Ints
+    cursor: Cursor
+
+
+class Cells(Protocol):
+    """Cells of linked lists, whatever they hold."""
+
+    @property
+    def cell_next(self) -> Ints: ...
+    @property
+    def cursor(self) -> Cursor: ...
+
+
+class Lists(NamedTuple):
+    """T of Algorithm 1: `head[s, d]` is the list of dstate d in slot s, or -1; a partition's slot is `slot_of[part]`.
+
+    `epochs` and `lows` say of slots when they were last cleared and where their windows begin.
+    """
+
+    slot_of: Ints
+    free: Ints
+    epochs: Longs
+    lows: Longs
+    head: Ints
+
+
+class Roots(NamedTuple):
+    """The nodes under which an event's matches lie: `event` is its index in the batch."""
+
+    event: Longs
+    node: Longs
 
 
 @inlined
-def add_node(nodes: Longs, kind: int, left: int, other: int, start: int, regs: Longs) -> int:
+def add_node(tecs: Tecs, kind: int, left: int, other: int, start: int) -> int:
     """Append a node; callers have made sure of room."""
-    n: int = regs[NODES]
+    nodes = tecs.nodes
+    n = tecs.cursor.nodes
     nodes[n, KIND], nodes[n, LEFT], nodes[n, OTHER], nodes[n, MAX] = kind, left, other, start
-    regs[NODES] = n + 1
+    tecs.cursor.nodes = n + 1
     return n
 
 
 @inlined
-def new_bottom(nodes: Longs, position: int, key: int, regs: Longs) -> int:
+def new_bottom(tecs: Tecs, position: int, key: int) -> int:
     """new-bottom(i)."""
-    return add_node(nodes, BOTTOM, -1, position, key, regs)
+    return add_node(tecs, BOTTOM, -1, position, key)
 
 
 @inlined
-def extend(nodes: Longs, n: int, position: int, label: int, regs: Longs) -> int:
+def extend(tecs: Tecs, n: int, position: int, label: int) -> int:
     """extend(n, j), with the label of the mark."""
-    return add_node(nodes, label, n, position, nodes[n, MAX], regs)
+    return add_node(tecs, label, n, position, tecs.nodes[n, MAX])
 
 
 @inlined
-def link(nodes: Longs, left: int, right: int, regs: Longs) -> int:
+def link(tecs: Tecs, left: int, right: int) -> int:
     """A union node over two children, MAX(left) >= MAX(right)."""
-    return add_node(nodes, UNION, left, right, nodes[left, MAX], regs)
+    return add_node(tecs, UNION, left, right, tecs.nodes[left, MAX])
 
 
 @inner
-def union(nodes: Longs, a: int, b: int, regs: Longs) -> int:
+def union(tecs: Tecs, a: int, b: int) -> int:
     """union(n1, n2) of safe nodes with equal MAX: the gadgets (a) to (d) of Figure 5."""
+    nodes = tecs.nodes
     if nodes[a, KIND] != UNION:
-        return link(nodes, a, b, regs)
+        return link(tecs, a, b)
     if nodes[b, KIND] != UNION:
-        return link(nodes, b, a, regs)
+        return link(tecs, b, a)
     right_a, right_b = nodes[a, OTHER], nodes[b, OTHER]
-    if nodes[right_a, MAX] >= nodes[right_b, MAX]:
-        u2 = link(nodes, right_a, right_b, regs)
-    else:
-        u2 = link(nodes, right_b, right_a, regs)
-    return link(nodes, nodes[a, LEFT], link(nodes, nodes[b, LEFT], u2, regs), regs)
+    if nodes[right_a, MAX] < nodes[right_b, MAX]:
+        right_a, right_b = right_b, right_a
+    u2 = link(tecs, right_a, right_b)
+    return link(tecs, nodes[a, LEFT], link(tecs, nodes[b, LEFT], u2))
 
 
 # Union-lists (CORE section 4.2): what T[q] holds, as linked cells in one arena.
@@ -75,77 +116,86 @@ def union(nodes: Longs, a: int, b: int, regs: Longs) -> int:
 FEWEST_CELLS = 1 << 10  # in the smallest arena; tests begin with less
 
 
-def more_cells(cell_next: Ints, regs: Longs) -> Ints:
+def more_cells(cell_next: Ints, cursor: Cursor) -> Ints:
     """An arena of cells with twice the room, the new ones free."""
     old = cell_next.size
     n = max(FEWEST_CELLS, 2 * old)
     larger = grown(cell_next, n)
     larger[old:] = np.arange(old + 1, n + 1)
-    larger[-1] = regs[FREE_CELL]
-    regs[FREE_CELL] = old
+    larger[-1] = cursor.free_cell
+    cursor.free_cell = old
     return larger
 
 
 @inlined
-def new_cell(cell_node: Ints, cell_next: Ints, node: int, following: int, regs: Longs) -> int:
+def new_cell(tecs: Tecs, node: int, following: int) -> int:
     """new-ulist(n) when `following` is -1; callers have made sure of room."""
-    cell: int = regs[FREE_CELL]
-    regs[FREE_CELL] = cell_next[cell]
-    regs[N_CELLS] += 1
-    cell_node[cell], cell_next[cell] = node, following
+    cell = tecs.cursor.free_cell
+    tecs.cursor.free_cell = tecs.cell_next[cell]
+    tecs.cursor.cells += 1
+    tecs.cell_node[cell], tecs.cell_next[cell] = node, following
     return cell
 
 
 @inlined
-def drop_list(cell_next: Ints, head: int, regs: Longs) -> None:
+def drop_list(cells: Cells, head: int) -> None:
     """Return a list's cells to the arena."""
     while head >= 0:
-        following = cell_next[head]
-        cell_next[head] = regs[FREE_CELL]
-        regs[FREE_CELL] = head
-        regs[N_CELLS] -= 1
+        following = cells.cell_next[head]
+        cells.cell_next[head] = cells.cursor.free_cell
+        cells.cursor.free_cell = head
+        cells.cursor.cells -= 1
         head = following
 
 
 @inlined
-def length(cell_next: Ints, head: int) -> int:
+def note_root(event: int, node: int, roots: Roots, cursor: Cursor) -> None:
+    """An open match that the event completes."""
+    roots.event[cursor.roots], roots.node[cursor.roots] = event, node
+    cursor.roots += 1
+
+
+@inlined
+def length(cells: Cells, head: int) -> int:
     """Number of nodes in a list."""
     n = 0
     while head >= 0:
         n += 1
-        head = cell_next[head]
+        head = cells.cell_next[head]
     return n
 
 
 @inner
-def merge_tail(nodes: Longs, cell_node: Ints, cell_next: Ints, cell: int, low: int, regs: Longs) -> int:
+def merge_tail(tecs: Tecs, cell: int, low: int) -> int:
     """The chain u1 = (n1, u2), u2 = (n2, ...) of Figure 5 (e), without what left the window; -1 if nothing is left."""
+    nodes, cell_node = tecs.nodes, tecs.cell_node
     if cell < 0 or nodes[cell_node[cell], MAX] < low:
         return -1
-    rest = merge_tail(nodes, cell_node, cell_next, cell_next[cell], low, regs)
-    return cell_node[cell] if rest < 0 else link(nodes, cell_node[cell], rest, regs)
+    rest = merge_tail(tecs, tecs.cell_next[cell], low)
+    return cell_node[cell] if rest < 0 else link(tecs, cell_node[cell], rest)
 
 
 @inner
-def merge(nodes: Longs, cell_node: Ints, cell_next: Ints, head: int, low: int, regs: Longs) -> int:
+def merge(tecs: Tecs, head: int, low: int) -> int:
     """merge(ul): one safe node for the whole list."""
-    rest = merge_tail(nodes, cell_node, cell_next, cell_next[head], low, regs)
-    return cell_node[head] if rest < 0 else link(nodes, cell_node[head], rest, regs)
+    rest = merge_tail(tecs, tecs.cell_next[head], low)
+    return tecs.cell_node[head] if rest < 0 else link(tecs, tecs.cell_node[head], rest)
 
 
 @inner
-def insert(nodes: Longs, cell_node: Ints, cell_next: Ints, head: int, node: int, low: int, regs: Longs) -> None:
+def insert(tecs: Tecs, head: int, node: int, low: int) -> None:
     """insert(ul, n) for a safe node with MAX(n) <= MAX(n0)."""
+    nodes, cell_node, cell_next = tecs.nodes, tecs.cell_node, tecs.cell_next
     before = head
     start = nodes[node, MAX]
     while cell_next[before] >= 0 and nodes[cell_node[cell_next[before]], MAX] > start:
         before = cell_next[before]
     after = cell_next[before]
     if after >= 0 and nodes[cell_node[after], MAX] < low:
-        drop_list(cell_next, after, regs)
+        drop_list(tecs, after)
         after = -1
         cell_next[before] = -1
     if after >= 0 and nodes[cell_node[after], MAX] == start:
-        cell_node[after] = union(nodes, cell_node[after], node, regs)
+        cell_node[after] = union(tecs, cell_node[after], node)
     else:
-        cell_next[before] = new_cell(cell_node, cell_next, node, after, regs)
+        cell_next[before] = new_cell(tecs, node, after)

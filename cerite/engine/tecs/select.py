@@ -23,7 +23,7 @@ from cerite.core.arrays import Ints, Longs
 from cerite.core.hashing import fold
 from cerite.core.jit import inner, kernel
 from cerite.engine.output import MatchChunk, concatenate
-from cerite.engine.tecs.nodes import BOTTOM, KIND, LEFT, MAX, OTHER, UNION
+from cerite.engine.tecs.nodes import BOTTOM, KIND, LEFT, MAX, OTHER, UNION, Roots
 
 UNKNOWN = -1
 
@@ -153,23 +153,21 @@ def evaluate(root: int, low: int, nodes: Longs, chooser: Chooser) -> bool:
 
 
 @inner
-def choose(
-    root_event: Longs, root_node: Longs, begin: int, n_roots: int, low: int, nodes: Longs, chooser: Chooser
-) -> int:
+def choose(roots: Roots, begin: int, low: int, nodes: Longs, chooser: Chooser) -> int:
     """The best set among the roots of the event of root `begin`, or `UNKNOWN` when there is no room for more sets."""
     best = UNKNOWN
-    for r in range(begin, n_roots):
-        if root_event[r] != root_event[begin]:
+    for r in range(begin, roots.event.size):
+        if roots.event[r] != roots.event[begin]:
             break
-        if not evaluate(root_node[r], low, nodes, chooser):
+        if not evaluate(roots.node[r], low, nodes, chooser):
             return UNKNOWN
-        candidate = chooser.best_set[root_node[r]]
+        candidate = chooser.best_set[roots.node[r]]
         if best == UNKNOWN or (candidate != best and better(candidate, best, chooser)):
             best = candidate
     return best
 
 
-# The Python side of `select_kernel`: what is remembered about the tECS's nodes, and its growth.
+# The Python side of `choose`: what is remembered about the tECS's nodes, and its growth.
 #
 # Invariant: memories belong to node numbers, so compaction forgets them all (`forget`).
 

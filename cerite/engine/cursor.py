@@ -1,0 +1,131 @@
+"""What kernels and Python tell each other: where a kernel is, and why it stopped.
+
+A kernel reads a batch until it needs something that only Python can give: a missing entry of the determinised
+automaton, more room. It then returns why, with everything that it has to know to go on in its `Cursor`, and is called
+again with the same cursor. Kernels read and write the fields as attributes, without any cost over an array; Python does
+so by the properties that `record` adds.
+
+Invariant: a field means one thing, whichever engine uses it, and a number in the list of reasons one reason. All
+engines have the same record, so that the kernels they share are compiled once.
+"""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+
+import numpy as np
+
+from cerite.core.arrays import Longs
+
+# Why a kernel stopped. Some helpers return the reason negated beside numbers that are -1 or not negative.
+DONE, MISS = 0, 1  # the batch is read; an entry of the determinised automaton is missing
+MORE_SLOTS, MORE_NODES, MORE_CELLS, ROOTS_FULL = range(2, 6)  # no room for a partition, in the tECS, for roots
+MORE_SETS, MORE_SCRATCH, MORE_INDEX, RESET = range(6, 10)  # no room with registers; RESET: most of the sets are empty
+MORE_LIMBS, READ_AND_FULL = 10, 11  # a number needs more limbs; the same, and the event has been read
+HOT_BEFORE, HOT_AFTER, WIDE = range(12, 15)  # a number nears 62 bits, before or after reading; the partition is wide
+CHUNK_FULL, DEEPER, CHOOSER_FULL = range(15, 18)  # of enumeration: no room for matches, in the stack, for best sets
+
+R = TypeVar("R", bound=np.void)
+
+
+def record(kind: type[R]) -> type[R]:
+    """Give a record of whole numbers, named by annotations, properties that read and write them."""
+    for name in kind.__annotations__:
+        setattr(kind, name, _field(name))
+    return kind
+
+
+def _field(name: str) -> property:
+    def read(self: Any) -> int:
+        return int(self[name])
+
+    def write(self: Any, value: int) -> None:
+        self[name] = value
+
+    return property(read, write)
+
+
+@record
+class Cursor(np.void):  # type: ignore[misc]
+    """Where an engine's kernel is in a batch, and how much of everything is in use."""
+
+    next: int  # the place in `kept` of the event to read next
+    occurrences: int  # events at which a match ended
+    epoch: int  # rises when matches anywhere consume all runs
+    free_slots: int
+    dstate: int  # the entry that is missing
+    event_class: int
+    # the tECS and its union-lists
+    nodes: int
+    need: int  # nodes that the event at hand may need
+    cells: int
+    free_cell: int  # the first of the chain of unused cells
+    roots: int  # matches noted for enumeration
+    # registers
+    sets: int
+    rows: int
+    entered: int  # sets that are in the index
+    buckets: int
+    entries: int
+    moves: int  # of the event at hand
+    mark: int  # what sets are stamped with that this event has touched
+    # counting
+    wide: int  # whether a number has outgrown its limbs
+    slot: int  # the partition with a number that nears 62 bits
+    free_node: int  # the first of the chain of unused queue nodes
+    high: int  # how often the total ran over
+    back: int  # the two stacks of one partition in limbs: events since the last flip, and older starts
+    back_end: int
+    front: int
+    front_end: int
+    is_read: int  # whether the next event is read and not yet counted
+
+
+@record
+class Walk(np.void):  # type: ignore[misc]
+    """Where the enumeration of matches is."""
+
+    root: int
+    stack: int
+    matches: int
+    marks: int
+    emitted: int  # matches of the current event
+    winner: int  # its best set
+    width: int  # marks of every match, or `MIXED`
+    same: int  # whether the path has the labels of the first match
+
+
+def fresh(kind: type[R]) -> R:
+    """A record of zeros."""
+    made: R = np.zeros(1, _layout(kind))[0]
+    return made
+
+
+def new_cursor() -> Cursor:
+    """The cursor of a run that has read nothing: its chains are empty.
+
+    >>> cursor = new_cursor()
+    >>> cursor.nodes += 2
+    >>> cursor.nodes, cursor.cells, cursor.free_cell
+    (2, 0, -1)
+    """
+    cursor = fresh(Cursor)
+    cursor.free_cell = cursor.free_node = -1
+    return cursor
+
+
+def to_longs(held: np.void) -> Longs:
+    """A record as a snapshot keeps it."""
+    return np.array(held.item(), np.int64)
+
+
+def of_longs(kind: type[R], values: Longs) -> R:
+    """The inverse of `to_longs`."""
+    whole = np.zeros(1, _layout(kind))
+    whole.view(np.int64)[:] = values
+    made: R = whole[0]
+    return made
+
+
+def _layout(kind: type[np.void]) -> np.dtype[Any]:
+    return np.dtype((kind, np.dtype([(name, np.int64) for name in kind.__annotations__], align=True)))
