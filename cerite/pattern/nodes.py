@@ -37,9 +37,11 @@ class Pattern:
     span: Span | None = field(default=None, compare=False, repr=False, kw_only=True)
     depth: int = field(default=1, init=False, compare=False, repr=False)
     nodes: int = field(default=1, init=False, compare=False, repr=False)
+    children: tuple[Pattern, ...] = field(default=(), init=False, compare=False, repr=False)
+    """The node's direct sub-patterns (negated ones included), in writing order."""
 
     def __post_init__(self) -> None:
-        children = self.children
+        children = tuple(child for name in _written(type(self)) for child in _patterns(getattr(self, name)))
         depth = 1 + max((child.depth for child in children), default=0)
         nodes = 1 + sum(child.nodes for child in children)
         if depth > DEEPEST:
@@ -54,24 +56,31 @@ class Pattern:
             )  # fmt: skip
         object.__setattr__(self, "depth", depth)
         object.__setattr__(self, "nodes", nodes)
-
-    @property
-    def children(self) -> tuple[Pattern, ...]:
-        """The node's direct sub-patterns (negated ones included), in writing order."""
-        return tuple(found for each in fields(self) for found in _patterns(getattr(self, each.name)))
+        object.__setattr__(self, "children", children)
 
     def map(self, change: Callable[[Pattern], Pattern]) -> Pattern:
-        """The same node over changed sub-patterns."""
-        values = {each.name: getattr(self, each.name) for each in fields(self)}
-        updates = {
-            name: _mapped(value, change) for name, value in values.items() if next(_patterns(value), None) is not None
-        }
+        """The same node over changed sub-patterns; the node itself if none of them changes."""
+        if not self.children:
+            return self
+        values = {name: getattr(self, name) for name in _written(type(self))}
+        mapped = {name: _mapped(value, change) for name, value in values.items()}
+        updates = {name: value for name, value in mapped.items() if value is not values[name]}
         return replace(self, **updates) if updates else self
 
     def __str__(self) -> str:
         from cerite.pattern.printing import text
 
         return text(self)
+
+
+def _written(node: type[Pattern]) -> tuple[str, ...]:
+    """The fields that are given, not worked out."""
+    if node not in _WRITTEN:
+        _WRITTEN[node] = tuple(each.name for each in fields(node) if each.init and each.name != "span")
+    return _WRITTEN[node]
+
+
+_WRITTEN: dict[type, tuple[str, ...]] = {}
 
 
 def _patterns(value: Any) -> Iterator[Pattern]:
@@ -85,7 +94,10 @@ def _patterns(value: Any) -> Iterator[Pattern]:
 def _mapped(value: Any, change: Callable[[Pattern], Pattern]) -> Any:
     if isinstance(value, Pattern):
         return change(value)
-    return tuple(_mapped(item, change) for item in value) if isinstance(value, tuple) else value
+    if not isinstance(value, tuple):
+        return value
+    mapped = tuple(_mapped(item, change) for item in value)
+    return value if all(one is other for one, other in zip(mapped, value, strict=True)) else mapped
 
 
 def walk(pattern: Pattern) -> Iterator[Pattern]:

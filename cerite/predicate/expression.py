@@ -64,32 +64,40 @@ class Expression:
 
     span: Span | None = field(default=None, compare=False, repr=False, kw_only=True)
     depth: int = field(default=1, init=False, compare=False, repr=False)
+    children: tuple[Expression, ...] = field(default=(), init=False, compare=False, repr=False)
+    """The node's direct sub-expressions, in writing order."""
 
     def __post_init__(self) -> None:
-        depth = 1 + max((child.depth for child in self.children), default=0)
+        children = tuple(child for name in _written(type(self)) for child in _expressions(getattr(self, name)))
+        depth = 1 + max((child.depth for child in children), default=0)
         if depth > DEEPEST:
             raise PatternError(
                 f"the condition is nested more than {DEEPEST} levels deep", span=self.span,
                 hint="remove NOTs and parentheses that are not needed, or compute a column before the query",
             )  # fmt: skip
         object.__setattr__(self, "depth", depth)
-
-    @property
-    def children(self) -> tuple[Expression, ...]:
-        """The node's direct sub-expressions, in writing order."""
-        found: list[Expression] = []
-        for each in fields(self):
-            value = getattr(self, each.name)
-            if isinstance(value, Expression):
-                found.append(value)
-            elif isinstance(value, tuple):
-                found.extend(item for item in value if isinstance(item, Expression))
-        return tuple(found)
+        object.__setattr__(self, "children", children)
 
     def __str__(self) -> str:
         from cerite.predicate.printing import text
 
         return text(self)
+
+
+def _written(node: type[Expression]) -> tuple[str, ...]:
+    """The fields that are given, not worked out."""
+    if node not in _WRITTEN:
+        _WRITTEN[node] = tuple(each.name for each in fields(node) if each.init and each.name != "span")
+    return _WRITTEN[node]
+
+
+_WRITTEN: dict[type, tuple[str, ...]] = {}
+
+
+def _expressions(value: object) -> tuple[Expression, ...]:
+    if isinstance(value, Expression):
+        return (value,)
+    return tuple(item for item in value if isinstance(item, Expression)) if isinstance(value, tuple) else ()
 
 
 E = TypeVar("E", bound=Expression)
@@ -260,12 +268,18 @@ def variables(expression: Expression) -> frozenset[str]:
 def transform(expression: E, change: Callable[[Expression], Expression]) -> Expression:
     """Rebuild bottom-up, replacing each node by `change(node)`."""
     updates: dict[str, object] = {}
-    for each in fields(expression):
-        value = getattr(expression, each.name)
+    for name in _written(type(expression)) if expression.children else ():
+        value = getattr(expression, name)
         if isinstance(value, Expression):
-            updates[each.name] = transform(value, change)
-        elif isinstance(value, tuple) and any(isinstance(item, Expression) for item in value):
-            updates[each.name] = tuple(transform(item, change) for item in value)
+            mapped: object = transform(value, change)
+            same = mapped is value
+        elif isinstance(value, tuple):
+            items = tuple(transform(item, change) if isinstance(item, Expression) else item for item in value)
+            mapped, same = items, all(one is other for one, other in zip(items, value, strict=True))
+        else:
+            continue
+        if not same:
+            updates[name] = mapped
     return change(replace(expression, **updates) if updates else expression)  # type: ignore[arg-type]
 
 
