@@ -1,6 +1,6 @@
 """Exact counting of matches and occurrences over batches, without enumeration (docs/architecture.md, *Counting*).
 
-`Counter` owns the run state that `count_kernel` works on, grows it when the kernel asks, and lets `count_limbs` carry
+`Counter` owns the run state that `kernel` works on, grows it when the kernel asks, and lets `limbs` carry
 the partitions whose numbers no longer fit; totals are Python integers and exact at any size. Without a window no
 product of matrices is kept: the state grows with the deterministic states, with a window with their square.
 
@@ -15,13 +15,24 @@ import numpy as np
 import numpy.typing as npt
 
 from cerite.automaton import Automaton
-from cerite.core.arrays import Longs, bit_rows, long_column, partition_ids, picked
+from cerite.core.arrays import Longs, Words, bit_rows, long_column, partition_ids, picked
 from cerite.core.budget import check_counting
 from cerite.core.errors import SnapshotError
 from cerite.engine.chains import packed
-from cerite.engine.counting import kernel as ck
-from cerite.engine.counting.kernel import sweep
+from cerite.engine.counting.kernel import Batch, Queue, Scratch, Starts, count_events, sweep
 from cerite.engine.counting.limbs import LimbSlot, to_kernel, to_limbs
+from cerite.engine.cursor import (
+    DONE,
+    HOT_AFTER,
+    MISS,
+    MORE_NODES,
+    MORE_SLOTS,
+    WIDE,
+    Cursor,
+    new_cursor,
+    of_longs,
+    to_longs,
+)
 from cerite.engine.events.rows import Rows
 from cerite.engine.slots import CONSUME, Slots, grown
 from cerite.engine.snapshot import fingerprint, pack, unpack
@@ -59,8 +70,7 @@ class Counter:
         self.classes = EventClasses(self.automaton, self.det)
         self.slots = Slots()
         self.wide_slots: dict[int, LimbSlot] = {}
-        self.regs: Longs = np.zeros(9, np.int64)
-        self.regs[ck.FREE_NODE] = -1
+        self.cursor = new_cursor()
         size = self.det.capacity
         self.epochs: Longs = np.zeros(1, np.int64)
         self.wide = np.zeros(1, np.bool_)
@@ -76,8 +86,8 @@ class Counter:
         self.node_next = np.zeros(0, np.int32)
         self.node_v = np.zeros((0, size), np.uint64)
         self._matches = 0
-        self._total = np.zeros(1, np.uint64)
-        self._scratch(size)
+        self._total: Words = np.zeros(1, np.uint64)
+        self._fit_scratch(size)
         self.more_nodes()
 
     @property
@@ -106,35 +116,35 @@ class Counter:
         keys, lows = long_column(key, n, "key"), long_column(low, n, "low")
         self.slots.cover(ids)
         classes, kept = self.classes.batch(rows, ids)
-        batch = _Batch(kept, classes, keys, lows, ids)
+        batch = Batch(kept, classes, keys, lows, ids)
         self._matches = 0
         self._total[0] = 0
-        self.regs[[ck.NEXT, ck.HIGH, ck.OCCURRENCES]] = 0
+        self.cursor.next = self.cursor.high = self.cursor.occurrences = 0
         since = dict.fromkeys(self.wide_slots, 0)
         if since and not ids.size:
             self._read_wide(0, batch)
-        while (why := self._run(batch)) != ck.DONE:
-            x = int(self.regs[ck.NEXT])
-            if why == ck.MISS:
-                self.det.fill(int(self.regs[ck.DSTATE]), int(self.regs[ck.CLASS]))
+        while (why := self._run(batch)) != DONE:
+            x = self.cursor.next
+            if why == MISS:
+                self.det.fill(self.cursor.dstate, self.cursor.event_class)
                 self._fit_dstates()
-            elif why in (ck.MORE_SLOTS, ck.MORE_NODES):
+            elif why in (MORE_SLOTS, MORE_NODES):
                 worth = self.shared_clock and ids.size and not self.slots.too_few
                 if not (worth and self._swept(np.full(self.slots.slot_of.size, lows[kept[x]]))):
-                    (self._more_slots if why == ck.MORE_SLOTS else self.more_nodes)()
-            elif why == ck.WIDE:
-                self._run_wide(batch.slot(x, self.slots), batch, kept[x : x + 1])
-                self.regs[ck.NEXT] = x + 1
+                    (self._more_slots if why == MORE_SLOTS else self.more_nodes)()
+            elif why == WIDE:
+                self._run_wide(self._slot(x, batch), batch, kept[x : x + 1])
+                self.cursor.next = x + 1
             else:
-                slot = int(self.regs[ck.SLOT])
-                self.wide_slots[slot] = to_limbs(self, slot, read=why == ck.HOT_AFTER)
+                slot = self.cursor.slot
+                self.wide_slots[slot] = to_limbs(self, slot, read=why == HOT_AFTER)
                 since[slot] = x
                 if not ids.size:
                     self._read_wide(x, batch)
         if ids.size and self.wide_slots:
             self._read_pending(since, batch)
-        matches = self._matches + int(self._total[0]) + (int(self.regs[ck.HIGH]) << 64)
-        return Count(matches, int(self.regs[ck.OCCURRENCES]))
+        matches = self._matches + int(self._total[0]) + (self.cursor.high << 64)
+        return Count(matches, self.cursor.occurrences)
 
     def snapshot(self) -> bytes:
         """The run state between two batches."""
@@ -144,7 +154,7 @@ class Counter:
         meta["wide"] = list(self.wide_slots)
         used = self.slots.n_slots - self.slots.n_free
         arrays |= {name: getattr(self, name)[:used] for name in _BY_SLOT}
-        arrays |= {name: getattr(self, name)[:nodes] for name in _BY_NODE} | {"regs": self.regs}
+        arrays |= {name: getattr(self, name)[:nodes] for name in _BY_NODE} | {"cursor": to_longs(self.cursor)}
         for slot, wide in self.wide_slots.items():
             arrays |= {f"wide {slot} {name}": array for name, array in wide.arrays().items()}
         return pack("counter", meta, arrays)
@@ -157,31 +167,30 @@ class Counter:
         restore_common(self.det, self.classes, self.slots, meta, arrays)
         for name in _BY_SLOT:
             setattr(self, name, grown(arrays[name], self.slots.n_slots))
-        self.regs = arrays["regs"]
+        self.cursor = of_longs(Cursor, arrays["cursor"])
         self._take_nodes({name: arrays[name] for name in _BY_NODE})
         for slot in meta["wide"]:
             mine = f"wide {slot} "
             held = {name.removeprefix(mine): array for name, array in arrays.items() if name.startswith(mine)}
             self.wide_slots[slot] = LimbSlot.of_arrays(self.windowed, held)
-        self._scratch(self.det.capacity)
+        self._fit_scratch(self.det.capacity)
         self._fit_dstates()
 
     def _fingerprint(self) -> str:
         return fingerprint(self.automaton, consume=self.consume, windowed=self.windowed)
 
-    def _run_wide(self, slot: int, batch: "_Batch", events: Longs) -> None:
+    def _run_wide(self, slot: int, batch: Batch, events: Longs) -> None:
         """Read events of one wide partition."""
         wide = self.wide_slots[slot]
-        consume = self.consume != "none"
-        matches, found = wide.count(self.det, events, batch.classes, batch.key, batch.low, consume)
+        matches, found = wide.count(self.det, batch._replace(kept=events), self.consume != "none")
         self._fit_dstates()  # it may have met new ones
         self._matches += matches
-        self.regs[ck.OCCURRENCES] += found
-        if found and self.consume == "any" and batch.ids.size:  # runs elsewhere end here, too
-            self.regs[ck.EPOCH] += 1
-            self.epochs[slot] = self.regs[ck.EPOCH]
+        self.cursor.occurrences += found
+        if found and self.consume == "any" and batch.partition.size:  # runs elsewhere end here, too
+            self.cursor.epoch += 1
+            self.epochs[slot] = self.cursor.epoch
 
-    def _read_wide(self, x: int, batch: "_Batch") -> None:
+    def _read_wide(self, x: int, batch: Batch) -> None:
         """A single stream in wide numbers, until they are small again or the batch ends."""
         wide = self.wide_slots[0]
         while x < batch.kept.size:
@@ -189,21 +198,21 @@ class Counter:
             x = min(x + LONG, batch.kept.size)
             if wide.below(SMALL):
                 break
-        self.regs[ck.NEXT] = x
+        self.cursor.next = x
         self._fit_dstates()
         if wide.below(SMALL):
             to_kernel(self, 0, self.wide_slots.pop(0))
 
-    def _read_pending(self, since: dict[int, int], batch: "_Batch") -> None:
+    def _read_pending(self, since: dict[int, int], batch: Batch) -> None:
         """What the kernel left aside of a partitioned batch: the events of wide partitions."""
-        slots = self.slots.slot_of[batch.ids[batch.kept]]
+        slots = self.slots.slot_of[batch.partition[batch.kept]]
         if self.consume != "any":
             found = np.flatnonzero((slots >= 0) & self.wide[slots])
             for slot in np.unique(slots[found]).tolist():
                 mine = found[slots[found] == slot]
                 self._run_wide(slot, batch, batch.kept[mine[mine >= since[slot]]])
         self._fit_dstates()
-        consumed = self.epochs != self.regs[ck.EPOCH]
+        consumed = self.epochs != self.cursor.epoch
         for slot, wide in list(self.wide_slots.items()):
             if not self.wide[slot]:
                 del self.wide_slots[slot]
@@ -213,20 +222,30 @@ class Counter:
                 del self.wide_slots[slot]
                 to_kernel(self, slot, wide)
 
-    def _run(self, batch: "_Batch") -> int:
-        det, slots = self.det, self.slots
-        limit = (1 << CEILING_BITS) // det.fan_in
-        self.regs[ck.N_FREE] = slots.n_free
-        why = ck.count_events(
-            batch.kept, batch.classes, batch.key, batch.low, batch.ids,
-            self.windowed, CONSUME[self.consume], np.uint64(limit), det.n_dstates,
-            det.entry, det.touched, det.n_touched, det.succ, det.accepting,
-            slots.slot_of, slots.free, self.epochs, self.wide, self.front, self.back, self.starts,
-            self.oldest, self.newest, self.p, self.v, self.node_class, self.node_key, self.node_next, self.node_v,
-            self._spare, self._r, self.regs, self._total,
+    def _run(self, batch: Batch) -> int:
+        det = self.det
+        limit = np.uint64((1 << CEILING_BITS) // det.fan_in)
+        self.cursor.free_slots = self.slots.n_free
+        why = count_events(
+            batch, self.windowed, CONSUME[self.consume], limit, det.n_dstates, det.steps, self.held, self.queue,
+            self._scratch,
         )  # fmt: skip
-        slots.n_free = int(self.regs[ck.N_FREE])
+        self.slots.n_free = self.cursor.free_slots
         return why
+
+    @property
+    def held(self) -> Starts:
+        """The live starts, as kernels read them."""
+        return Starts(self.slots.slot_of, self.slots.free, *(getattr(self, name) for name in _BY_SLOT))
+
+    @property
+    def queue(self) -> Queue:
+        """The nodes of the stacks, as kernels read them."""
+        return Queue(self.node_class, self.node_key, self.node_next, self.node_v, self.cursor)
+
+    def _slot(self, x: int, batch: Batch) -> int:
+        """The slot of a kept event's partition."""
+        return int(self.slots.slot_of[batch.partition[batch.kept[x]] if batch.partition.size else 0])
 
     def _fit_dstates(self) -> None:
         old, size = self.v.shape[1], self.det.capacity
@@ -236,16 +255,16 @@ class Counter:
                 self.p = np.pad(self.p, ((0, 0), (0, size - old), (0, size - old)))
             self.v = np.pad(self.v, ((0, 0), (0, size - old)))
             self.node_v = np.pad(self.node_v, ((0, 0), (0, size - old)))
-            self._scratch(size)
+            self._fit_scratch(size)
 
     def _check(self, slots: int, size: int) -> None:
         """Refuse what would take too much memory before it is asked for."""
         if self.windowed:
             check_counting(size, 8 * (slots + 2) * size * size)
 
-    def _scratch(self, size: int) -> None:
-        self._spare = np.zeros((size + 1, size), np.uint64)
-        self._r = np.zeros((size, size), np.uint64)
+    def _fit_scratch(self, size: int) -> None:
+        spare, r = np.zeros((size + 1, size), np.uint64), np.zeros((size, size), np.uint64)
+        self._scratch = Scratch(spare, r, self._total)
 
     def forget(self, lows: Longs) -> None:
         """Let go of all that no event can bind any more; `lows` is by partition, for matches that end from now on."""
@@ -289,19 +308,16 @@ class Counter:
         """Queue nodes that are all in use, and room for more."""
         for name, array in arrays.items():
             setattr(self, name, array)
-        self.regs[ck.FREE_NODE] = -1
+        self.cursor.free_node = -1
         self.more_nodes()
 
     def _swept(self, lows: Longs) -> bool:
         """Whether partitions that can bind nothing any more held so much that nothing needs to grow."""
-        self.regs[ck.N_FREE] = self.slots.n_free
+        self.cursor.free_slots = self.slots.n_free
         moves = np.ones(self.det.capacity, np.bool_)
         moves[self.det.ended] = False
-        freed = sweep(
-            lows, moves, self.slots.slot_of, self.slots.free, self.epochs, self.wide, self.front, self.back,
-            self.newest, self.p, self.v, self.node_v, self.node_next, self.regs,
-        )  # fmt: skip
-        self.slots.n_free = int(self.regs[ck.N_FREE])
+        freed = sweep(lows, moves, self.held, self.queue)
+        self.slots.n_free = self.cursor.free_slots
         return 4 * freed > self.slots.n_slots
 
     def _more_slots(self) -> None:
@@ -317,17 +333,5 @@ class Counter:
         for name in _BY_NODE:
             setattr(self, name, grown(getattr(self, name), n))
         self.node_next[old:] = np.arange(old + 1, n + 1)
-        self.node_next[-1] = self.regs[ck.FREE_NODE]
-        self.regs[ck.FREE_NODE] = old
-
-
-@dataclass(frozen=True)
-class _Batch:
-    kept: Longs
-    classes: npt.NDArray[np.int32]
-    key: Longs
-    low: Longs
-    ids: Longs
-
-    def slot(self, x: int, slots: Slots) -> int:
-        return int(slots.slot_of[self.ids[self.kept[x]] if self.ids.size else 0])
+        self.node_next[-1] = self.cursor.free_node
+        self.cursor.free_node = old

@@ -8,61 +8,107 @@ empty, a flip walks the back once, new to old; each event is walked at most once
 
 Invariants: both stacks are linked lists in one arena of nodes; `oldest` is the key of the back's first start,
 `newest` that of the latest start; with no
-start alive a partition owns no node and no slot. Numbers stay below 2**62 (see `count_steps`), so nothing ever wraps:
-a partition that would get there is handed to `count_limbs` (`wide[slot]` set).
+start alive a partition owns no node and no slot. Numbers stay below 2**62 (see `steps`), so nothing ever wraps:
+a partition that would get there is handed to `limbs` (`wide[slot]` set).
 """
 
+from typing import NamedTuple
+
 import numpy as np
-import numpy.typing as npt
 
-from cerite.core.arrays import Ints, Longs
-from cerite.core.jit import inner, kernel
+from cerite.core.arrays import Flags, Ints, Longs, Words
+from cerite.core.jit import inlined, inner, kernel
 from cerite.engine.counting.steps import advance_matrix, advance_vector, retreat_matrix, set_identity, unknown_state
-from cerite.engine.subset.determinise import MISSING
+from cerite.engine.cursor import DONE, HOT_AFTER, HOT_BEFORE, MISS, MORE_NODES, MORE_SLOTS, WIDE, Cursor
+from cerite.engine.subset.determinise import MISSING, Steps
 
-Counts = npt.NDArray[np.uint64]
-
-# Registers: scalars a kernel shares with Python.
-NEXT, FREE_NODE, N_FREE, EPOCH, HIGH, OCCURRENCES, DSTATE, CLASS, SLOT = range(9)
-DONE, MISS, MORE_SLOTS, MORE_NODES, HOT_BEFORE, HOT_AFTER, WIDE = range(7)  # HOT: before or after reading the event
 CEILING = 4.0e18  # below 2**62
 
 
+class Batch(NamedTuple):
+    """The kept events of a batch, as the kernels read them; `partition` is empty for a single stream."""
+
+    kept: Longs
+    classes: Ints
+    key: Longs
+    low: Longs
+    partition: Longs
+
+
+class Starts(NamedTuple):
+    """The live starts of every partition, by its slot: the heads of the two stacks, P, v and their keys."""
+
+    slot_of: Ints
+    free: Ints
+    epochs: Longs
+    wide: Flags
+    front: Ints
+    back: Ints
+    starts: Ints  # how many are in the back
+    oldest: Longs
+    newest: Longs
+    p: Words
+    v: Words
+
+
+class Queue(NamedTuple):
+    """The nodes of both stacks."""
+
+    node_class: Ints
+    node_key: Longs
+    node_next: Ints
+    node_v: Words
+    cursor: Cursor
+
+
+class Scratch(NamedTuple):
+    """Room for one step: rows on their way, and the product of a flip; and what the batch adds up to."""
+
+    spare: Words
+    r: Words
+    total: Words
+
+
 @kernel
-def free_chain(head: int, node_next: Ints, regs: Longs) -> None:
+def free_chain(head: int, queue: Queue) -> None:
     """Return a whole stack to the arena."""
     while head >= 0:
-        following = node_next[head]
-        node_next[head] = regs[FREE_NODE]
-        regs[FREE_NODE] = head
+        following = queue.node_next[head]
+        queue.node_next[head] = queue.cursor.free_node
+        queue.cursor.free_node = head
         head = following
 
 
 @inner
-def flip(
-    s: int,
-    size: int,
-    limit: np.uint64,
-    front: Ints,
-    back: Ints,
-    node_class: Ints,
-    node_next: Ints,
-    node_v: Counts,
-    p: Counts,
-    v: Counts,
-    entry: Ints,
-    touched: Ints,
-    n_touched: Ints,
-    succ: Ints,
-    spare: Counts,
-    r: Counts,
-    regs: Longs,
-) -> bool:
+def release(part: int, s: int, held: Starts, queue: Queue) -> None:
+    """Take back the slot of a partition, and its nodes."""
+    free_chain(held.front[s], queue)
+    free_chain(held.back[s], queue)
+    held.front[s], held.back[s] = -1, -1
+    held.slot_of[part] = -1
+    held.free[queue.cursor.free_slots] = s
+    queue.cursor.free_slots += 1
+
+
+@inlined
+def expire(s: int, low: int, held: Starts, queue: Queue) -> None:
+    """Drop what left the window from the front."""
+    while held.front[s] >= 0 and queue.node_key[held.front[s]] < low:
+        gone = held.front[s]
+        held.front[s] = queue.node_next[gone]
+        queue.node_next[gone] = queue.cursor.free_node
+        queue.cursor.free_node = gone
+
+
+@inner
+def flip(s: int, size: int, limit: np.uint64, steps: Steps, held: Starts, queue: Queue, scratch: Scratch) -> bool:
     """Move slot s's back stack to its empty front; False, with nothing changed, when a number nears the limit."""
+    entry, succ, r = steps.entry, steps.succ, scratch.r
+    node_class, node_next = queue.node_class, queue.node_next
     set_identity(r, size)
-    suffix = spare[size]
+    suffix = scratch.spare[size]
     suffix[:size] = np.uint64(0)
-    node = back[s]
+    node = held.back[s]
     while node >= 0:
         c = node_class[node]
         offset = entry[c, 0]
@@ -74,12 +120,12 @@ def flip(
                 top = max(top, suffix[k])
         if succ[offset]:
             for k in range(size):
-                node_v[node, k] = suffix[k]
-        top = max(top, retreat_matrix(r, size, c, entry, touched, n_touched, succ, spare))
+                queue.node_v[node, k] = suffix[k]
+        top = max(top, retreat_matrix(r, size, c, steps, scratch.spare))
         if top > limit:
             return False
         node = node_next[node]
-    node = back[s]
+    node = held.back[s]
     head = np.int32(-1)
     while node >= 0:
         following = node_next[node]
@@ -87,163 +133,116 @@ def flip(
             node_next[node] = head
             head = node
         else:
-            node_next[node] = regs[FREE_NODE]
-            regs[FREE_NODE] = node
+            node_next[node] = queue.cursor.free_node
+            queue.cursor.free_node = node
         node = following
-    front[s] = head
-    back[s] = -1
-    set_identity(p[s], size)
-    v[s, :size] = np.uint64(0)
+    held.front[s] = head
+    held.back[s] = -1
+    set_identity(held.p[s], size)
+    held.v[s, :size] = np.uint64(0)
     return True
 
 
 @kernel
-def count_events(
-    kept: Longs,
-    classes: Ints,
-    key: Longs,
-    low: Longs,
-    partition: Longs,
-    windowed: bool,
-    consume: int,
-    limit: np.uint64,
-    size: int,
-    entry: Ints,
-    touched: Ints,
-    n_touched: Ints,
-    succ: Ints,
-    accepting: Ints,
-    slot_of: Ints,
-    free_slots: Ints,
-    epochs: Longs,
-    wide: npt.NDArray[np.bool_],
-    front: Ints,
-    back: Ints,
-    starts: Ints,
-    oldest: Longs,
-    newest: Longs,
-    p: Counts,
-    v: Counts,
-    node_class: Ints,
-    node_key: Longs,
-    node_next: Ints,
-    node_v: Counts,
-    spare: Counts,
-    r: Counts,
-    regs: Longs,
-    total: Counts,
-) -> int:
-    """Count over kept[regs[NEXT]:]; returns why it stopped, `DONE` at the end of the batch."""
-    for x in range(regs[NEXT], kept.size):
-        regs[NEXT] = x
-        i = kept[x]
-        c = classes[i]
-        part = partition[i] if partition.size else 0
-        s = slot_of[part]
+def count_events(batch: Batch, windowed: bool, consume: int, limit: np.uint64, size: int, steps: Steps, held: Starts,
+                 queue: Queue, scratch: Scratch) -> int:  # fmt: skip
+    """Count over batch.kept[cursor.next:]; returns why it stopped, `DONE` at the end of the batch."""
+    cursor, entry, succ = queue.cursor, steps.entry, steps.succ
+    front, back, starts, p, v, spare = held.front, held.back, held.starts, held.p, held.v, scratch.spare
+    for x in range(cursor.next, batch.kept.size):
+        cursor.next = x
+        i = batch.kept[x]
+        c, key, low = batch.classes[i], batch.key[i], batch.low[i]
+        part = batch.partition[i] if batch.partition.size else 0
+        s = held.slot_of[part]
         if entry[c, 0] == MISSING:
-            regs[DSTATE], regs[CLASS] = 0, c
+            cursor.dstate, cursor.event_class = 0, c
             return MISS
         fresh = succ[entry[c, 0]]
         if s < 0:
             if fresh == 0:
                 continue
-            if regs[N_FREE] == 0:
+            if cursor.free_slots == 0:
                 return MORE_SLOTS
-            regs[N_FREE] -= 1
-            s = free_slots[regs[N_FREE]]
-            slot_of[part] = s
-            epochs[s] = regs[EPOCH]
-            front[s], back[s], starts[s], wide[s] = -1, -1, 0, False
+            cursor.free_slots -= 1
+            s = held.free[cursor.free_slots]
+            held.slot_of[part] = s
+            held.epochs[s] = cursor.epoch
+            front[s], back[s], starts[s], held.wide[s] = -1, -1, 0, False
             v[s, :size] = np.uint64(0)
-        if epochs[s] != regs[EPOCH]:
-            free_chain(front[s], node_next, regs)
-            free_chain(back[s], node_next, regs)
+        if held.epochs[s] != cursor.epoch:
+            free_chain(front[s], queue)
+            free_chain(back[s], queue)
             front[s], back[s], starts[s] = -1, -1, 0
             v[s, :size] = np.uint64(0)
-            wide[s] = False
-            epochs[s] = regs[EPOCH]
-        if wide[s]:
+            held.wide[s] = False
+            held.epochs[s] = cursor.epoch
+        if held.wide[s]:
             if consume == 2:
                 return WIDE
             continue
-        if regs[FREE_NODE] < 0:
+        if cursor.free_node < 0:
             return MORE_NODES
         if windowed:
-            while front[s] >= 0 and node_key[front[s]] < low[i]:
-                gone = front[s]
-                front[s] = node_next[gone]
-                node_next[gone] = regs[FREE_NODE]
-                regs[FREE_NODE] = gone
-            if front[s] < 0 and starts[s] and oldest[s] < low[i]:
-                if not flip(s, size, limit, front, back, node_class, node_next, node_v, p, v, entry, touched,
-                            n_touched, succ, spare, r, regs):  # fmt: skip
-                    regs[SLOT] = s
+            expire(s, low, held, queue)
+            if front[s] < 0 and starts[s] and held.oldest[s] < low:
+                if not flip(s, size, limit, steps, held, queue, scratch):
+                    cursor.slot = s
                     return HOT_BEFORE
                 starts[s] = 0
-                while front[s] >= 0 and node_key[front[s]] < low[i]:
-                    gone = front[s]
-                    front[s] = node_next[gone]
-                    node_next[gone] = regs[FREE_NODE]
-                    regs[FREE_NODE] = gone
+                expire(s, low, held, queue)
         if front[s] < 0 and starts[s] == 0:
-            free_chain(back[s], node_next, regs)
+            free_chain(back[s], queue)
             back[s] = -1
             v[s, :size] = np.uint64(0)
             if fresh == 0:
-                slot_of[part] = -1
-                free_slots[regs[N_FREE]] = s
-                regs[N_FREE] += 1
+                release(part, s, held, queue)
                 continue
         lead = front[s]
-        missing = unknown_state(c, v[s], p[s], node_v[max(lead, 0)], lead >= 0, size, entry, touched, n_touched)
+        missing = unknown_state(c, v[s], p[s], queue.node_v[max(lead, 0)], lead >= 0, size, steps)
         if missing >= 0:
-            regs[DSTATE], regs[CLASS] = missing, c
+            cursor.dstate, cursor.event_class = missing, c
             return MISS
-        top = advance_vector(v[s], c, entry, touched, n_touched, succ, spare[size])
+        top = advance_vector(v[s], c, steps, spare[size])
         if lead >= 0:
-            top = max(top, advance_matrix(p[s], size, c, entry, touched, n_touched, succ, spare))
+            top = max(top, advance_matrix(p[s], size, c, steps, spare))
         if fresh:
             offset = entry[c, 0]
             for y in range(offset + 1, offset + 1 + 2 * fresh, 2):
                 v[s, succ[y + 1]] += np.uint64(1)
             if starts[s] == 0:
-                oldest[s] = key[i]
-            newest[s] = key[i]
+                held.oldest[s] = key
+            held.newest[s] = key
             starts[s] = starts[s] + 1 if windowed else 1
         if windowed:
-            node = regs[FREE_NODE]
-            regs[FREE_NODE] = node_next[node]
-            node_class[node], node_key[node], node_next[node] = c, key[i], back[s]
+            node = cursor.free_node
+            cursor.free_node = queue.node_next[node]
+            queue.node_class[node], queue.node_key[node], queue.node_next[node] = c, key, back[s]
             back[s] = node
         if top > limit:
-            regs[SLOT] = s
+            cursor.slot = s
             return HOT_AFTER
         found, estimate = np.uint64(0), 0.0
-        lead = front[s]
-        for a in accepting:
+        for a in steps.accepting:
             found += v[s, a]
             estimate += np.float64(v[s, a])
             if lead >= 0:
                 for k in range(size):
-                    found += p[s, a, k] * node_v[lead, k]
-                    estimate += np.float64(p[s, a, k]) * np.float64(node_v[lead, k])
+                    found += p[s, a, k] * queue.node_v[lead, k]
+                    estimate += np.float64(p[s, a, k]) * np.float64(queue.node_v[lead, k])
         if estimate > CEILING:
-            regs[SLOT] = s
+            cursor.slot = s
             return HOT_AFTER
         if found:
-            regs[OCCURRENCES] += 1
-            total[0] += found
-            if total[0] < found:
-                regs[HIGH] += 1
+            cursor.occurrences += 1
+            scratch.total[0] += found
+            if scratch.total[0] < found:
+                cursor.high += 1
             if consume == 1:
-                free_chain(front[s], node_next, regs)
-                free_chain(back[s], node_next, regs)
-                slot_of[part] = -1
-                free_slots[regs[N_FREE]] = s
-                regs[N_FREE] += 1
+                release(part, s, held, queue)
             elif consume == 2:
-                regs[EPOCH] += 1
-    regs[NEXT] = kept.size
+                cursor.epoch += 1
+    cursor.next = batch.kept.size
     return DONE
 
 
@@ -257,13 +256,14 @@ def count_events(
 
 
 @inner
-def running(s: int, moves: npt.NDArray[np.bool_], front: Ints, p: Counts, v: Counts, node_v: Counts) -> bool:
+def running(s: int, moves: Flags, held: Starts, queue: Queue) -> bool:
     """Whether a slot has runs in a state that events can move."""
+    p, v = held.p, held.v
     for d in range(v.shape[1]):
         if moves[d] and v[s, d]:
             return True
-    if front[s] >= 0:
-        older = node_v[front[s]]
+    if held.front[s] >= 0:
+        older = queue.node_v[held.front[s]]
         for d in range(p.shape[1]):
             for k in range(p.shape[2]):
                 if moves[d] and p[s, d, k] and older[k]:
@@ -272,34 +272,15 @@ def running(s: int, moves: npt.NDArray[np.bool_], front: Ints, p: Counts, v: Cou
 
 
 @kernel
-def sweep(
-    lows: Longs,
-    moves: npt.NDArray[np.bool_],
-    slot_of: Ints,
-    free_slots: Ints,
-    epochs: Longs,
-    wide: npt.NDArray[np.bool_],
-    front: Ints,
-    back: Ints,
-    newest: Longs,
-    p: Counts,
-    v: Counts,
-    node_v: Counts,
-    node_next: Ints,
-    regs: Longs,
-) -> int:
+def sweep(lows: Longs, moves: Flags, held: Starts, queue: Queue) -> int:
     """Free the slots without a run that can go on, `lows` by partition; returns how many."""
     freed = 0
-    for part in range(min(slot_of.size, lows.size)):
-        s = slot_of[part]
-        if s < 0 or wide[s]:
+    for part in range(min(held.slot_of.size, lows.size)):
+        s = held.slot_of[part]
+        if s < 0 or held.wide[s]:
             continue
-        if newest[s] < lows[part] or epochs[s] != regs[EPOCH] or not running(s, moves, front, p, v, node_v):
-            free_chain(front[s], node_next, regs)
-            free_chain(back[s], node_next, regs)
-            front[s], back[s] = -1, -1
-            slot_of[part] = -1
-            free_slots[regs[N_FREE]] = s
-            regs[N_FREE] += 1
+        ended = held.newest[s] < lows[part] or held.epochs[s] != queue.cursor.epoch
+        if ended or not running(s, moves, held, queue):
+            release(part, s, held, queue)
             freed += 1
     return freed

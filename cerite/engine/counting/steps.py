@@ -8,20 +8,16 @@ Invariant: every number stays below 2**62: callers stop at `limit`, 2**62 over t
 """
 
 import numpy as np
-import numpy.typing as npt
 
-from cerite.core.arrays import Ints
+from cerite.core.arrays import Words
 from cerite.core.jit import inner
-from cerite.engine.subset.determinise import MISSING
-
-Counts = npt.NDArray[np.uint64]
+from cerite.engine.subset.determinise import MISSING, Steps
 
 
 @inner
-def advance_vector(
-    v: Counts, c: int, entry: Ints, touched: Ints, n_touched: Ints, succ: Ints, spare: Counts
-) -> np.uint64:
+def advance_vector(v: Words, c: int, steps: Steps, spare: Words) -> np.uint64:
     """v ← M_c v in place; returns the largest number written."""
+    entry, touched, n_touched, succ = steps.entry, steps.touched, steps.n_touched, steps.succ
     top = np.uint64(0)
     n = n_touched[c]
     for x in range(n):
@@ -40,10 +36,9 @@ def advance_vector(
 
 
 @inner
-def advance_matrix(
-    p: Counts, size: int, c: int, entry: Ints, touched: Ints, n_touched: Ints, succ: Ints, spare: Counts
-) -> np.uint64:
+def advance_matrix(p: Words, size: int, c: int, steps: Steps, spare: Words) -> np.uint64:
     """P ← M_c P in place; returns the largest number written."""
+    entry, touched, n_touched, succ = steps.entry, steps.touched, steps.n_touched, steps.succ
     top = np.uint64(0)
     n = n_touched[c]
     for x in range(n):
@@ -65,10 +60,9 @@ def advance_matrix(
 
 
 @inner
-def retreat_matrix(
-    r: Counts, size: int, c: int, entry: Ints, touched: Ints, n_touched: Ints, succ: Ints, spare: Counts
-) -> np.uint64:
+def retreat_matrix(r: Words, size: int, c: int, steps: Steps, spare: Words) -> np.uint64:
     """R ← R M_c with R given transposed (row d holds R's column d); returns the largest number written."""
+    entry, touched, n_touched, succ = steps.entry, steps.touched, steps.n_touched, steps.succ
     top = np.uint64(0)
     n = n_touched[c]
     for x in range(n):
@@ -90,7 +84,7 @@ def retreat_matrix(
 
 
 @inner
-def set_identity(p: Counts, size: int) -> None:
+def set_identity(p: Words, size: int) -> None:
     """P ← I."""
     for a in range(size):
         for b in range(size):
@@ -98,13 +92,11 @@ def set_identity(p: Counts, size: int) -> None:
 
 
 @inner
-def unknown_state(
-    c: int, v: Counts, p: Counts, front: Counts, has_front: bool, size: int, entry: Ints, touched: Ints, n_touched: Ints
-) -> int:
+def unknown_state(c: int, v: Words, p: Words, front: Words, has_front: bool, size: int, steps: Steps) -> int:
     """A dstate that holds runs and whose successors in class c are missing, or -1."""
-    for x in range(n_touched[c]):
-        d: int = touched[c, x]
-        if entry[c, d] == MISSING:
+    for x in range(steps.n_touched[c]):
+        d: int = steps.touched[c, x]
+        if steps.entry[c, d] == MISSING:
             if v[d]:
                 return d
             if has_front:

@@ -17,7 +17,7 @@ from cerite.engine.registers.tables import KEEP, Machine, Split
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """An event on which a state may move; see `index_kernel`."""
+    """An event on which a state may move; see `index`."""
 
     kind: int
     bit: int = -1
