@@ -305,12 +305,8 @@ class LimbSlot:
         """The state, for a snapshot: of the two stacks what is alive."""
         back, front = self._back, self._front
         cursor = of_longs(Cursor, to_longs(self.cursor))
-        cursor.back, cursor.back_end, cursor.front, cursor.front_end = (
-            0,
-            back.stop - back.start,
-            0,
-            front.stop - front.start,
-        )
+        cursor.back, cursor.back_end = 0, back.stop - back.start
+        cursor.front, cursor.front_end = 0, front.stop - front.start
         return {
             "back_class": self.back_class[back], "back_key": self.back_key[back], "front_key": self.front_key[front],
             "front_v": self.front_v[front], "p": self.p, "v": self.v, "cursor": to_longs(cursor),

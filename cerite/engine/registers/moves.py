@@ -1,7 +1,7 @@
 """Where a set of configurations goes on one event: for every label, the set of rows that its transitions reach.
 
 With MAX a row's state also says whether it belongs to this marking, to an equal one or to a larger one (see
-`subset.determinise.MaxDeterminised`); only rows of this marking make a move, and a larger one that completes forbids to accept.
+`MaxDeterminised`); only rows of this marking make a move, and a larger one that completes forbids to accept.
 """
 
 import numpy as np
@@ -67,7 +67,7 @@ def reach(rows: Longs, begin: int, end: int, i: int, part: int, events: Events, 
 @inner
 def compared(rows: Longs, begin: int, end: int, i: int, n: int, part: int, events: Events, tables: Tables, sets: Sets,
              scratch: Scratch, cursor: Cursor) -> int:  # fmt: skip
-    """Add, for every label of this marking, the rows of equal and of larger markings (`subset.determinise.MaxDeterminised`)."""
+    """Add, for every label of this marking, the rows of equal and of larger markings (`MaxDeterminised`)."""
     states = tables.shape[STATES]
     mine = n
     for r in range(begin, end):

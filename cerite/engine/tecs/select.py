@@ -223,7 +223,7 @@ def _doubled(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
 
 # MAX (ICDT 2019, section 4): of the matches with one end, those whose set of positions no other strictly contains.
 #
-# The candidates of one event, already maximal among the matches of their start (see `subset.determinise.MaxDeterminised`), are
+# The candidates of one event, already maximal among the matches of their start (see `MaxDeterminised`), are
 # enumerated and compared with larger ones.
 #
 # Invariant: chunks go in and come out by ascending end; an event's matches are judged together wherever chunks were
