@@ -13,6 +13,7 @@ from cerite.core.errors import (
     BudgetError,
     CeriteError,
     CeriteWarning,
+    LateWarning,
     MissingExtraError,
     PatternError,
     QuerySyntaxError,
@@ -23,6 +24,6 @@ from cerite.core.errors import (
 )
 
 __all__ = [
-    "ArgumentError", "BudgetError", "CeriteError", "CeriteWarning", "MissingExtraError", "PatternError",
+    "ArgumentError", "BudgetError", "CeriteError", "CeriteWarning", "LateWarning", "MissingExtraError", "PatternError",
     "QuerySyntaxError", "SchemaError", "SnapshotError", "StreamError", "TextWarning",
 ]  # fmt: skip

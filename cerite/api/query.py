@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator, Sequence
+from datetime import timedelta
 from functools import cached_property
 from itertools import chain, islice
 from typing import Any
@@ -15,7 +16,7 @@ import pyarrow as pa
 from cerite.api.explain.text import Explanation
 from cerite.api.inputs import READ_ONCE, bind_query, prepare
 from cerite.api.result import FIRST, Matches, Shown, how_many, schema_of, shown_attributes
-from cerite.api.stream import EventStream, stream_schema
+from cerite.api.stream import EventStream, Late, checked_late, stream_ordering, stream_schema
 from cerite.automaton import Automaton
 from cerite.core.errors import CeriteWarning, StreamError, in_plain_words, listed, suggestion
 from cerite.core.match import Match
@@ -131,6 +132,10 @@ class Query:
         position: str | None = None,
         semantics: Semantics = "valuations",
         time_unit: TimeUnit = "ms",
+        watermark: str | timedelta | None = None,
+        late: Late = "count",
+        order_by: str | Sequence[str] = (),
+        deduplicate: str | Sequence[str] = (),
         counting: bool = False,
     ) -> EventStream:
         """An object that takes batches of this schema as they come, and can be snapshotted between them.
@@ -138,11 +143,22 @@ class Query:
         `schema` is an Arrow schema, a mapping of names to types (`"int"`, `"float"`, `"string"`, `"bool"`,
         `"timestamp"`, or Arrow's), or a table or frame that has the columns. With `counting` the matches of every push
         are counted beside finding them, so that `push(…).count()` enumerates nothing; it takes as long again.
+
+        Without `watermark` events must come in the order of `time`. With one, e.g. `"10 seconds"`, they may come in any
+        order: an event is read once the latest time seen is more than so much later, in the order of time, then of the
+        columns `order_by`, then of arrival. What comes later than that is late: it is counted (`stream.metrics`), with
+        a warning the first time; `late="side"` gives it as `matches.late` instead, together with events that have no
+        time, and `late="raise"` refuses the push. Of events that are equal in the columns `deduplicate` the first
+        counts, as long as the watermark has not passed it.
         """
         columns = Columns(type, time, position, checked_unit(time_unit))
         arrow = canonical_schema(stream_schema(schema))
         Reading.of(declared_kinds(self.query, self.schema)).refuse_other_kinds(arrow, "the stream")
-        return EventStream(bind_query(self.query, self.plan(semantics), columns, arrow), counting=counting)
+        program = bind_query(self.query, self.plan(semantics), columns, arrow)
+        return EventStream(
+            program, ordering=stream_ordering(program, watermark, order_by, deduplicate), late=checked_late(late),
+            counting=counting, shown=shown_attributes(self.query),
+        )  # fmt: skip
 
 
 def query(

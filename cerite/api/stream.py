@@ -1,33 +1,48 @@
-"""Streams that keep coming: push batches, take the matches that each completes, snapshot between them.
+"""Streams that keep coming: push events, take the matches that each push completes, snapshot between them.
 
-Results do not depend on where batches are cut, nor on snapshots and restores in between. A stream opened with
-`counting=True` counts beside finding, so that the count of a push is exact and cheap even where enumerating it is not.
+Results do not depend on where batches are cut, on the order in which events arrive within the watermark, nor on
+snapshots and restores in between. A stream opened with `counting=True` counts beside finding, so that the count of a
+push is exact and cheap even where enumerating it is not.
 
 Invariants: a push that is refused leaves the stream exactly as it was, and one that breaks off half-way (no memory, an
-interrupt) leaves a stream that refuses to go on. What `push` returns stays readable: before the stream goes on, matches
-that were not read are held, as many as fit `KEPT`; if there are more, reading on raises, and nothing is silently empty.
+interrupt) leaves a stream that refuses to go on. No event is silently lost: one that is late is counted, and told.
 """
 
 from __future__ import annotations
 
+import warnings
 import weakref
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import Any
+from collections.abc import Callable, Sequence
+from datetime import timedelta
+from fractions import Fraction
+from typing import Any, Literal, get_args
 
 import pyarrow as pa
 
-from cerite.api.result import Matches
-from cerite.core.errors import Hint, Setting, SnapshotError, StreamError, in_plain_words, listed
+from cerite.api.follow import Following
+from cerite.api.metrics import StreamMetrics
+from cerite.api.pushed import Pushed
+from cerite.api.result import Shown
+from cerite.core.errors import (
+    ArgumentError,
+    CeriteWarning,
+    Hint,
+    LateWarning,
+    Setting,
+    SnapshotError,
+    StreamError,
+    listed,
+    suggestion,
+)
 from cerite.data.pushed import batch_of, typed
 from cerite.engine.bind import Program
-from cerite.engine.output import MatchChunk
-from cerite.engine.plan import Plan
-from cerite.engine.run import Run
-from cerite.engine.snapshot import pack, unpack
+from cerite.engine.events.keys import width_of
+from cerite.engine.live import LiveRun, Released
+from cerite.engine.sorter import Ordering
+from cerite.language.builder import width
+from cerite.pattern.nodes import Size
 
-COUNTED = 1 << 26  # matches of a push that are counted by enumerating them
-KEPT = 1 << 23  # events of matches that are held for a push whose matches were not read: about 100 MB
+Late = Literal["count", "side", "raise"]
 
 
 class EventStream:
@@ -43,232 +58,155 @@ class EventStream:
     >>> again.restore(saved)
     >>> [str(match) for match in again.push({"type": "B"})]
     ['[0,1] A=0, B=1, x=0, y=1']
+
+    With a watermark, events come in any order that it allows for:
+
+    >>> stream = q.stream({"type": "string", "at": "int"}, time="at", watermark="1 second")
+    >>> stream.push([{"type": "B", "at": 400}, {"type": "A", "at": 100}]).count()
+    0
+    >>> [match.events for match in stream.push({"type": "C", "at": 2000})]
+    [[{'type': 'A', 'at': 100}, {'type': 'B', 'at': 400}]]
     """
 
-    def __init__(self, program: Program, *, counting: bool = False) -> None:
+    def __init__(
+        self,
+        program: Program,
+        *,
+        ordering: Ordering | None = None,
+        late: Late = "count",
+        counting: bool = False,
+        shown: Shown | None = None,
+    ) -> None:
         self._program = program
-        self._run = Run(program)
-        self._counting = counting and program.plan.counts_without_enumerating
-        self._unread: Iterator[MatchChunk] | None = None  # what the last push has left to enumerate
-        self._latest: weakref.ref[Pushed] | None = None  # who might still read it
-        self._broken = False
+        self._shown = shown
+        self._late = late
+        self._warned = False
+        self._run = LiveRun(
+            program, Ordering(program.columns.time) if ordering is None else ordering, counting=counting,
+            late="refuse" if late == "raise" else "aside", untimed="aside" if late == "side" else "refuse",
+        )  # fmt: skip
+        self._latest: weakref.ref[Pushed] | None = None  # who might still read what the last push found
 
     @property
     def rows(self) -> int:
         """How many events have been pushed."""
-        return self._run.intake.rows
+        return self._run.events
 
-    def push(self, batch: Any) -> Matches:
-        """The matches that these events complete; they can be read at any time later.
+    @property
+    def closed(self) -> bool:
+        """Whether the stream was closed."""
+        return self._run.closed
+
+    @property
+    def metrics(self) -> StreamMetrics:
+        """What the stream has seen so far and holds now."""
+        return StreamMetrics.of(self._run)
+
+    def push(self, batch: Any) -> Pushed:
+        """The matches that these events complete; they can be read at any time later, with their events.
 
         `batch` is an Arrow table or batch, a pandas or Polars frame, dictionaries, or one dictionary, with exactly the
         stream's columns. Values of another type are taken if none of them changes, else the push is refused; a push
         that is refused changes nothing.
         """
-        self._check_whole()
+        self._run.check_open()
         events = batch_of(batch, self._program.schema)
-        self._finish()
-        with self._breaking():
-            self._run.recycle()
         try:
-            rows = self._run.intake.take(events)
+            return self._going_on(lambda: self._run.push(events))
         except StreamError as error:
             if error.hint is not None and "order_by" in str(error.hint):  # data at rest is sorted, a stream is not
-                error.hint = "push the events in that order; what comes late cannot be put before what was pushed"
+                error.hint = Hint(
+                    "push the events in that order, or say how much later one may come: ", Setting("watermark")
+                )
             raise
-        with self._breaking():
-            count = self._run.counter.read(rows).matches if self._counting else None
-            self._unread = self._reading(self._run.recogniser.read(rows))
-        pushed = Pushed(self._program.plan, self._unread, count)
-        self._latest = weakref.ref(pushed)
-        return pushed
+
+    def advance(self, time: Any) -> Pushed:
+        """The matches that are complete because nothing before this time comes any more.
+
+        >>> import cerite
+        >>> q = cerite.query("SELECT * FROM S WHERE A ; B")
+        >>> stream = q.stream({"type": "string", "at": "int"}, time="at", watermark="1 minute")
+        >>> stream.push([{"type": "A", "at": 1}, {"type": "B", "at": 2}]).count(), stream.advance(3).count()
+        (0, 1)
+        """
+        clock = self._run.clock
+        if clock is None:
+            raise StreamError("the stream has no time column", hint=Hint("name it: ", Setting("time")))
+        key = clock.key(time)
+        return self._going_on(lambda: self._run.advance(key))
+
+    def close(self) -> Pushed:
+        """The matches that are complete because nothing comes any more; after it nothing can be pushed."""
+        return self._going_on(self._run.close)
+
+    def follow(self, source: Any, *, close: bool = True) -> Following:
+        """Push everything that comes from an iterable or an asynchronous one: `async for matches in …`, or `for`.
+
+        Gives the matches of every push, and at last, unless `close=False`, those of `close()`.
+
+        >>> import asyncio, cerite
+        >>> async def source():
+        ...     yield [{"type": "A"}]
+        ...     yield [{"type": "B"}, {"type": "B"}]
+        >>> async def count():
+        ...     stream = cerite.query("SELECT * FROM S WHERE A ; B").stream({"type": "string"})
+        ...     return [matches.count() async for matches in stream.follow(source())]
+        >>> asyncio.run(count())
+        [0, 2, 0]
+        """
+        return Following(self.push, self.close if close else None, source)
+
+    def __enter__(self) -> EventStream:
+        return self
+
+    def __exit__(self, kind: object, error: object, trace: object) -> None:
+        """Close the stream; matches that only this completes are told of, because nobody reads them."""
+        if self.closed or error is not None:
+            return
+        matches = self.close().count()
+        if matches:
+            said = f"{matches:,} matches were completed when `with` closed the stream"
+            warnings.warn(CeriteWarning(f"{said}; read stream.close() inside it to have them"), stacklevel=2)
 
     def snapshot(self) -> bytes:
-        """The whole state, to be restored by a stream of the same query, schema and columns."""
-        self._check_whole()
-        self._finish()
-        with self._breaking():
-            return pack("stream", self._identity(), self._run.state(counting=self._counting))
+        """The whole state, to be restored by a stream of the same query, schema, columns and watermark."""
+        self._hold()
+        return self._run.snapshot()
 
     def restore(self, data: bytes) -> None:
-        """Continue, in a fresh stream of the same query, where a snapshot was taken."""
-        if self.rows:
-            raise StreamError("events were pushed already", hint="restore into a fresh stream: query.stream(schema)")
+        """Continue, in a fresh stream of the same query, where a snapshot was taken.
+
+        LIMIT and the attributes that SELECT shows may have changed; any other difference is refused, and told.
+        """
         if not isinstance(data, (bytes, bytearray, memoryview)):
             raise SnapshotError(f"a snapshot is bytes, not {type(data).__name__}")
-        meta, arrays = unpack(bytes(data), "stream")
-        self._check_identity(meta)
-        if self._counting and "counter" not in arrays:
-            raise SnapshotError(
-                "the snapshot was taken of a stream that does not count", hint="open the stream without counting=True"
-            )
-        if not self._counting:
-            arrays.pop("counter", None)
-        fresh = Run(self._program)  # apart: what cannot be restored changes nothing
-        fresh.restore(arrays)
-        self._run = fresh
+        self._run.restore(bytes(data))
 
-    def _identity(self) -> dict[str, Any]:
-        """What must be the same where a snapshot is taken and where it is restored."""
-        plan, columns = self._program.plan, self._program.columns
-        guards = "; ".join(map(str, plan.guards))
-        clauses = f"{plan.semantics} {plan.strategy} {plan.window} {plan.partition} {plan.consume} {plan.limit}"
-        return {
-            "query": f"{guards} | {clauses}",
-            "schema": {column.name: str(column.type) for column in self._program.schema},
-            "columns": {"time": columns.time, "type": columns.type, "position": columns.position},
-            "unit": columns.unit,
-        }
+    def _going_on(self, step: Callable[[], Released]) -> Pushed:
+        """What a step completes, after what the one before it found was held."""
+        self._hold()
+        released = step()
+        pushed = Pushed(self._program, released, self._shown)
+        self._latest = weakref.ref(pushed)
+        if released.late is not None and self._late == "count" and not self._warned:
+            self._warned = True
+            warnings.warn(LateWarning(_told(released.late)), stacklevel=3)
+        return pushed
 
-    def _check_identity(self, taken: dict[str, Any]) -> None:
-        mine = self._identity()
-        if taken["query"] != mine["query"]:
-            raise SnapshotError("the snapshot was taken with another query", hint="restore it with the query it is of")
-        there, here = taken["schema"], mine["schema"]
-        if list(there.items()) != list(here.items()):
-            differing = [name for name in {**there, **here} if there.get(name) != here.get(name)]
-            told = "; ".join(
-                f"`{name}` is {there.get(name, 'missing')} there and {here.get(name, 'missing')} here"
-                for name in differing[:3]
-            )
-            raise SnapshotError(
-                f"the snapshot was taken with other columns: {told or 'they are in another order'}",
-                hint="restore it into a stream of the schema it was taken with",
-            )
-        for role, name in mine["columns"].items():
-            if taken["columns"][role] != name:
-                raise SnapshotError(
-                    f"the snapshot was taken with {_named(role, taken['columns'][role])}, "
-                    f"but this stream has {_named(role, name)}",
-                    hint="open the stream with the same columns: query.stream(schema, time=…, type=…, position=…)",
-                )
-
-        if taken["unit"] != mine["unit"]:
-            raise SnapshotError(
-                f"the snapshot was taken with times in {taken['unit']}, but this stream has {mine['unit']}",
-                hint=Hint("open the stream with ", Setting("time_unit", taken["unit"])),
-            )
-
-    def _check_whole(self) -> None:
-        if self._broken:
-            raise StreamError(
-                "the stream broke off inside a push, so what it holds is not known",
-                hint="restore a snapshot into a new stream, and push again what came after it",
-            )
-
-    @contextmanager
-    def _breaking(self) -> Iterator[None]:
-        """A failure in here leaves the engine between two events: the stream cannot go on."""
-        try:
-            with in_plain_words("find the matches"):
-                yield
-        except GeneratorExit:
-            raise
-        except BaseException:
-            self._broken = True
-            raise
-
-    def _reading(self, chunks: Iterator[MatchChunk]) -> Iterator[MatchChunk]:
-        with self._breaking():
-            yield from chunks
-
-    def _finish(self) -> None:
+    def _hold(self) -> None:
         """Before the stream goes on: hold what the last push found, if anyone can still ask for it."""
-        if self._unread is None:
-            return
         pushed = None if self._latest is None else self._latest()
+        self._latest = None
         if pushed is not None:
             pushed.hold()
-        self._run.recogniser.discard(self._unread)
-        self._unread = self._latest = None
-        self._check_whole()
 
 
-def _named(role: str, name: str | None) -> str:
-    return f"no {role} column" if name is None else f"the {role} column `{name}`"
-
-
-class Pushed(Matches):
-    """The matches of one push: found when they are read, held for reading again as far as they fit."""
-
-    def __init__(self, plan: Plan, chunks: Iterator[MatchChunk], count: int | None) -> None:
-        self.variables = plan.variables if plan.semantics == "valuations" else ()
-        self.labels = plan.automaton.labels
-        self.partition = plan.partition
-        self._rest = chunks
-        self._count = count
-        self._held: list[MatchChunk] = []
-        self._size = 0  # events of the matches held
-        self._seen = 0  # matches read so far
-        self._gone = False  # whether a chunk after the held ones was read, or given up, and not held
-        self._over = False  # whether the stream has gone on
-
-    def chunks(self) -> Iterator[MatchChunk]:
-        """The matches in flat arrays, some at a time; what was read before comes again."""
-        at = 0
-        while at < len(self._held) or not self._gone:
-            if at == len(self._held):
-                chunk = self._next()
-                if chunk is None:
-                    return
-                if self._gone:  # too much to hold: this reader, the first to come here, gets the rest as it is found
-                    yield chunk
-                    yield from self._unheld()
-                    return
-            yield self._held[at]
-            at += 1
-        self._refuse()
-
-    def count(self) -> int:
-        """How many matches the pushed events complete."""
-        if self._count is None:
-            for _ in self.chunks():
-                if self._seen > COUNTED:
-                    raise StreamError(
-                        f"this push completes more than {COUNTED:,} matches, which are counted one by one",
-                        hint="open the stream with counting=True, or add LIMIT or a selection strategy",
-                    )
-        assert self._count is not None
-        return self._count
-
-    def exists(self) -> bool:
-        """Whether there is any match."""
-        return super().exists() if self._count is None else self._count > 0
-
-    def hold(self) -> None:
-        """Hold what was not read yet, as far as it fits: the stream is about to go on."""
-        while not self._gone and self._next() is not None:
-            pass
-        self._over = True
-
-    def _unheld(self) -> Iterator[MatchChunk]:
-        while (chunk := self._next()) is not None:
-            yield chunk
-        if self._over:
-            self._refuse()
-
-    def _next(self) -> MatchChunk | None:
-        """The next chunk, held if it fits; None at the end, when the count is known too."""
-        chunk = None if self._over else next(self._rest, None)
-        if chunk is None:
-            if self._count is None and not self._over:
-                self._count = self._seen
-            return None
-        self._seen += len(chunk)
-        self._size += len(chunk) + chunk.positions.size
-        if not self._gone and self._size <= KEPT:
-            self._held.append(chunk)
-        else:
-            self._gone = True
-        return chunk
-
-    def _refuse(self) -> None:
-        said = "" if self._count is None else f" {self._count:,}"
-        raise StreamError(
-            f"the{said} matches of this push are too many to be held, and were "
-            + ("not read before the stream went on" if self._over else "read once already"),
-            hint="read or write them before the next push, once; or add LIMIT or a selection strategy",
-        )
+def _told(late: pa.RecordBatch) -> str:
+    some = f"{late.num_rows:,} events are" if late.num_rows > 1 else "an event is"
+    return (
+        f"{some} late, behind the watermark, and not read; stream.metrics counts such events, "
+        "late='side' gives them as matches.late, a longer watermark waits for them"
+    )
 
 
 def stream_schema(schema: Any) -> pa.Schema:
@@ -280,3 +218,63 @@ def stream_schema(schema: Any) -> pa.Schema:
     if not found.names:
         raise StreamError("the stream has no columns", hint="name them with their types: {'type': 'string', …}")
     return found
+
+
+def stream_ordering(
+    program: Program, watermark: Any, order_by: str | Sequence[str], deduplicate: str | Sequence[str]
+) -> Ordering:
+    """How a stream's events come into order."""
+    columns, schema = program.columns, program.schema
+    ties, ids = _columns(order_by, "order_by", schema), _columns(deduplicate, "deduplicate", schema)
+    if watermark is None:
+        for name, given in (("order_by", ties), ("deduplicate", ids)):
+            if given:
+                raise StreamError(
+                    f"`{name}` needs a watermark: without one, events are taken as they come",
+                    hint=Hint("say how late an event may come: ", Setting("watermark", "10 seconds")),
+                )
+        return Ordering(columns.time)
+    if columns.time is None:
+        raise StreamError(
+            "a watermark is about time, but no time column is named", hint=Hint("name it: ", Setting("time"))
+        )
+    if columns.position is not None and columns.position not in ties:  # as data at rest is sorted
+        ties = (*ties, columns.position)
+    delay = _delay(watermark, schema.field(columns.time).type, columns.unit)
+    return Ordering(columns.time, ties, delay, ids)
+
+
+def checked_late(late: str) -> Late:
+    """What is done with late events, if it is something."""
+    if late not in get_args(Late):
+        raise ArgumentError(f"late={late!r} is unknown", hint=f"it is {', '.join(map(repr, get_args(Late)))}")
+    return late  # type: ignore[return-value]
+
+
+def _delay(watermark: Any, kind: pa.DataType, unit: str) -> Fraction:
+    """How far events may come behind the latest, in ticks of the time column."""
+    hint = "write watermark='10 seconds', or a timedelta"
+    if isinstance(watermark, timedelta) and watermark < timedelta(0):
+        raise ArgumentError(f"the watermark {watermark!r} is negative", hint=hint)
+    if not isinstance(watermark, (str, timedelta, Size)):
+        raise ArgumentError(f"a watermark is text or a timedelta, not {watermark!r}", hint=hint)
+    try:
+        size = width(watermark)
+    except Exception as error:
+        raise ArgumentError(f"{watermark!r} is no length of time", hint=hint) from error
+    if not size.is_time:
+        raise ArgumentError(f"a watermark is a length of time, not {watermark}", hint=hint)
+    return width_of(size, kind, unit)
+
+
+def _columns(given: Any, role: str, schema: pa.Schema) -> tuple[str, ...]:
+    names = (given,) if isinstance(given, str) else tuple(given or ())
+    for name in names:
+        if not isinstance(name, str):
+            raise StreamError(f"`{role}` names columns, not {name!r}", hint=f"write {role}=['…']")
+        if name not in schema.names:
+            raise StreamError(
+                f"the stream has no column `{name}`, which `{role}` names",
+                hint=suggestion(name, schema.names) or f"it has {listed(schema.names)}",
+            )
+    return names

@@ -225,6 +225,10 @@ class CeriteWarning(UserWarning):
     """The query runs, but may not say what its writer meant: it names an event type that the data does not have."""
 
 
+class LateWarning(CeriteWarning):
+    """Events of a stream arrived behind its watermark and were not read; `stream.metrics` counts them."""
+
+
 class TextWarning(CeriteWarning):
     """Text that looks like numbers is compared as text: '10' comes before '9'."""
 

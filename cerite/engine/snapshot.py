@@ -59,7 +59,10 @@ def unpack(data: bytes, kind: str) -> tuple[dict[str, Any], Arrays]:
         raise SnapshotError("these bytes are not a snapshot")
     (version,) = struct.unpack_from("<H", data, len(MAGIC))
     if version != VERSION:
-        raise SnapshotError(f"the snapshot has version {version}, this program reads version {VERSION}")
+        raise SnapshotError(
+            f"the snapshot has version {version}, this program reads version {VERSION}",
+            hint="restore it with the Cerite that took it, or read the events again",
+        )
     body = memoryview(data)[start:]
     if hashlib.blake2b(body, digest_size=_DIGEST).digest() != data[start - _DIGEST : start]:
         raise SnapshotError("the snapshot is damaged: its checksum does not fit")

@@ -60,7 +60,7 @@ def test_two_readers_of_one_result_see_all_of_it() -> None:
 
 @pytest.mark.parametrize("query", ["SELECT * FROM S WHERE A+", "SELECT * FROM S WHERE A+ LIMIT 100000000000"])
 def test_results_too_many_to_hold_are_refused_when_read_later(query: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("cerite.api.stream.KEPT", 300_000)
+    monkeypatch.setattr("cerite.api.pushed.KEPT", 300_000)
     stream = cerite.query(query).stream(SCHEMA, counting=True)
     found = stream.push(events("A" * 60))
     stream.push(events("B"))
@@ -78,7 +78,7 @@ def test_results_too_many_to_hold_are_refused_when_read_later(query: str, monkey
 
 
 def test_results_too_many_to_hold_are_read_once_before_the_next_push(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("cerite.api.stream.KEPT", 1000)
+    monkeypatch.setattr("cerite.api.pushed.KEPT", 1000)
     query = cerite.query("SELECT * FROM S WHERE A+")
     stream = query.stream(SCHEMA)
     found = stream.push(events("A" * 16))
@@ -103,7 +103,7 @@ def test_a_stream_goes_on_when_one_match_of_very_many_was_read() -> None:
 
 
 def test_a_count_by_enumeration_that_would_not_end_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("cerite.api.stream.COUNTED", 100_000)
+    monkeypatch.setattr("cerite.api.pushed.COUNTED", 100_000)
     stream = cerite.query("SELECT * FROM S WHERE A+ ; B").stream(SCHEMA)
     stream.push(events("A" * 200))
     with pytest.raises(StreamError, match=r"more than 100,000 matches(.|\n)*counting=True"):
@@ -215,7 +215,7 @@ def test_a_stream_that_broke_off_refuses_to_go_on(
     def broken(*_: Any) -> None:
         raise failure
 
-    monkeypatch.setattr(stream._run.recogniser, "read", broken)
+    monkeypatch.setattr(stream._run._run.recogniser, "read", broken)
     with pytest.raises(StreamError if failure is MemoryError else KeyboardInterrupt):
         stream.push(events("B"))
     for go_on in (lambda: stream.push(events("B")), stream.snapshot):

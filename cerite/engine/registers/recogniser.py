@@ -67,7 +67,9 @@ class RegisterRecogniser(RegisterEngine, Finder):
     def read(self, rows: Rows) -> Iterator[MatchChunk]:
         """Read a batch lazily; yields the matches that end in it, by ascending end."""
         self._begin()
-        return self._read(self.events(rows))
+        events = self.events(rows)
+        self.kept = events.kept
+        return self._read(events)
 
     def snapshot(self) -> bytes:
         """The run state between two batches."""
@@ -89,7 +91,7 @@ class RegisterRecogniser(RegisterEngine, Finder):
         self._take_cells(arrays["cell_node"], arrays["cell_next"])
 
     def _fingerprint(self) -> str:
-        options = {"consume": self.consume, "limit": self.limit, "strategy": self.strategy}
+        options = {"consume": self.consume, "strategy": self.strategy}
         return fingerprint(self.machine.automaton, **options)
 
     def _read(self, events: Events) -> Iterator[MatchChunk]:
@@ -118,6 +120,7 @@ class RegisterRecogniser(RegisterEngine, Finder):
         every, cleared = np.arange(sets, dtype=np.int32), np.zeros(sets, np.int64)
         lists = Lists(every, np.zeros(sets, np.int32), cleared, self.lows[self.sets.part[:sets]], self.head)
         compact(self.tecs, lists, np.empty(n, np.int64), np.empty(n, np.int32))
+        self.cursor.free_slots = 0  # there are no slots here: the same state gives the same snapshot
         self._fit_nodes()
 
     def forget(self, lows: Longs) -> None:

@@ -106,6 +106,7 @@ class Recogniser(Finder):
         positions = long_column(position, n, "position")
         self.slots.cover(ids)
         classes, kept = self.classes.batch(rows, ids)
+        self.kept = kept
         return self._read(Batch(kept, classes, keys, lows, positions, ids))
 
     def read(self, rows: Rows) -> Iterator[MatchChunk]:
@@ -138,7 +139,7 @@ class Recogniser(Finder):
         self._take_cells(arrays["cell_node"], arrays["cell_next"])
 
     def _fingerprint(self) -> str:
-        return fingerprint(self.automaton, consume=self.consume, limit=self.limit, strategy=self.strategy)
+        return fingerprint(self.automaton, consume=self.consume, strategy=self.strategy)
 
     def _read(self, batch: Batch) -> Iterator[MatchChunk]:
         self.cursor.next = 0

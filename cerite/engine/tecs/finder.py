@@ -15,7 +15,7 @@ from cerite.engine.cursor import new_cursor
 from cerite.engine.output import MatchChunk
 from cerite.engine.slots import grown
 from cerite.engine.tecs.enumerate import enumerate_matches
-from cerite.engine.tecs.nodes import Roots, Tecs, more_cells
+from cerite.engine.tecs.nodes import KIND, OTHER, UNION, Roots, Tecs, more_cells
 from cerite.engine.tecs.select import Selector, maximal
 
 FEWEST = 1 << 15  # nodes in the smallest arena; tests begin with less
@@ -35,6 +35,12 @@ class Finder:
         self._selector = Selector(strategy)
         self._reading = False
         self._silent = False
+        self.kept: Longs = np.zeros(0, np.int64)  # the events of the last batch that could be part of a match
+
+    def held(self) -> Longs:
+        """The positions that matches to come may contain, as far as the last compaction found out."""
+        nodes = self.nodes[: self.cursor.nodes]
+        return np.unique(nodes[nodes[:, KIND] != UNION, OTHER])
 
     @property
     def tecs(self) -> Tecs:

@@ -1,0 +1,148 @@
+"""The matches of one push: found when they are read, held for reading again with their events, as far as they fit.
+
+Invariant: what a push returns stays readable. Before the stream goes on, matches that were not read are held, as many
+as fit `KEPT`, and with them their events; if there are more, reading on raises, and nothing is silently empty.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from cerite.api.result import Matches, Shown
+from cerite.core.arrays import Longs
+from cerite.core.errors import StreamError
+from cerite.engine.bind import Program
+from cerite.engine.events.batches import tidied
+from cerite.engine.live import Released
+from cerite.engine.output import MatchChunk
+
+COUNTED = 1 << 26  # matches of a push that are counted by enumerating them
+KEPT = 1 << 23  # events of matches that are held for a push whose matches were not read: about 100 MB
+
+
+class Pushed(Matches):
+    """The matches that a push, `advance` or `close` completed, and the events that came too late (`late`)."""
+
+    def __init__(self, program: Program, released: Released, shown: Shown | None) -> None:
+        plan = program.plan
+        self.variables = plan.variables if plan.semantics == "valuations" else ()
+        self.labels = plan.automaton.labels
+        self.partition = plan.partition
+        self.shown = shown
+        self._schema = program.schema
+        self._rest = released.chunks
+        self._released: Released | None = released  # until the stream goes on
+        self._late = released.late
+        self._rows: tuple[Longs, pa.RecordBatch | None] = np.zeros(0, np.int64), None  # the events held, by position
+        self._count = released.count
+        self._held: list[MatchChunk] = []
+        self._size = 0  # events of the matches held
+        self._seen = 0  # matches read so far
+        self._gone = False  # whether a chunk after the held ones was read, or given up, and not held
+
+    @property
+    def late(self) -> pa.Table:
+        """The pushed events that came too late to be read: their columns, `late_by`, and the `reason`.
+
+        `late_by` is how far behind the watermark an event was, a duration where times are timestamps; the reason is
+        "late", or "no time" with `late="side"`.
+        """
+        if self._late is None:
+            columns = [*self._schema, pa.field("late_by", pa.null()), pa.field("reason", pa.string())]
+            return pa.schema(columns).empty_table()
+        return pa.Table.from_batches([self._late])
+
+    def chunks(self) -> Iterator[MatchChunk]:
+        """The matches in flat arrays, some at a time; what was read before comes again."""
+        at = 0
+        while at < len(self._held) or not self._gone:
+            if at == len(self._held):
+                chunk = self._next()
+                if chunk is None:
+                    return
+                if self._gone:  # too much to hold: this reader, the first to come here, gets the rest as it is found
+                    yield chunk
+                    yield from self._unheld()
+                    return
+            yield self._held[at]
+            at += 1
+        self._refuse()
+
+    def count(self) -> int:
+        """How many matches the pushed events complete."""
+        if self._count is None:
+            for _ in self.chunks():
+                if self._seen > COUNTED:
+                    raise StreamError(
+                        f"this push completes more than {COUNTED:,} matches, which are counted one by one",
+                        hint="open the stream with counting=True, or add LIMIT or a selection strategy",
+                    )
+        assert self._count is not None
+        return self._count
+
+    def exists(self) -> bool:
+        """Whether there is any match."""
+        return super().exists() if self._count is None else self._count > 0
+
+    def fetch(self, positions: tuple[int, ...]) -> list[dict[str, Any]]:
+        """The events at these positions."""
+        wanted = np.array(positions, np.int64)
+        known, rows = self._rows
+        if self._released is not None:
+            known = np.unique(wanted)
+            rows = self._released.rows(known)
+        places = np.searchsorted(known, wanted)
+        if rows is None or (known.size and (places == known.size).any()) or not np.array_equal(known[places], wanted):
+            if not positions:
+                return []
+            self._refuse()
+        assert rows is not None
+        return list(rows.take(pa.array(places)).to_pylist())
+
+    def hold(self) -> None:
+        """Hold what was not read yet, as far as it fits, and the events of it: the stream is about to go on."""
+        while not self._gone and self._next() is not None:
+            pass
+        released, self._released = self._released, None
+        if released is not None and self._held:
+            needed = np.unique(np.concatenate([chunk.positions for chunk in self._held]))
+            rows = released.rows(needed)
+            self._rows = needed, None if rows is None else tidied(rows)
+
+    @property
+    def _over(self) -> bool:
+        """Whether the stream has gone on."""
+        return self._released is None
+
+    def _unheld(self) -> Iterator[MatchChunk]:
+        while (chunk := self._next()) is not None:
+            yield chunk
+        if self._over:
+            self._refuse()
+
+    def _next(self) -> MatchChunk | None:
+        """The next chunk, held if it fits; None at the end, when the count is known too."""
+        chunk = None if self._over else next(self._rest, None)
+        if chunk is None:
+            if self._count is None and not self._over:
+                self._count = self._seen
+            return None
+        self._seen += len(chunk)
+        self._size += len(chunk) + chunk.positions.size
+        if not self._gone and self._size <= KEPT:
+            self._held.append(chunk)
+        else:
+            self._gone = True
+        return chunk
+
+    def _refuse(self) -> None:
+        said = "" if self._count is None else f" {self._count:,}"
+        raise StreamError(
+            f"the{said} matches of this push are too many to be held, and were "
+            + ("not read before the stream went on" if self._over else "read once already"),
+            hint="read or write them before the next push, once; or add LIMIT or a selection strategy",
+        )

@@ -1,0 +1,391 @@
+"""A run over a stream that does not end: events in any order within a watermark, matches with their events, snapshots.
+
+    batch ──► Sorter ──► Run ──► matches          what is ready is read, what is late is handed out
+                 │         │
+              pending    KeptRows                 what a match may still contain
+
+The same run serves `query.stream` and every shard of a stream on Spark. Positions are ranks in the order in which
+events become ready: the sorted stream without those that were late.
+
+Invariants: the matches of a stream are those of the sorted events that were not late, wherever batches are cut, in
+whatever order events arrive within the watermark, and however often the run is restored. A push that is refused changes
+nothing; one that breaks off half-way (no memory, an interrupt) leaves a run that refuses to go on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from cerite.core.arrays import Longs
+from cerite.core.errors import Hint, Setting, SnapshotError, StreamError, in_plain_words
+from cerite.engine.bind import Program
+from cerite.engine.events.clock import Clock
+from cerite.engine.events.keys import LEAST
+from cerite.engine.identity import check_identity, identity
+from cerite.engine.kept import KeptRows
+from cerite.engine.output import MatchChunk
+from cerite.engine.run import Run
+from cerite.engine.snapshot import pack, unpack
+from cerite.engine.sorter import Aside, Offer, Ordering, Sorter
+
+Treatment = Literal["refuse", "aside"]  # of the push, or of the event
+COUNTERS = ("events", "relevant", "matches", "occurrences", "late", "untimed", "duplicates")
+LATE, UNTIMED = "late", "no time"
+
+
+@dataclass(frozen=True)
+class LiveMetrics:
+    """What a live run has seen so far and holds now.
+
+    `events` were pushed: `late`, `untimed` and `duplicates` of them were not read, `pending` not yet, `read` by now;
+    `relevant` could be part of a match. At `occurrences` events a match ended; `matches` were counted or given out.
+    `kept_rows` are held for matches to come, `ids` to know duplicates, `active` states hold partial matches.
+    `watermark` and `seen` are time keys, None before the first event.
+    """
+
+    events: int
+    read: int
+    relevant: int
+    occurrences: int
+    matches: int
+    late: int
+    untimed: int
+    duplicates: int
+    pending: int
+    kept_rows: int
+    ids: int
+    active: int
+    watermark: int | None
+    seen: int | None
+
+
+class Released:
+    """What a push completes: read it before the run goes on."""
+
+    def __init__(self, chunks: Iterator[MatchChunk], kept: KeptRows, late: pa.RecordBatch | None, count: int | None):
+        self.chunks = chunks
+        self.late = late  # events that were not read: their columns, `late_by` and `reason`
+        self.count = count  # how many matches there are, in a run that counts
+        self._kept = kept
+
+    def rows(self, positions: Longs) -> pa.RecordBatch | None:
+        """The events at these positions, which rise, of matches that end in this push; None for no positions."""
+        return self._kept.take(positions)
+
+    def with_rows(self, chunk: MatchChunk) -> tuple[MatchChunk, pa.RecordBatch]:
+        """The matches with places in a batch for positions, and that batch: the events of the matches, once each."""
+        needed = np.unique(np.concatenate([chunk.starts, chunk.ends, chunk.positions]))
+        rows = self.rows(needed)
+        assert rows is not None
+        parts = (chunk.starts, chunk.ends, chunk.positions)
+        starts, ends, positions = (np.searchsorted(needed, each) for each in parts)
+        return MatchChunk(starts, ends, chunk.offsets, positions, chunk.labels, chunk.sequence), rows
+
+
+class LiveRun:
+    """One program over one stream.
+
+    >>> from fractions import Fraction
+    >>> from cerite.engine.bind import bind
+    >>> from cerite.engine.events.rows import Columns
+    >>> from cerite.engine.plan import plan
+    >>> from cerite.language.ceql import parse_query
+    >>> schema = pa.schema({"type": pa.string(), "t": pa.int64()})
+    >>> program = bind(plan(parse_query("SELECT * FROM S WHERE A ; B")), schema, Columns("type", "t"))
+    >>> run = LiveRun(program, Ordering("t", delay=Fraction(5)))
+    >>> found = run.push(pa.record_batch({"type": ["B", "A"], "t": [2, 1]}))
+    >>> [len(chunk) for chunk in found.chunks], run.metrics.pending
+    ([], 2)
+    >>> [chunk.positions.tolist() for chunk in run.advance(3).chunks]
+    [[0, 1]]
+    >>> run.push(pa.record_batch({"type": ["A"], "t": [2]})).late.to_pylist()
+    [{'type': 'A', 't': 2, 'late_by': 1, 'reason': 'late'}]
+    """
+
+    def __init__(
+        self,
+        program: Program,
+        ordering: Ordering,
+        *,
+        counting: bool = False,
+        late: Treatment = "aside",
+        untimed: Treatment = "refuse",
+    ) -> None:
+        self.program = program
+        self.ordering = ordering
+        self.counting = counting and program.plan.counts_without_enumerating
+        time = ordering.time
+        self.clock = None if time is None else Clock(time, program.schema.field(time).type)
+        self.sorter = None if ordering.delay is None or self.clock is None else Sorter(ordering, self.clock)
+        self._late, self._untimed = late, untimed
+        self._run = Run(program)
+        self._kept = KeptRows()
+        self._counters = dict.fromkeys(COUNTERS, 0)
+        self._floor = LEAST  # without a sorter: what `advance` said
+        self._unread: Iterator[MatchChunk] | None = None
+        self._schema: pa.Schema | None = None  # of what is pushed: the program's columns and perhaps more
+        self._closed = self._broken = False
+
+    # ------------------------------------------------------------ events
+    def push(self, batch: pa.RecordBatch, seen: int | None = None) -> Released:
+        """Take events; what the watermark has passed then is read.
+
+        `seen` is a time key that is known from elsewhere to have been seen. Columns that the program does not have are
+        carried along.
+        """
+        self._ready(batch)
+        if self.sorter is None:
+            self._check_floor(batch)
+            return self._release(Offer(self._floor, LEAST, batch, [], 0), batch)
+        offer = self.sorter.offer(batch, seen)
+        if offer.aside is not None:
+            try:
+                self._check_aside(offer.aside, self.sorter)
+            except StreamError:
+                self.sorter.withdraw(offer)
+                raise
+        return self._release(offer, batch)
+
+    def advance(self, watermark: int) -> Released:
+        """Nothing before this time comes any more: read what is pending before it."""
+        self._ready()
+        if self.sorter is None:
+            self._floor = max(self._floor, watermark)
+            return self._released(iter(()))
+        return self._release(self.sorter.advanced(watermark))
+
+    def close(self) -> Released:
+        """Nothing comes any more: read all that is pending."""
+        self._ready()
+        done = self._released(iter(())) if self.sorter is None else self._release(self.sorter.closed())
+        self._closed = True
+        return done
+
+    def finish(self) -> None:
+        """Go to the end of the last push; matches that were not read are not given out any more."""
+        self._check_whole()
+        if self._unread is not None:
+            self._run.recogniser.discard(self._unread)
+            self._unread = None
+            self._counters["occurrences"] = self._run.recogniser.occurrences
+
+    # ------------------------------------------------------------ state
+    @property
+    def events(self) -> int:
+        """How many events were pushed."""
+        return self._counters["events"]
+
+    @property
+    def closed(self) -> bool:
+        """Whether nothing more can be pushed."""
+        return self._closed
+
+    @property
+    def metrics(self) -> LiveMetrics:
+        """What was seen so far and is held now."""
+        sorter = self.sorter
+        watermark = self._floor if sorter is None else sorter.watermark
+        seen = LEAST if sorter is None else sorter.seen
+        counters = self._counters | {"occurrences": self._run.recogniser.occurrences}
+        return LiveMetrics(
+            **counters, read=self._run.intake.rows, pending=0 if sorter is None else sorter.pending,
+            kept_rows=len(self._kept), ids=0 if sorter is None else sorter.ids, active=self._run.recogniser.active,
+            watermark=None if watermark == LEAST else watermark, seen=None if seen == LEAST else seen,
+        )  # fmt: skip
+
+    def snapshot(self) -> bytes:
+        """The whole state, to be restored by a run of the same program and ordering."""
+        self.finish()
+        self._clear_up()
+        arrays: dict[str, npt.NDArray[Any]] = {
+            "counters": np.array([*self._counters.values(), self._floor, self._closed]),
+            **_prefixed("run.", self._run.state(counting=self.counting)),
+            **_prefixed("kept.", self._kept.state()),
+        }
+        if self.sorter is not None:
+            arrays |= _prefixed("sorter.", self.sorter.state())
+        if self._schema is not None:
+            arrays["schema"] = np.frombuffer(self._schema.serialize(), np.uint8)
+        return pack("live", identity(self.program, self.ordering), arrays)
+
+    def restore(self, data: bytes) -> None:
+        """Continue, in a fresh run, where a snapshot was taken; one that cannot be restored changes nothing."""
+        if self._run.intake.rows or self._counters["events"]:
+            raise StreamError("events were pushed already", hint="restore into a fresh stream: query.stream(schema)")
+        meta, arrays = unpack(bytes(data), "live")
+        check_identity(meta, identity(self.program, self.ordering))
+        if self.counting and "run.counter" not in arrays:
+            raise SnapshotError(
+                "the snapshot was taken of a stream that does not count", hint="open the stream without counting=True"
+            )
+        fresh = LiveRun(self.program, self.ordering, counting=self.counting, late=self._late, untimed=self._untimed)
+        fresh._take(arrays)
+        self.__dict__.update(fresh.__dict__)
+
+    def _take(self, arrays: dict[str, npt.NDArray[Any]]) -> None:
+        run = _under("run.", arrays)
+        if not self.counting:
+            run.pop("counter", None)
+        self._run.restore(run)
+        self._kept.restore(_under("kept.", arrays))
+        if self.sorter is not None:
+            self.sorter.restore(_under("sorter.", arrays))
+        if "schema" in arrays:
+            self._schema = pa.ipc.read_schema(pa.py_buffer(arrays["schema"].tobytes()))
+        *counters, self._floor, closed = arrays["counters"].tolist()
+        self._counters, self._closed = dict(zip(COUNTERS, counters, strict=True)), bool(closed)
+
+    def check_open(self) -> None:
+        """Refuse to go on where nothing more can be pushed."""
+        self._check_whole()
+        if self._closed:
+            raise StreamError("the stream is closed", hint="open another: query.stream(schema)")
+
+    # ------------------------------------------------------------ inside
+    def _ready(self, batch: pa.RecordBatch | None = None) -> None:
+        self.check_open()
+        self.finish()
+        if batch is None:
+            return
+        if self._schema is not None and not batch.schema.equals(self._schema):
+            raise StreamError(
+                f"a batch has other columns than those before it: {_columns(batch.schema)}",
+                hint=f"they had {_columns(self._schema)}",
+            )
+
+    def _check_floor(self, batch: pa.RecordBatch) -> None:
+        if self.clock is None or self._floor == LEAST:
+            return
+        keys, _ = self.clock.keys(batch.column(self.clock.name))
+        if keys.size and int(keys.min()) < self._floor:
+            early, floor = self.clock.text(int(keys.min())), self.clock.text(self._floor)
+            raise StreamError(f"an event at {early} comes after advance({floor}), which said that there is none")
+
+    def _check_aside(self, aside: Aside, sorter: Sorter) -> None:
+        if self._untimed == "refuse" and aside.untimed.any():
+            raise StreamError(
+                f"{aside.untimed.size - aside.late} of the pushed events have no time in `{self.ordering.time}`",
+                hint="filter such rows out, or fill them in",
+            )
+        if self._late == "refuse" and aside.late:
+            first = sorter.clock.text(int(aside.keys[~aside.untimed].min()))
+            raise StreamError(
+                f"{aside.late} of the pushed events are late: one is of {first}, "
+                f"but the watermark is at {sorter.clock.text(sorter.watermark)}",
+                hint=Hint("allow more disorder: ", Setting("watermark"), "; or take what is late: late='side'"),
+            )
+
+    def _release(self, offer: Offer, batch: pa.RecordBatch | None = None) -> Released:
+        """Read what is ready, and go on as the offer says; if the events are refused, everything is as it was."""
+        if self._kept.full:
+            self._clear_up()
+        else:
+            with self._breaking():
+                self._run.recycle()
+        ready = offer.ready if offer.ready is not None and offer.ready.num_rows else None
+        try:
+            rows = None if ready is None else self._run.intake.take(ready)
+        except BaseException:
+            if self.sorter is not None:
+                self.sorter.withdraw(offer)
+            raise
+        late = self._account(offer, batch)
+        if rows is None:
+            return self._released(iter(()), late)
+        with self._breaking():
+            count = self._run.counter.read(rows).matches if self.counting else None
+            recogniser = self._run.recogniser
+            chunks = recogniser.read(rows)
+            relevant = recogniser.kept
+            self._counters["relevant"] += relevant.size
+            whole = relevant.size == rows.batch.num_rows
+            self._kept.add(rows.position[relevant], rows.batch if whole else rows.batch.take(pa.array(relevant)))
+        if count is not None:
+            self._counters["matches"] += count
+        return self._released(self._reading(chunks), late, count)
+
+    def _account(self, offer: Offer, batch: pa.RecordBatch | None) -> pa.RecordBatch | None:
+        """Go on as the offer says; the late events, told how late they are by the watermark they met."""
+        late = None
+        if offer.aside is not None and self.sorter is not None:
+            late = self._told(offer.aside, self.sorter.watermark)
+            self._counters["late"] += offer.aside.late
+            self._counters["untimed"] += offer.aside.untimed.size - offer.aside.late
+        if self.sorter is not None:
+            self.sorter.accept(offer)
+        if batch is not None:
+            self._schema = batch.schema
+            self._counters["events"] += batch.num_rows
+            self._counters["duplicates"] += offer.duplicates
+        return late
+
+    def _told(self, aside: Aside, watermark: int) -> pa.RecordBatch:
+        assert self.clock is not None
+        rows = aside.rows
+        late_by = self.clock.lateness(rows.column(self.clock.name), watermark)
+        reasons = pa.array(np.where(aside.untimed, UNTIMED, LATE), pa.string())
+        names = [_free(name, rows.schema.names) for name in ("late_by", "reason")]
+        return pa.RecordBatch.from_arrays([*rows.columns, late_by, reasons], [*rows.schema.names, *names])
+
+    def _released(
+        self, chunks: Iterator[MatchChunk], late: pa.RecordBatch | None = None, count: int | None = None
+    ) -> Released:
+        self._unread = chunks
+        return Released(chunks, self._kept, late, 0 if count is None and self.counting else count)
+
+    def _reading(self, chunks: Iterator[MatchChunk]) -> Iterator[MatchChunk]:
+        with self._breaking():
+            for chunk in chunks:
+                if not self.counting:
+                    self._counters["matches"] += len(chunk)
+                yield chunk
+
+    def _clear_up(self) -> None:
+        """Keep only the events that the engine can still report."""
+        with self._breaking():
+            self._run.recycle(now=True)
+            self._kept.prune(self._run.recogniser.held())
+
+    def _check_whole(self) -> None:
+        if self._broken:
+            raise StreamError(
+                "the stream broke off inside a push, so what it holds is not known",
+                hint="restore a snapshot into a new stream, and push again what came after it",
+            )
+
+    @contextmanager
+    def _breaking(self) -> Iterator[None]:
+        """A failure in here leaves the engine between two events: the run cannot go on."""
+        try:
+            with in_plain_words("find the matches"):
+                yield
+        except GeneratorExit:
+            raise
+        except BaseException:
+            self._broken = True
+            raise
+
+
+def _prefixed(prefix: str, arrays: dict[str, npt.NDArray[Any]]) -> dict[str, npt.NDArray[Any]]:
+    return {f"{prefix}{name}": value for name, value in arrays.items()}
+
+
+def _under(prefix: str, arrays: dict[str, npt.NDArray[Any]]) -> dict[str, npt.NDArray[Any]]:
+    return {name.removeprefix(prefix): value for name, value in arrays.items() if name.startswith(prefix)}
+
+
+def _columns(schema: pa.Schema) -> str:
+    return ", ".join(f"`{each.name}` ({each.type})" for each in schema)
+
+
+def _free(name: str, taken: list[str]) -> str:
+    while name in taken:
+        name += "_"
+    return name

@@ -1,0 +1,268 @@
+"""Events that arrive in any order, given on in the order of the stream: S&P of the dataflow paper (DEBS 2024).
+
+The watermark is the greatest time seen less the delay, and never goes back. Events before it are *ready*: none that
+could come before them is still waited for. Events at it or after it are *pending*, because one of the same instant may
+still come, and ties are broken as data at rest breaks them. An event that arrives behind the watermark is *late*: it is
+handed out, never sorted in. What one batch brings is not late because of the batch itself.
+
+Pending events lie in sorted runs; small runs are merged into larger ones, so that an event costs the logarithm of the
+events pending, however small the batches are.
+
+Invariants: what is ready, in all batches together, is in the order (time, ties, arrival); every event offered is ready
+once, pending, late, a duplicate, or without a time. An offer that is not accepted has changed nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from cerite.core.arrays import Flags, Longs
+from cerite.core.errors import StreamError
+from cerite.engine.events.batches import joined, merging, packed, unpacked
+from cerite.engine.events.clock import Clock
+from cerite.engine.events.ids import Ids
+from cerite.engine.events.keys import LEAST, MOST
+
+Arrays = dict[str, npt.NDArray[Any]]
+
+
+@dataclass(frozen=True)
+class Ordering:
+    """How events come into order: by `time`, then `ties`, then arrival.
+
+    `delay`, in ticks of the time column, is how far an event may lie behind the greatest time seen; None says that
+    events come in order already. Of events that are equal in the columns `deduplicate` the first to arrive counts.
+    """
+
+    time: str | None = None
+    ties: tuple[str, ...] = ()
+    delay: Fraction | None = None
+    deduplicate: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.delay is None and (self.ties or self.deduplicate):
+            raise StreamError("events that come in order already are not sorted, and their ids not kept")
+        if self.delay is not None and (self.time is None or self.delay < 0):
+            raise StreamError("a watermark needs a time column, and a delay that is not negative")
+
+
+@dataclass(frozen=True)
+class Waiting:
+    """Some events in order: their time keys, their numbers in the order of arrival, their rows."""
+
+    keys: Longs
+    arrival: Longs
+    rows: pa.RecordBatch
+
+    def cut(self, watermark: int) -> tuple[Waiting, Waiting]:
+        """The events before the watermark, and the others."""
+        at = int(np.searchsorted(self.keys, watermark))
+        return self._part(0, at), self._part(at, self.keys.size)
+
+    def _part(self, begin: int, stop: int) -> Waiting:
+        return Waiting(self.keys[begin:stop], self.arrival[begin:stop], self.rows.slice(begin, stop - begin))
+
+
+@dataclass(frozen=True)
+class Aside:
+    """Events of a batch that are not sorted in: late ones, or those without a time."""
+
+    rows: pa.RecordBatch
+    keys: Longs
+    untimed: Flags
+
+    @property
+    def late(self) -> int:
+        """How many of them are late."""
+        return int(self.untimed.size - self.untimed.sum())
+
+
+@dataclass(frozen=True)
+class Offer:
+    """What a batch or a watermark would bring; nothing has changed before it is accepted."""
+
+    watermark: int
+    seen: int
+    ready: pa.RecordBatch | None
+    pending: list[Waiting]
+    arrived: int
+    aside: Aside | None = None
+    duplicates: int = 0
+    ids: Longs | None = None  # the time keys of new ids
+    known: dict[str, int | None] | None = None  # what the numbering of ids knew before
+
+
+class Sorter:
+    """The events of one stream that the watermark has not passed."""
+
+    def __init__(self, ordering: Ordering, clock: Clock) -> None:
+        assert ordering.delay is not None
+        self.ordering = ordering
+        self.clock = clock
+        self.delay = ordering.delay
+        self.watermark = LEAST  # nothing is known to be over
+        self.seen = LEAST
+        self._runs: list[Waiting] = []
+        self._arrived = 0
+        self._ids = Ids(ordering.deduplicate) if ordering.deduplicate else None
+
+    @property
+    def pending(self) -> int:
+        """How many events are pending."""
+        return sum(run.keys.size for run in self._runs)
+
+    @property
+    def ids(self) -> int:
+        """How many ids are known."""
+        return 0 if self._ids is None else len(self._ids)
+
+    def offer(self, batch: pa.RecordBatch, seen: int | None = None) -> Offer:
+        """What the next batch would bring; `seen` is a time known from elsewhere."""
+        keys, missing = self.clock.keys(batch.column(self.ordering.time))
+        top = self.seen if seen is None else max(self.seen, seen)
+        aside, duplicates, ids, known = None, 0, None, None
+        if keys.size:
+            timed = keys if missing is None else keys[~missing]
+            top = max(top, int(timed.max())) if timed.size else top
+            out = keys < self.watermark if missing is None else missing | (keys < self.watermark)
+            if out.any():
+                untimed = np.zeros(keys.size, np.bool_) if missing is None else missing
+                where = np.flatnonzero(out)
+                aside = Aside(batch.take(pa.array(where)), keys[where], untimed[where])
+                keys, batch = _rest(keys, batch, ~out)
+            if self._ids is not None:
+                known = self._ids.known
+                new, ids = self._ids.look(keys, batch)
+                duplicates = int(new.size - new.sum())
+                if duplicates:
+                    keys, batch = _rest(keys, batch, new)
+        arrival = np.arange(self._arrived, self._arrived + keys.size)
+        fresh = self._sorted(Waiting(keys, arrival, batch)) if keys.size else None
+        made = self._passed(self._moved(top), fresh)
+        return replace(
+            made, seen=top, arrived=self._arrived + keys.size, aside=aside, duplicates=duplicates, ids=ids, known=known
+        )
+
+    def advanced(self, watermark: int) -> Offer:
+        """What is ready when nothing before this time comes any more."""
+        return self._passed(max(self.watermark, watermark), None)
+
+    def closed(self) -> Offer:
+        """Everything pending, because nothing comes any more."""
+        made = self._passed(MOST, None)
+        rest = [] if made.ready is None else [made.ready]
+        rest += [run.rows for run in made.pending]  # at the greatest key there is
+        return replace(made, watermark=self.watermark, ready=joined(rest) if rest else None, pending=[])
+
+    def accept(self, offer: Offer) -> None:
+        """Go on as the offer says."""
+        self.watermark, self.seen, self._arrived = offer.watermark, offer.seen, offer.arrived
+        self._runs = offer.pending
+        if self._ids is not None and offer.ids is not None:
+            self._ids.add(offer.ids, self.watermark)
+
+    def withdraw(self, offer: Offer) -> None:
+        """Forget the offer."""
+        if self._ids is not None and offer.known is not None:
+            self._ids.forget(offer.known)
+
+    def state(self) -> Arrays:
+        """What a snapshot keeps: pending events in order, numbered anew by arrival."""
+        kept: Arrays = {"sorter": np.array([self.watermark, self.seen])}
+        if self._runs:
+            whole = self._sorted(_together(self._runs))
+            self._runs, self._arrived = [whole], whole.keys.size
+            rank = np.empty(whole.keys.size, np.int64)
+            rank[np.argsort(whole.arrival)] = np.arange(whole.keys.size)
+            self._runs = [replace(whole, arrival=rank)]
+            kept |= {"arrival": rank, "pending": packed(whole.rows)}
+        if self._ids is not None:
+            kept |= {f"ids.{name}": value for name, value in self._ids.state(self.watermark).items()}
+        return kept
+
+    def restore(self, kept: Arrays) -> None:
+        """Continue where a snapshot was taken."""
+        self.watermark, self.seen = kept["sorter"].tolist()
+        if "pending" in kept:
+            rows = unpacked(kept["pending"].view(np.uint8))
+            keys, _ = self.clock.keys(rows.column(self.ordering.time))
+            self._runs, self._arrived = [Waiting(keys, kept["arrival"].astype(np.int64), rows)], keys.size
+        if self._ids is not None:
+            prefix = "ids."
+            mine = {name.removeprefix(prefix): value for name, value in kept.items() if name.startswith(prefix)}
+            self._ids.restore(mine)
+
+    def _moved(self, seen: int) -> int:
+        """The watermark when this is the greatest time seen."""
+        return self.watermark if seen == LEAST else max(self.watermark, self.clock.before(seen, self.delay))
+
+    def _passed(self, watermark: int, fresh: Waiting | None) -> Offer:
+        """The events that a watermark passes, in order, and those left."""
+        ready, pending = [], []
+        for run in self._runs if fresh is None else (*self._runs, fresh):
+            if run.keys[0] >= watermark:
+                pending.append(run)
+            elif run.keys[-1] < watermark:
+                ready.append(run)
+            else:
+                before, after = run.cut(watermark)
+                ready.append(before)
+                pending.append(after)
+        if len(pending) > 1:
+            pending = self._merged(pending)
+        rows = None
+        if ready:
+            rows = ready[0].rows if len(ready) == 1 else self._sorted(_together(ready)).rows
+        return Offer(watermark, self.seen, rows, pending, self._arrived)
+
+    def _merged(self, runs: list[Waiting]) -> list[Waiting]:
+        runs.sort(key=lambda run: -run.keys.size)
+        first = merging([run.keys.size for run in runs])
+        return runs if first is None else [*runs[:first], self._sorted(_together(runs[first:]))]
+
+    def _sorted(self, events: Waiting) -> Waiting:
+        """The events in the order of the stream."""
+        order = _order(events, self.ordering.ties)
+        if order is None:
+            return events
+        return Waiting(events.keys[order], events.arrival[order], events.rows.take(pa.array(order)))
+
+
+def _rest(keys: Longs, batch: pa.RecordBatch, which: Flags) -> tuple[Longs, pa.RecordBatch]:
+    return keys[which], batch.filter(pa.array(which))
+
+
+def _together(runs: Sequence[Waiting]) -> Waiting:
+    if len(runs) == 1:
+        return runs[0]
+    keys, arrival = (np.concatenate([getattr(run, name) for run in runs]) for name in ("keys", "arrival"))
+    return Waiting(keys, arrival, joined([run.rows for run in runs]))
+
+
+def _order(events: Waiting, ties: tuple[str, ...]) -> Longs | None:
+    """Where each event of the order stands; None if they are in order."""
+    keys, arrival = events.keys, events.arrival
+    rising = keys[1:] > keys[:-1]
+    if rising.all():
+        return None
+    if not ties:
+        rising |= (keys[1:] == keys[:-1]) & (arrival[1:] > arrival[:-1])
+        return None if rising.all() else np.lexsort((arrival, keys))
+    columns = {name: events.rows.column(name) for name in ties}
+    plain = [each.dictionary_decode() if pa.types.is_dictionary(each.type) else each for each in columns.values()]
+    names = [f"{k}" for k in range(len(plain) + 2)]
+    table = pa.table([pa.array(keys), *plain, pa.array(arrival)], names)
+    try:
+        found: Longs = pc.sort_indices(table, [(name, "ascending") for name in names]).to_numpy().astype(np.int64)
+    except pa.ArrowException as error:
+        kinds = ", ".join(f"`{name}` ({column.type})" for name, column in columns.items())
+        raise StreamError(f"the events cannot be sorted by {kinds}") from error
+    return found
