@@ -1,7 +1,7 @@
 """The functions of conditions and the arithmetic of time, by their meaning on one value: the reference of every form.
 
-A timestamp is an instant, in UTC; a duration is a whole number of microseconds, written `5 seconds` or made by
-subtracting timestamps. The parts of a timestamp are those of UTC, whatever zone its column has, so that they are the
+A timestamp is an instant, in UTC; a duration is a whole number of microseconds, written `5 seconds`, or of the
+timestamps' own unit, made by subtracting them. The parts of a timestamp are those of UTC, whatever zone its column has, so that they are the
 same in process and on Spark. A function of NULL is NULL, except `coalesce`; what has no result is NULL.
 
 Invariant: `call` and `time_arithmetic` raise nothing on operands of the kinds that `predicate.kinds` lets pass.
@@ -10,7 +10,6 @@ Invariant: `call` and `time_arithmetic` raise nothing on operands of the kinds t
 from __future__ import annotations
 
 import math
-import operator
 from collections.abc import Callable
 from datetime import datetime, timedelta, timezone
 from typing import Any
@@ -19,6 +18,7 @@ MICROSECOND = timedelta(microseconds=1)
 EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 EARLIEST = (datetime.min.replace(tzinfo=timezone.utc) - EPOCH) // MICROSECOND  # the years 1 to 9999 in microseconds
 LATEST = (datetime.max.replace(tzinfo=timezone.utc) - EPOCH) // MICROSECOND
+_MICRO = 1_000  # nanoseconds
 UNITS = {
     "days": 86_400_000_000, "hours": 3_600_000_000, "minutes": 60_000_000, "seconds": 1_000_000,
     "milliseconds": 1_000, "microseconds": 1,
@@ -68,17 +68,57 @@ def call(name: str, values: list[Any]) -> Any:
 
 
 def time_arithmetic(op: str, left: Any, right: Any) -> datetime | timedelta | float | None:
-    """`left op right` of timestamps and durations."""
+    """`left op right` of timestamps and durations, exactly; beside nanoseconds in nanoseconds, of which 64 bits hold
+    the years 1677 to 2262."""
+    fine = _is_fine(left) or _is_fine(right)
+    one, other = (_nanoseconds(each) for each in (left, right))
+    if fine and not (_held(one) and _held(other)):
+        return None
+    unit = 1 if fine else _MICRO
     if op == "/":
-        divisor = right // MICROSECOND
-        return float(left // MICROSECOND) / float(divisor) if divisor else None
-    one, other = (utc(each) if isinstance(each, datetime) else each for each in (left, right))
-    found: datetime | timedelta
+        return float(one // unit) / float(other // unit) if other else None
+    ticks = one + other if op == "+" else one - other
+    if isinstance(left, datetime) == isinstance(right, datetime):
+        return _duration(ticks, fine)
+    return _instant(ticks, fine)
+
+
+def _is_fine(value: Any) -> bool:
+    """Whether a timestamp or duration is one of nanoseconds, which pandas has and Python has not."""
+    return getattr(value, "unit", None) == "ns"
+
+
+def _nanoseconds(value: Any) -> int:
+    """Since 1970, or of a duration."""
+    length = utc(value) - EPOCH if isinstance(value, datetime) else value
+    whole = timedelta(length.days, length.seconds, length.microseconds)
+    return (whole // MICROSECOND) * _MICRO + int(getattr(length, "nanoseconds", 0))
+
+
+def _held(ticks: int) -> bool:
+    return -(2**63) < ticks < 2**63
+
+
+def _duration(ticks: int, fine: bool) -> timedelta | None:
+    if fine:
+        return _pandas().Timedelta(ticks, unit="ns") if _held(ticks) else None  # type: ignore[no-any-return]
     try:
-        found = operator.add(one, other) if op == "+" else operator.sub(one, other)
+        return timedelta(microseconds=ticks // _MICRO)
     except OverflowError:
         return None
-    return found
+
+
+def _instant(ticks: int, fine: bool) -> datetime | None:
+    if fine:
+        return _pandas().Timestamp(ticks, unit="ns", tz="UTC") if _held(ticks) else None  # type: ignore[no-any-return]
+    micros = ticks // _MICRO
+    return EPOCH + micros * MICROSECOND if EARLIEST <= micros <= LATEST else None
+
+
+def _pandas() -> Any:
+    import pandas  # who has a value of nanoseconds has it, too
+
+    return pandas
 
 
 def utc(value: datetime) -> datetime:

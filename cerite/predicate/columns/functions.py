@@ -119,7 +119,7 @@ def _in_unit(value: Instants, unit: int) -> Instants:
 
 
 def _quotient(a: Instants, b: Instants, valid: Flags | None) -> Floats:
-    scale = a.unit / _MICRO
+    scale = max(a.unit, _MICRO) // _MICRO  # counts of microseconds, or of nanoseconds
     with np.errstate(all="ignore"):
         found: Floats = (a.values.astype(np.float64) * scale) / (b.values.astype(np.float64) * scale)
     found[np.broadcast_to(b.values == 0, found.shape)] = np.nan

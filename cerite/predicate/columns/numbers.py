@@ -290,7 +290,7 @@ def _compare_wide(op: str, left: Operand, right: Operand) -> Flags:
         if right != right:
             return np.zeros(len(left.array), np.bool_)
         return _compare_wide_constant(op, left.array, exactly(right, beside_decimals=True))
-    scale = max(_wide_scale(left), _wide_scale(right))
+    scale = max(0, _wide_scale(left), _wide_scale(right))  # Arrow does not compare those of less
     try:
         sides = [pc.cast(_as_arrow(side), pa.decimal256(76, scale)) for side in (left, right)]
     except pa.ArrowInvalid:
@@ -302,15 +302,15 @@ def _compare_wide(op: str, left: Operand, right: Operand) -> Flags:
 
 
 def _compare_wide_constant(op: str, array: pa.Array, constant: Fraction) -> Flags:
-    kind = array.type
-    whole, rest = divmod(constant * Fraction(10) ** kind.scale, 1)
+    scale = max(0, array.type.scale)  # Arrow does not compare those of less
+    whole, rest = divmod(constant * Fraction(10) ** scale, 1)
     if (rest and op in ("=", "!=")) or abs(whole) >= 10**75:
         above = op in (("<", "<=") if whole > 0 else (">", ">="))
         known: Flags = array.is_valid().to_numpy(zero_copy_only=False)
         return known & (op == "!=" or above)
     whole += rest > 0 and op in ("<", ">=")
     digits = tuple(map(int, str(abs(whole))))
-    scalar = pa.scalar(Decimal((int(whole < 0), digits, -kind.scale)), pa.decimal256(76, kind.scale))
+    scalar = pa.scalar(Decimal((int(whole < 0), digits, -scale)), pa.decimal256(76, scale))
     return _truth(_ARROW[op](pc.cast(array, scalar.type), scalar))
 
 
