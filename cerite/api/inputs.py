@@ -90,8 +90,7 @@ def bind_query(
     types = {node.type for node in walk(query.where) if isinstance(node, Event) and node.type is not None}
     if kind is None and len(types) > 1:
         raise StreamError(
-            f"the query tells {listed(types)} apart, but no column holds the event type",
-            hint=Hint("name it: ", Setting("type")),
+            f"the query tells {listed(types)} apart, but no column holds the event type", hint=_type_hint(schema.names)
         )
     time = columns.time
     if time in schema.names and arrow_kind(schema.field(time).type) == "string":
@@ -107,12 +106,32 @@ def bind_query(
         raise error.at(query.source) from None
 
 
+def _type_hint(names: Sequence[str]) -> Hint:
+    """How to name the type's column; one column called `type;v;at` is several."""
+    mark = next((each for each in ";|\t" if len(names) == 1 and each in names[0]), None)
+    if mark is None:
+        return Hint("name it: ", Setting("type"))
+    return Hint(f"the only column is `{names[0]}`; say what separates the values: ", Setting("delimiter", mark))
+
+
 def _streams(query: QuerySpec, streams: Mapping[str, Any]) -> dict[str, Any]:
     """The data of the streams that FROM names."""
     missing = [name for name in query.streams if name not in streams]
     if missing:
-        raise StreamError(f"FROM names {listed(missing)}, but the data has only {listed(streams)}")
+        raise StreamError(
+            f"FROM names {listed(missing)}, but the data has only {listed(streams)}",
+            hint="for columns, pass pyarrow.table(data); for one event, [data]"
+            if any(map(_is_column, streams.values()))
+            else "a dictionary goes from the names of streams to their data",
+        )
     return {name: streams[name] for name in query.streams}
+
+
+def _is_column(value: object) -> bool:
+    """Whether it holds the values of one column, or is one of them, and so no stream of events."""
+    if isinstance(value, (list, tuple)):
+        return bool(value) and not isinstance(value[0], (Mapping, str, Path))
+    return value is None or isinstance(value, (int, float, np.ndarray, pa.Array, pa.ChunkedArray))
 
 
 def _opened(plan: Plan, data: Any, columns: Columns, reading: Reading) -> Source:
@@ -145,16 +164,15 @@ def _refuse_guesses(query: QuerySpec, sources: Sequence[Source], reading: Readin
             if name in reading.kinds or not _is_text(source.everything, name):
                 continue
             odd = source.sights(name)
-            if isinstance(source, TableSource):
-                if "number" in odd:
-                    seen = odd["number"]
-                    text = f"column `{name}` is text and compared as text, but holds `{seen.value}` ({seen.where})"
-                    advice = f"convert it to numbers, or say that it is text: schema={{{name!r}: 'string'}}"
-                    warnings.warn(f"{text}; {advice}", TextWarning, stacklevel=4)
-            elif odd and odd.keys() != {"text"}:
+            if odd and odd.keys() != {"text"}:
                 raise StreamError(
                     f"`{name}` is compared by order, but {described(name, odd)}", span=span, hint=remedy_of(name, odd)
                 ).at(query.source)
+            seen = source.samples(name).get("number")
+            if seen is not None:
+                text = f"column `{name}` is text and compared as text, but holds `{seen.value}` ({seen.where})"
+                advice = f"convert it to numbers, or say that it is text: schema={{{name!r}: 'string'}}"
+                warnings.warn(f"{text}; {advice}", TextWarning, stacklevel=4)
 
 
 def _explain_text(error: CeriteError, query: QuerySpec, schema: pa.Schema, sources: Sequence[Source]) -> None:
@@ -163,7 +181,7 @@ def _explain_text(error: CeriteError, query: QuerySpec, schema: pa.Schema, sourc
         return
     for name in sorted(read_attributes(query)):
         for source in sources:
-            odd = source.sights(name) if _is_text(schema, name) and not isinstance(source, TableSource) else {}
+            odd = source.sights(name) if _is_text(schema, name) else {}
             if odd and odd.keys() != {"text"}:
                 error.message += f"; {described(name, odd)}"
                 error.hint = remedy_of(name, odd)

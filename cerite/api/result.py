@@ -16,7 +16,7 @@ from typing import IO, TYPE_CHECKING, Any, overload
 
 import pyarrow as pa
 
-from cerite.api.writing import write_csv, write_jsonl, write_parquet, write_text
+from cerite.api.writing import write_csv, write_json, write_jsonl, write_parquet, write_text
 from cerite.core.errors import CeriteError, StreamError, listed, suggestion
 from cerite.core.extras import load
 from cerite.core.match import Match
@@ -230,6 +230,10 @@ class Matches(ABC):
     def to_jsonl(self, target: str | Path | IO[str], *, events: bool = False) -> int:
         """Write one JSON object per match; `events` adds the matched rows. Returns the number of matches."""
         return write_text(target, lambda out: write_jsonl(self, out, events=events), self.files)
+
+    def to_json(self, target: str | Path | IO[str], *, events: bool = False) -> int:
+        """Write one JSON array with an object per match, as `to_jsonl` has them; returns the number of matches."""
+        return write_text(target, lambda out: write_json(self, out, events=events), self.files)
 
     def to_csv(self, target: str | Path | IO[str]) -> int:
         """Write a CSV file with positions separated by spaces; returns the number of matches."""

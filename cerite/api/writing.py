@@ -1,4 +1,4 @@
-"""Matches in files: CSV, JSON lines and Parquet, whole or not at all.
+"""Matches in files: CSV, JSON, JSON lines and Parquet, whole or not at all.
 
 Invariant: a target holds what it held before or everything that was written, never a part: writing goes to a hidden
 file beside it, which takes its place at the end and is removed if anything fails or the user interrupts. A file that
@@ -54,6 +54,17 @@ def write_jsonl(matches: Matches, out: IO[str], *, events: bool) -> int:
     for match in matches:
         out.write(as_json(match, bindings=bool(matches.variables), events=events) + "\n")
         written += 1
+    return written
+
+
+def write_json(matches: Matches, out: IO[str], *, events: bool) -> int:
+    """One array with an object per match; how many."""
+    written = 0
+    for match in matches:
+        begin = ",\n" if written else "[\n"
+        out.write(begin + as_json(match, bindings=bool(matches.variables), events=events))
+        written += 1
+    out.write("\n]\n" if written else "[]\n")
     return written
 
 

@@ -8,7 +8,7 @@ import re
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from enum import Enum
@@ -79,7 +79,9 @@ def read_query(argument: str, language: Language = Language.auto) -> QuerySpec:
     return parse_wayeb(text) if language is Language.wayeb else parse_query(text)
 
 
-def read_schema(argument: str | None, query: QuerySpec | None = None) -> Schema | None:
+def read_schema(
+    argument: str | None, query: QuerySpec | None = None, null: Sequence[str] = (), delimiter: str | None = None
+) -> Schema | None:
     """The schema in a file: `CREATE STREAM …`, JSON `{"BUY": {"id": "int"}}`, or the columns of any data.
 
     What it says must not clash with what the query declares; data is read as the query declares it.
@@ -89,7 +91,9 @@ def read_schema(argument: str | None, query: QuerySpec | None = None) -> Schema 
     ending = Path(argument).suffix.lower()
     if os.path.isdir(argument) or (ending in FORMATS and ending not in (".json", ".txt")):
         kinds = {} if query is None else declared_kinds(query)
-        return Schema.of_arrow(opened(argument, Reading.of(kinds)).everything)
+        return Schema.of_arrow(opened(argument, Reading.of(kinds, null, delimiter)).everything)
+    if null or delimiter:
+        raise CeriteError("--null and --delimiter are about data", hint="leave them out, or give data to --schema")
     schema = _written_schema(argument, ending)
     if query is not None:
         declared_kinds(query, schema)

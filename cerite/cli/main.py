@@ -105,6 +105,15 @@ LanguageOption = Annotated[
 ]
 
 
+NullOption = Annotated[
+    list[str] | None,
+    typer.Option("--null", metavar="TEXT", help="A spelling of missing values in text files (repeat for more)."),
+]
+DelimiterOption = Annotated[
+    str | None, typer.Option("--delimiter", metavar="C", help="What separates the values of CSV.  [default: ,]")
+]
+
+
 def _version(wanted: bool) -> None:
     if wanted:
         out.print(f"cerite {version('cerite')}")
@@ -121,7 +130,13 @@ def _root(
 
 
 @app.command("check")
-def check_command(query: QueryArgument, schema: SchemaOption = None, language: LanguageOption = Language.auto) -> None:
+def check_command(
+    query: QueryArgument,
+    schema: SchemaOption = None,
+    null: NullOption = None,
+    delimiter: DelimiterOption = None,
+    language: LanguageOption = Language.auto,
+) -> None:
     """Parse a query and check it, against a schema if there is one, and whether the engine runs it.
 
     Examples:
@@ -131,7 +146,7 @@ def check_command(query: QueryArgument, schema: SchemaOption = None, language: L
         cerite check fraud.ceql --schema payments.parquet
     """
     parsed = read_query(query, language)
-    notes = check(parsed, read_schema(schema, parsed))
+    notes = check(parsed, read_schema(schema, parsed, null or (), delimiter))
     plan(parsed)  # refuses what the engine does not run, or only with too large an automaton
     for note in notes:
         _print_note(note, parsed.source)
@@ -192,19 +207,16 @@ def run_command(
     count: Annotated[bool, typer.Option("--count", help="Print the number of matches and nothing else.")] = False,
     output: Annotated[
         str | None,
-        typer.Option("--output", "-o", metavar="PATH|-", help="Write .parquet, .jsonl or .csv; `-` prints JSON lines."),
+        typer.Option(
+            "--output", "-o", metavar="PATH|-", help="Write .parquet, .jsonl, .json or .csv; `-` prints JSON lines."
+        ),
     ] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an output that exists already.")] = False,
     show: Annotated[int, typer.Option("--show", metavar="N", min=0, help="How many matches the table shows.")] = 20,
     with_events: Annotated[bool, typer.Option("--events", help="Add the matched rows to JSON output.")] = False,
     schema: SchemaOption = None,
-    null: Annotated[
-        list[str] | None,
-        typer.Option(metavar="TEXT", help="A spelling of missing values in text files (repeat for more)."),
-    ] = None,
-    delimiter: Annotated[
-        str | None, typer.Option(metavar="C", help="What separates the values of CSV.  [default: ,]")
-    ] = None,
+    null: NullOption = None,
+    delimiter: DelimiterOption = None,
     format: Annotated[
         str | None,
         typer.Option(metavar="NAME", help="csv, tsv, jsonl, core, parquet or arrow, if the ending does not say it."),

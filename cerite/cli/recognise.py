@@ -124,7 +124,7 @@ def _check_format(path: Path, *, with_events: bool) -> None:
     if ending not in _WRITERS:
         raise CeriteError(f"unknown output format `{path.name}`", hint=f"the endings are {', '.join(_WRITERS)}, or `-`")
     if with_events and ending not in (".jsonl", ".ndjson", ".json"):
-        raise CeriteError("--events goes with JSON lines", hint="write to a .jsonl file or to `-`")
+        raise CeriteError("--events goes with JSON", hint="write to a .jsonl file or to `-`")
 
 
 def _write(found: Matches, path: Path, *, events: bool) -> int:
@@ -132,4 +132,6 @@ def _write(found: Matches, path: Path, *, events: bool) -> int:
     ending = path.suffix.lower()
     if ending == ".parquet":
         return found.to_parquet(path)
-    return found.to_csv(path) if ending == ".csv" else found.to_jsonl(path, events=events)
+    if ending == ".csv":
+        return found.to_csv(path)
+    return (found.to_json if ending == ".json" else found.to_jsonl)(path, events=events)

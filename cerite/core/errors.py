@@ -9,6 +9,7 @@ Python reads `time=…` and the command line `--time …`.
 from __future__ import annotations
 
 import re
+import shlex
 import unicodedata
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -57,12 +58,15 @@ class Setting:
             column, _, kind = self.value.rpartition(":")
             return f'--schema with a file that says {{"{column}": "{kind}"}}'
         name = _OTHERWISE.get(self.name, self.name.replace("_", "-"))
-        return f"--{name} {self.value or '…'}"
+        return f"--{name} {'…' if self.value is None else shlex.quote(self.value)}"
 
 
 _LISTS = ("order_by", "null_values")  # the options that take several names
 _OTHERWISE = {"null_values": "null"}  # what the command line calls them, where it is not the same
-_WRITTEN = re.compile(r"\b(?P<name>[a-z_]+)=(?:(?P<value>…|'[^']*')|\[(?P<listed>…|'[^']*')\])")
+_WRITTEN = re.compile(
+    r"\b(?P<name>[a-z_]+)=(?:(?P<value>…|'[^']*')|\[(?P<listed>…|'[^']*')\]|"
+    r"\{'(?P<column>[^']*)': '(?P<kind>[a-z]+)'\})"
+)
 
 
 class Hint(str):
@@ -94,7 +98,7 @@ class Hint(str):
         parts: list[str | Setting] = []
         end = 0
         for found in _WRITTEN.finditer(text):
-            value = found["value"] or found["listed"]
+            value = found["value"] or found["listed"] or f"'{found['column']}:{found['kind']}'"
             parts += [text[end : found.start()], Setting(found["name"], None if value == "…" else value[1:-1])]
             end = found.end()
         return cls(*parts, text[end:])
@@ -231,6 +235,15 @@ class LateWarning(CeriteWarning):
 
 class TextWarning(CeriteWarning):
     """Text that looks like numbers is compared as text: '10' comes before '9'."""
+
+
+def a(noun: str) -> str:
+    """The noun with its article.
+
+    >>> a("int"), a("string")
+    ('an int', 'a string')
+    """
+    return f"{'an' if noun[:1].lower() in 'aeio' else 'a'} {noun}"
 
 
 def suggestion(name: str, known: Iterable[str]) -> str | None:

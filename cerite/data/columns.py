@@ -151,6 +151,8 @@ def converted(array: pa.Array, target: pa.DataType, where: str) -> pa.Array:
 
 def first_line(error: BaseException) -> str:
     """The part of an Arrow message that is meant for people."""
+    if isinstance(error, OverflowError):
+        return "64 bits do not hold it"
     text = str(error).strip()
     return text.splitlines()[0].rstrip(".") if text else type(error).__name__
 

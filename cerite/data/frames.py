@@ -12,7 +12,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from cerite.core.errors import StreamError
+from cerite.core.errors import StreamError, a
 from cerite.data.columns import first_line
 from cerite.data.kinds import kind_of
 from cerite.data.memory import TableSource
@@ -107,7 +107,7 @@ def _refuse_mixture(series: Any, name: str) -> None:
             first = row, kind
         elif kind != first[1]:
             raise StreamError(
-                f"the pandas frame, column `{name}` has mixed types: row {first[0]} (from 0) holds a {first[1]}, "
-                f"row {row} a {kind}",
+                f"the pandas frame, column `{name}` has mixed types: row {first[0]} (from 0) holds {a(first[1])}, "
+                f"row {row} {a(kind)}",
                 hint=f"give the column one type, e.g. frame[{name!r}].astype(str)",
             )

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.types as is_
 
-from cerite.core.errors import StreamError
+from cerite.core.errors import StreamError, a
 from cerite.data.columns import STRINGS, canonical, first_line
 
 FAILURES = (pa.ArrowException, TypeError, ValueError, OverflowError)
@@ -64,8 +64,8 @@ def type_of(values: Sequence[Any], where: str, column: str) -> pa.DataType:
         rows = {kind: next(at for at, value in enumerate(values) if kind_of(value) == kind) for kind in found}
         (first, at), (second, then) = sorted(rows.items(), key=lambda each: each[1])[:2]
         raise StreamError(
-            f"{where}, row {then} (from 0), column `{column}`: {shown(values[then])} is a {second}, "
-            f"but row {at} holds a {first}",
+            f"{where}, row {then} (from 0), column `{column}`: {shown(values[then])} is {a(second)}, "
+            f"but row {at} holds {a(first)}",
             hint="give the column one type",
         )
     (kind,) = found
@@ -88,7 +88,7 @@ def array_of(values: Sequence[Any], column: pa.Field, start: int, where: str) ->
         for at, value in enumerate(values):
             kind = kind_of(value)
             if kind not in (None, wanted) and (kind, wanted) != ("int", "float"):
-                raise _misfit(where, start + at, column, value, f"a {kind} where the column has {wanted}")
+                raise _misfit(where, start + at, column, value, f"{a(kind)} where the column has {wanted}")
     if wanted is not None and wanted.startswith("timestamp") and column.type.unit != "ns":
         for at, value in enumerate(values):
             if getattr(value, "nanosecond", 0):

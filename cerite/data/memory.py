@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from cerite.core.errors import StreamError
 from cerite.data.columns import STRINGS, canonical_schema, conform, subschema, with_leaves
-from cerite.data.files.guesses import MisfitError, declared, shapes
+from cerite.data.files.guesses import MisfitError, declared, has_zone, is_time, shapes
 from cerite.data.positions import Positions, gather
 from cerite.data.source import BATCH_ROWS, Sight, Source, checked_rows, chosen, homes, refuse_repeated
 
@@ -65,8 +65,8 @@ class TableSource(Source):
 
         return TableSource(load, self.available, self.name, None, self._batch_rows)
 
-    def sights(self, name: str) -> dict[str, Sight]:
-        """What strings look like that somebody else has read, perhaps without a guess at what they are."""
+    def samples(self, name: str) -> dict[str, Sight]:
+        """What the strings of a column look like."""
         column = self._table[name] if name in self._table.column_names else None
         if column is None or not self.is_text(name) or not len(column):
             return {}
@@ -109,8 +109,11 @@ def times_of(column: pa.ChunkedArray, where: str, name: str) -> pa.ChunkedArray:
     try:
         return declared(_as_text(column), "timestamp")
     except MisfitError as misfit:
+        why = "is not a time" if not is_time(misfit.value) else (
+            "has a zone, and others have none" if has_zone(misfit.value) else "has no zone, and others have one"
+        )  # fmt: skip
         raise StreamError(
-            f"{where}, row {misfit.row} (from 0), column `{name}`: `{misfit.value}` is not a time",
+            f"{where}, row {misfit.row} (from 0), column `{name}`: `{misfit.value}` {why}",
             hint="write times as 2024-05-01T12:30:00, all with a zone or all without, or convert the column",
         ) from None
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from cerite.core.errors import StreamError
+from cerite.core.errors import StreamError, a
 from cerite.data.columns import first_line
 from cerite.data.files.source import FileSource
 from cerite.data.frames import is_pandas, is_polars, open_pandas, open_polars
@@ -94,7 +94,7 @@ def _of_types(data: Any, columns: Sequence[str] | None, batch_rows: int) -> Sour
     if isinstance(data, Iterable) and not isinstance(data, (Mapping, bytes, bytearray)):
         return RowSource(data, columns, batch_rows)
     hint = "for columns, pass pyarrow.table(data); for one event, [data]" if isinstance(data, Mapping) else _HINT
-    raise StreamError(f"events cannot be read from a {type(data).__name__}", hint=hint)
+    raise StreamError(f"events cannot be read from {a(type(data).__name__)}", hint=hint)
 
 
 def _are_paths(data: object) -> bool:
@@ -102,6 +102,10 @@ def _are_paths(data: object) -> bool:
 
 
 def _reader(data: Any) -> pa.RecordBatchReader:
+    if hasattr(data, "to_frame"):
+        raise StreamError(
+            f"a {type(data).__name__} is one column, and events have several", hint="pass a frame of all of them"
+        )
     try:
         return pa.RecordBatchReader.from_stream(data)
     except (pa.ArrowException, TypeError, ValueError) as error:

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.types as is_
 
-from cerite.core.errors import SchemaError, StreamError, listed, suggestion
+from cerite.core.errors import SchemaError, StreamError, a, listed, suggestion
 from cerite.core.schema import Schema, kind_named
 from cerite.data.columns import canonical, conform, first_line
 from cerite.data.frames import is_pandas, is_polars
@@ -63,14 +63,28 @@ def lossless(column: pa.ChunkedArray, target: pa.DataType, where: str) -> pa.Chu
             return found  # which Arrow has checked
         back = found.cast(source, safe=False)
     except (pa.ArrowException, ValueError) as error:
-        raise _misfit(where, source, target, first_line(error)) from error
+        raise _misfit(where, source, target, _changed(column, target) or first_line(error)) from error
     same = pc.equal(column, back)
     if is_.is_floating(source):
         same = pc.or_(same, pc.is_nan(column.cast(pa.float64())))
     if not pc.all(same, min_count=0).as_py():
         place = pc.index(same, False).as_py()
-        raise _misfit(where, source, target, f"{column[place].as_py()!r} in row {place} (from 0) would change")
+        raise _misfit(where, source, target, _would_change(column, place))
     return found
+
+
+def _changed(column: pa.ChunkedArray, target: pa.DataType) -> str | None:
+    """The first value that cannot be cast, where one alone is the cause."""
+    for place, value in enumerate(column):
+        try:
+            value.cast(target)
+        except (pa.ArrowException, ValueError):
+            return _would_change(column, place)
+    return None
+
+
+def _would_change(column: pa.ChunkedArray, place: int) -> str:
+    return f"{column[place].as_py()!r} in row {place} (from 0) would change"
 
 
 def typed(schema: Any) -> pa.Schema:
@@ -88,7 +102,7 @@ def typed(schema: Any) -> pa.Schema:
     if hasattr(schema, "schema") or is_pandas(schema) or is_polars(schema):
         return open_events(schema).schema
     raise StreamError(
-        f"the columns of a stream cannot be read from a {type(schema).__name__}",
+        f"the columns of a stream cannot be read from {a(type(schema).__name__)}",
         hint="pass pyarrow.schema([…]), or names with types: {'type': 'string', 'price': 'float', 'at': 'timestamp'}",
     )
 
@@ -137,7 +151,7 @@ def _has_columns(data: Any) -> bool:
 
 def _rows(data: Any) -> list[Mapping[str, Any]]:
     if isinstance(data, (str, bytes, bytearray)) or not isinstance(data, Iterable):
-        raise StreamError(f"events cannot be pushed from a {type(data).__name__}", hint=_HINT)
+        raise StreamError(f"events cannot be pushed from {a(type(data).__name__)}", hint=_HINT)
     return list(data)
 
 
@@ -146,7 +160,7 @@ def _batch_of_rows(rows: Sequence[Mapping[str, Any]], schema: pa.Schema) -> pa.R
     for at, row in enumerate(rows):
         if not isinstance(row, Mapping):
             raise StreamError(
-                f"{WHERE}, row {at} (from 0) is a {type(row).__name__}, not a dictionary",
+                f"{WHERE}, row {at} (from 0) is {a(type(row).__name__)}, not a dictionary",
                 hint="an event is a dictionary from column to value",
             )
         if not row.keys() <= known:

@@ -6,17 +6,20 @@ is declared for it (whole numbers may stand where floats are declared), or is re
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import pyarrow as pa
 import pyarrow.types as is_
 
-from cerite.core.errors import Hint, Setting, StreamError, listed
+from cerite.core.errors import Hint, Setting, StreamError, a
 from cerite.core.schema import Kind, arrow_kind
 from cerite.data.columns import STRINGS
+from cerite.data.files.guesses import FORMATTED, SHAPES, SIGHTS
 
 FORMATS = ("csv", "tsv", "json", "core", "parquet", "ipc")
+_SHOWN = ("csv", "tsv", "jsonl", "core", "parquet", "arrow")
 _ALIASES = {"jsonl": "json", "ndjson": "json", "arrow": "ipc", "feather": "ipc", "txt": "core", "pq": "parquet"}
 
 
@@ -49,7 +52,7 @@ class Reading:
             raise StreamError(f"a delimiter is one ASCII character, not {delimiter!r}", hint="such as ';' or '|'")
         form = None if format is None else _ALIASES.get(format.lower(), format.lower())
         if form is not None and form not in FORMATS:
-            raise StreamError(f"there is no format {format!r}", hint=f"the formats are {listed([*FORMATS, 'jsonl'])}")
+            raise StreamError(f"there is no format {format!r}", hint="the formats are " + ", ".join(_SHOWN))
         return Reading(dict(kinds or {}), nulls, delimiter, form)
 
     def refuse_other_kinds(self, schema: pa.Schema, name: str) -> None:
@@ -79,10 +82,17 @@ class Reading:
 def refusal(where: str, name: str, value: str, kind: str) -> StreamError:
     """A value that is not of the kind its column is declared."""
     return StreamError(
-        f"{where}, column `{name}`: `{value}` is not {'an' if kind == 'int' else 'a'} {kind}, as declared",
+        f"{where}, column `{name}`: `{value}` is not {a(kind)}, as declared",
         hint=Hint(
-            "if it stands for a missing value, say so: ",
-            Setting("null_values", value),
-            "; else declare the column string",
+            "if it stands for a missing value, say so: ", Setting("null_values", value), f"; else {_else(value, kind)}"
         ),
     )
+
+
+def _else(value: str, kind: str) -> str:
+    """What to do about a value that is none of its kind, and not missing."""
+    if kind == "int" and re.match(SHAPES["number"], value):
+        return "declare the column float"
+    if kind in ("int", "float") and re.match(SIGHTS[FORMATTED], value):
+        return "write numbers without separators and signs of units, such as 1000.5, or declare the column string"
+    return "declare the column string"

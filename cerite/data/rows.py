@@ -12,7 +12,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from cerite.core.errors import StreamError, suggestion
+from cerite.core.errors import StreamError, a, suggestion
 from cerite.data.columns import root, subschema, with_leaves
 from cerite.data.kinds import array_of, type_of
 from cerite.data.positions import Positions, gather
@@ -119,6 +119,6 @@ class RowSource(Source):
     def _refuse_other(self, row: object, at: int) -> None:
         if not isinstance(row, Mapping):
             raise StreamError(
-                f"{self.name}, row {at} (from 0) is a {type(row).__name__}, not a dictionary",
+                f"{self.name}, row {at} (from 0) is {a(type(row).__name__)}, not a dictionary",
                 hint="an event is a dictionary from column to value",
             )

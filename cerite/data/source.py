@@ -14,8 +14,9 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from cerite.core.errors import Hint, Setting, StreamError, listed, suggestion
+from cerite.core.errors import Hint, Setting, StreamError, a, listed, suggestion
 from cerite.data.columns import root, subschema
+from cerite.data.files.guesses import FORMATTED, LOSING
 from cerite.data.positions import Positions
 
 BATCH_ROWS = 1 << 20
@@ -72,6 +73,10 @@ class Source(ABC):
 
         Empty where values have types of their own and nobody had to guess.
         """
+        return {}
+
+    def samples(self, name: str) -> dict[str, Sight]:
+        """What strings look like that somebody else has read, perhaps without a guess at what they are."""
         return {}
 
     def table(self) -> pa.Table:
@@ -138,19 +143,20 @@ def checked_rows(batch_rows: int) -> int:
 
 def described(name: str, odd: Mapping[str, Sight]) -> str:
     """What a column that is text holds, and where."""
-    if odd.keys() == {"number"}:
-        only = odd["number"]
-        return f"column `{name}` is text, and as numbers some would lose digits (`{only.value}`, {only.where})"
-    shown = [f"a {shape} (`{each.value}`, {each.where})" for shape, each in odd.items() if shape != "text"]
+    if LOSING in odd and odd.keys() <= {LOSING, "number"}:
+        first = odd[LOSING]
+        return f"column `{name}` is text, and as numbers some would lose digits (`{first.value}`, {first.where})"
+    shown = [f"{a(shape)} (`{each.value}`, {each.where})" for shape, each in odd.items() if shape != "text"]
     text = [f"other text (`{odd['text'].value}`, {odd['text'].where})"] if "text" in odd else []
     return f"column `{name}` holds " + " and ".join([*shown, *text])
 
 
 def remedy_of(name: str, odd: Mapping[str, Sight]) -> Hint:
     """How to say what is meant."""
+    plainly = ("; numbers must be written plainly, such as 1000.5",)
     declare = (
-        Setting("schema", f"{name}:string"), " if the column is text, ",
-        Setting("schema", f"{name}:float"), " if it holds numbers",
+        Setting("schema", f"{name}:string"), " if the column is text",
+        *(plainly if FORMATTED in odd else (", ", Setting("schema", f"{name}:float"), " if it holds numbers")),
     )  # fmt: skip
     if "text" not in odd:
         return Hint(*declare)

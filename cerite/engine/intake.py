@@ -221,7 +221,9 @@ class Intake:
             previous = before[1] if before is not None and not at else tick_text(column[at - 1])
             raise StreamError(
                 f"`{name}` {what} at row {self.rows + at}: {tick_text(column[at])} after {previous}",
-                hint=None if strictly else Hint("sort by it first, or let Cerite sort: ", Setting("order_by", name)),
+                hint="positions number the events in their order, each once; leave the column out for the rows' numbers"
+                if strictly
+                else Hint("sort by it first, or let Cerite sort: ", Setting("order_by", name)),
             )
         self._last[role] = int(keys[-1]), tick_text(column[-1])
 

@@ -13,7 +13,6 @@ Invariant: a built pattern equals the one its text parses to.
 from __future__ import annotations
 
 from datetime import timedelta
-from fractions import Fraction
 from math import inf
 from typing import NoReturn, overload
 
@@ -290,8 +289,8 @@ def width(given: Width) -> Size:
         return given
     if isinstance(given, timedelta):
         microseconds = given // timedelta(microseconds=1)
-        exact = Fraction(microseconds, 1_000_000)
-        return size(int(exact) if exact.denominator == 1 else float(exact), "seconds")
+        seconds_, rest = divmod(microseconds, 1_000_000)
+        return size(microseconds, "microseconds") if rest else size(seconds_, "seconds")
     if not isinstance(given, str):
         raise ArgumentError(f"a window is text (`30 seconds`), a timedelta or a Size, not {given!r}")
     return parse_window(given)

@@ -250,6 +250,6 @@ def _unit(node: Node | Token) -> str:
     if unit is None:
         raise QuerySyntaxError(
             f"unknown time unit `{word}`", span=span_of(node),
-            hint=suggestion(word, UNITS) or "the units are milliseconds, seconds, minutes, hours, days and EVENTS",
+            hint=suggestion(word, UNITS) or f"the units are {', '.join(UNITS)} and EVENTS",
         )  # fmt: skip
     return unit

@@ -311,8 +311,15 @@ class Select(Pattern):
 #
 # Both ends belong to the window (CORE: end − start ≤ ε; SRT report, definition 39: max − min + 1 ≤ w).
 
-UNITS = {"milliseconds": 1, "seconds": 1_000, "minutes": 60_000, "hours": 3_600_000, "days": 86_400_000}
-_SHORT = {"ms": "milliseconds", "s": "seconds", "sec": "seconds", "min": "minutes", "h": "hours", "d": "days"}
+UNITS = {
+    "microseconds": Fraction(1, 1_000), "milliseconds": Fraction(1), "seconds": Fraction(1_000),
+    "minutes": Fraction(60_000), "hours": Fraction(3_600_000), "days": Fraction(86_400_000),
+}  # fmt: skip
+"""In milliseconds."""
+_SHORT = {
+    "us": "microseconds", "ms": "milliseconds", "s": "seconds", "sec": "seconds", "min": "minutes", "h": "hours",
+    "d": "days",
+}  # fmt: skip
 
 
 def unit_named(word: str) -> str | None:

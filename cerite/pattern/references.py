@@ -283,8 +283,8 @@ def _of_itself(node: Reference, on: On) -> PatternError:
     """`y[BUY.price > 5]` of `BUY AS y`: a reference reads an earlier event, and this one can only be the same."""
     return PatternError(
         f"`{node}` can only be `{on.variable}` itself, and a reference reads another event", span=node.span,
-        hint=f"write `{quoted(node.name)}` for this event, `{quoted(on.variable)}.{quoted(node.name)}` for the "
-        f"`{on.variable}` before it, or name the earlier event: `… AS first`, and write `first.{quoted(node.name)}`",
+        hint=f"write `{quoted(node.name)}` for this event; to read an earlier one, name that one: `… AS first`, and "
+        f"write `first.{quoted(node.name)}`",
     )  # fmt: skip
 
 

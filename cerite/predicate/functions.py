@@ -1,8 +1,9 @@
 """The functions of conditions and the arithmetic of time, by their meaning on one value: the reference of every form.
 
 A timestamp is an instant, in UTC; a duration is a whole number of microseconds, written `5 seconds`, or of the
-timestamps' own unit, made by subtracting them. The parts of a timestamp are those of UTC, whatever zone its column has, so that they are the
-same in process and on Spark. A function of NULL is NULL, except `coalesce`; what has no result is NULL.
+timestamps' own unit, made by subtracting them. The parts of a timestamp are those of UTC, whatever zone its column has,
+so that they are the same in process and on Spark. A function of NULL is NULL, except `coalesce`; what has no result is
+NULL.
 
 Invariant: `call` and `time_arithmetic` raise nothing on operands of the kinds that `predicate.kinds` lets pass.
 """
@@ -101,7 +102,7 @@ def _held(ticks: int) -> bool:
 
 def _duration(ticks: int, fine: bool) -> timedelta | None:
     if fine:
-        return _pandas().Timedelta(ticks, unit="ns") if _held(ticks) else None  # type: ignore[no-any-return]
+        return _pandas().Timedelta(ticks, unit="ns") if _held(ticks) else None
     try:
         return timedelta(microseconds=ticks // _MICRO)
     except OverflowError:
@@ -110,7 +111,7 @@ def _duration(ticks: int, fine: bool) -> timedelta | None:
 
 def _instant(ticks: int, fine: bool) -> datetime | None:
     if fine:
-        return _pandas().Timestamp(ticks, unit="ns", tz="UTC") if _held(ticks) else None  # type: ignore[no-any-return]
+        return _pandas().Timestamp(ticks, unit="ns", tz="UTC") if _held(ticks) else None
     micros = ticks // _MICRO
     return EPOCH + micros * MICROSECOND if EARLIEST <= micros <= LATEST else None
 

@@ -137,6 +137,10 @@ FEATURES: dict[str, Callable[[Known], bool]] = {
     "windows on a part of a pattern": _has(Window),
     **{f"`SELECT {strategy.value}`": _selects(strategy) for strategy in Strategy},
     "a strategy on a part, `NEXT(φ)`": _has(Select),
+    "a strategy around another, `NEXT(LAST(φ))`": lambda each: any(
+        isinstance(node, Select) and any(isinstance(inner, Select) for inner in walk(node.operand))
+        for node in each.nodes
+    ),
     "`PARTITION BY`": lambda each: bool(each.query.partition),
     "`CONSUME BY`": lambda each: each.query.consume is not Consume.NONE,
     "`LIMIT`": lambda each: each.query.limit is not None,

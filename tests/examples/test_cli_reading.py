@@ -88,3 +88,59 @@ def test_check_finds_where_a_file_clashes_with_a_declaration(tmp_path: Path) -> 
         "`v` is declared int by the query, but string by the schema"
         in cerite("check", declared, "--schema", str(other), code=1)[1]
     )
+
+
+ADVICE = {  # what is in the file, further options, and what is said of it
+    "semicolons": ("x.csv", "type;v\nA;9\nB;10\n", (), ["the only column is `type;v`", "--delimiter ';'"]),
+    "no ending": ("x", CSV, (), ["the file name has no extension", "--format csv"]),
+    "strings among numbers": (
+        "x.jsonl", '{"type":"A","v":9}\n{"type":"B","v":"10"}\n', (),
+        ['"10" is a string, but line 1 has a number', '--schema with a file that says {"v": "string"}', "--null …"],
+    ),
+    "thousands": (
+        "x.csv", 'type,v\nA,9\nB,"1,000"\n', (),
+        ["a formatted number (`1,000`", '{"v": "string"} if the column is text; numbers must be written plainly'],
+    ),
+    "thousands in a column of floats": (
+        "x.csv", 'type,v\nA,9\nB,"1,000"\n', ("--schema", "float.json"), ["without separators", "such as 1000.5"],
+    ),
+    "halves in a column of ints": (
+        "x.csv", "type,v\nA,9\nB,1.5\n", ("--schema", "int.json"), ["`1.5` is not an int", "declare the column float"],
+    ),
+    "odd words": ("x.csv", "type,v\nA,9\nB,#DIV/0!\n", (), ["--null '#DIV/0!' if that is a missing value"]),
+    "zeros before": ("x.csv", "type,v\nA,9\nB,007\n", (), ["as numbers some would lose digits (`007`, "]),
+    "no such format": ("x.csv", CSV, ("--format", "foo"), ["csv, tsv, jsonl, core, parquet, arrow"]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ADVICE)
+def test_advice_can_be_followed_on_the_command_line(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    file, text, options, expected = ADVICE[name]
+    Path(file).write_text(text)
+    Path("float.json").write_text('{"v": "float"}')
+    Path("int.json").write_text('{"v": "int"}')
+    _, said = cerite("run", QUERY.partition(" WITHIN")[0], file, *options, code=1)
+    assert [each for each in expected if each not in said] == [], said
+    assert "schema=" not in said
+
+
+def test_check_reads_data_as_run_does(tmp_path: Path) -> None:
+    declared = "CREATE STREAM S { EVENT A { v:int } } SELECT * FROM S WHERE A AS x FILTER x[v > 1]"
+    events = tmp_path / "x.csv"
+    events.write_text("type;v\nA;1\nA;oops\n")
+    options = ("--schema", str(events), "--delimiter", ";")
+    assert "--null oops" in cerite("check", declared, *options, code=1)[1]
+    assert cerite("check", declared, *options, "--null", "oops")[0].startswith("ok")
+    schema = tmp_path / "s.json"
+    schema.write_text('{"v": "int"}')
+    assert "are about data" in cerite("check", declared, "--schema", str(schema), "--null", "x", code=1)[1]
+
+
+def test_json_is_one_array(tmp_path: Path) -> None:
+    events, out = tmp_path / "x.csv", tmp_path / "m.json"
+    events.write_text(CSV)
+    cerite("run", QUERY, str(events), "--time", "at", "--output", str(out))
+    assert [each["bindings"]["y"] for each in json.loads(out.read_text())] == [[1], [2]]
+    cerite("run", "SELECT * FROM S WHERE B ; A", str(events), "--output", str(out), "--overwrite")
+    assert json.loads(out.read_text()) == []

@@ -159,6 +159,8 @@ def test_a_column_that_some_files_lack_is_looked_at_in_the_others() -> None:
 
 def test_spaces_around_numbers_do_not_make_text() -> None:
     assert read("a, b\n1, 2\n3, NA\n") == {"a": [1, 3], " b": [2, None]}
+    assert read("a,b\n1,x\n NA , y\n3 ,z\n") == {"a": [1, None, 3], "b": ["x", " y", "z"]}
+    assert read("a\n007\n 7\n") == {"a": ["007", " 7"]}
 
 
 def test_text_numbers_in_frames_are_warned_about() -> None:
@@ -166,6 +168,21 @@ def test_text_numbers_in_frames_are_warned_about() -> None:
     with pytest.warns(TextWarning, match=r"column `v` is text and compared as text, but holds `9`"):
         assert RISING.run(frame).count() == 0
     assert RISING.run(frame, schema={"v": "string"}).count() == 0
+
+
+@pytest.mark.parametrize("form", ["parquet", "arrow"])
+def test_text_numbers_in_typed_files_are_warned_about(form: str, tmp_path: Path) -> None:
+    table, path = pa.table({"type": ["A", "B"], "v": ["9", "10"], "w": ["007", "x"]}), tmp_path / f"x.{form}"
+    if form == "parquet":
+        pq.write_table(table, path)
+    else:
+        pyarrow.feather.write_feather(table, path)
+    with pytest.warns(
+        TextWarning, match=rf"column `v` is text and compared as text, but holds `9` \(.*x\.{form}, row 0"
+    ):
+        assert RISING.run(path).count() == 0
+    assert RISING.run(path, schema={"v": "string"}).count() == 0
+    assert cerite.query("SELECT * FROM S WHERE A AS x ; B AS y FILTER y[w > x.w]").run(path).count() == 1
 
 
 @pytest.mark.parametrize("form", ["csv", "list", "table"])

@@ -32,6 +32,7 @@ REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
     "no query": (lambda: cerite.query(3), "not a query or pattern"),  # type: ignore[arg-type]
     "an event type": (lambda: event(3), "an event type is a name"),  # type: ignore[arg-type]
     "a variable": (lambda: event("A").as_(""), "a variable has a name"),
+    "an unknown unit": (lambda: event("A").within(4, "weeks"), "microseconds, milliseconds"),
     "half a repetition": (lambda: event("A").repeat(1.5), "cannot happen"),  # type: ignore[arg-type]
     "a window without a unit": (lambda: event("A").within(4), "a window has a unit"),
 }

@@ -187,7 +187,7 @@ def test_files(fault: str) -> None:
 
 
 ROWS: dict[str, tuple[list[Any], list[str]]] = {
-    "mixed": ([{"a": 1}, {"a": "x"}], ["row 1 (from 0), column `a`: 'x' is a string, but row 0 holds a int"]),
+    "mixed": ([{"a": 1}, {"a": "x"}], ["row 1 (from 0), column `a`: 'x' is a string, but row 0 holds an int"]),
     "later": (
         [{"a": 1}] * 3 + [{"a": "x"}],
         ["row 3 (from 0), column `a`: 'x' does not fit", "a string where the column has int"],
@@ -210,7 +210,7 @@ ROWS: dict[str, tuple[list[Any], list[str]]] = {
         [{"price": 1}] * 3 + [{"pirce": 1}],
         ["row 3 (from 0), column `pirce` is not in the first 2 rows", "did you mean `price`?"],
     ),
-    "no dictionary": ([{"a": 1}, 5], ["row 1 (from 0) is a int, not a dictionary"]),
+    "no dictionary": ([{"a": 1}, 5], ["row 1 (from 0) is an int, not a dictionary"]),
     "key": ([{1: 1}], ["the key 1 is not a string"]),
     "none": ([], ["is empty, so its columns are unknown"]),
 }
@@ -267,7 +267,7 @@ def test_positions() -> None:
 
 
 def test_other_things() -> None:
-    assert "cannot be read from a int" in message(5)
+    assert "cannot be read from an int" in message(5)
     assert "pyarrow.table(data)" in message({"a": [1]})
     assert "cannot be read from a bytes" in message(b"a,b")
     assert "batch_rows" in message(TABLE, batch_rows=0)

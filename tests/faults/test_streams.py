@@ -279,7 +279,7 @@ MISFITS: dict[str, tuple[Any, Any, str]] = {
     "a time with a zone": ("timestamp", [STAMP.replace(tzinfo=timezone.utc)], "UTC"),
     "a time into a date": ("date32", pa.array([STAMP]), "the stream has date32"),
     "lists": ("int", pa.array([[1]]), "list<"),
-    "mixed values": ("int", [1, "x"], "is a string, but row 0 holds a int"),
+    "mixed values": ("int", [1, "x"], "is a string, but row 0 holds an int"),
 }
 
 
@@ -320,9 +320,9 @@ OTHERS: dict[str, tuple[Any, str]] = {
     "another column": (pa.table({"type": ["A"], "w": [1]}), "`v` is missing, `w` is unknown"),
     "a missing column": (pa.table({"type": ["A"]}), "other columns than the stream: `v` is missing"),
     "another key": ([{"type": "A", "V": 1}], "did you mean `v`"),
-    "a row that is no dictionary": ([1], "is a int, not a dictionary"),
+    "a row that is no dictionary": ([1], "is an int, not a dictionary"),
     "two columns of one name": (pa.table([["A"], [1], [2]], names=["type", "v", "v"]), "two columns"),
-    "a number": (5, "cannot be pushed from a int"),
+    "a number": (5, "cannot be pushed from an int"),
     "nothing": (None, "cannot be pushed from a NoneType"),
     "text": ("events.csv", "cannot be pushed from a str"),
     "an array": (np.zeros((2, 2)), "is a ndarray, not a dictionary"),

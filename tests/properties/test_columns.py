@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import assume, given, reject
+from hypothesis import given, reject
 from hypothesis import strategies as st
 
 from cerite.core.errors import StreamError
@@ -20,16 +20,12 @@ from cerite.predicate.columns import codes as columns_codes
 from cerite.predicate.columns.bits import Condition, ConditionBits
 from cerite.predicate.evaluate import compare, holds
 from cerite.predicate.expression import (
-    Arithmetic,
     Attribute,
-    Call,
     Comparison,
     Expression,
     Like,
     Literal,
-    walk,
 )
-from cerite.predicate.formula import attributes
 from tests.properties.columns import TEXTS, batches, conditions
 from tests.telling import often, refused
 

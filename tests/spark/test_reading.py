@@ -15,7 +15,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from cerite import query
-from cerite.core.errors import CeriteError
+from cerite.core.errors import CeriteError, TextWarning
 from cerite.core.schema import Schema
 from cerite.data import open_events
 from cerite.data.files.guesses import MISSING
@@ -158,3 +158,10 @@ def test_nested_attributes(spark: SparkSession, tmp_path: Path) -> None:
     assert count(spark.read.parquet(str(tmp_path / "x.parquet")), windowed, time="at") == 1
     unquoted = "SELECT * FROM S WHERE A AS ctx ; B AS y FILTER y[at > ctx.ip]"
     assert "or a nested attribute" in refused(spark.read.json(str(path)), unquoted, time="at")
+
+
+def test_text_numbers_in_typed_tables_are_warned_about(spark: SparkSession) -> None:
+    df = spark.createDataFrame([("A", "9", 0), ("B", "10", 1)], "type string, v string, at long")
+    with pytest.warns(TextWarning, match=r"column `v` is text and compared as text, but holds `9` \(the DataFrame\)"):
+        assert count(df, RISING + " WITHIN 5 seconds", time="at") == 0
+    assert count(df, RISING + " WITHIN 5 seconds", time="at", schema={"v": "string"}) == 0

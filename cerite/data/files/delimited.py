@@ -9,6 +9,7 @@ cannot hold, and those with zeros before them.
 from __future__ import annotations
 
 import csv
+import re
 from collections.abc import Iterator, Sequence
 from io import BytesIO
 from pathlib import Path
@@ -27,6 +28,7 @@ from cerite.data.files.guesses import (
     ABSENT,
     MISSING,
     PADDED,
+    SHAPES,
     WHOLE,
     MisfitError,
     declared,
@@ -113,9 +115,9 @@ class Delimited:
         if not is_.is_string(column.type):
             return column
         found = column if text is None else text
-        spaced = next((value for value in (each.as_py() for each in found[:100]) if value), "x")
-        if spaced != spaced.strip() and not is_.is_string((trimmed := guessed(pc.utf8_trim_whitespace(found))).type):
-            return trimmed
+        trimmed = _trimmed(found)
+        if trimmed is not None and not is_.is_string((known := guessed(trimmed, nulls)).type):
+            return known
         return without(found, nulls)
 
     def _whole(self, text: pa.ChunkedArray) -> pa.ChunkedArray:
@@ -194,6 +196,15 @@ class Delimited:
                     hint="put values that hold the separator, quotes or line ends in quotes",
                 ) from error
         raise StreamError(f"{chunk.where}: {first_line(error)}") from error
+
+
+def _trimmed(text: pa.ChunkedArray) -> pa.ChunkedArray | None:
+    """The values without spaces around them, if some have such and the first of them is no plain text."""
+    first = next((value for value in (each.as_py() for each in text[:100]) if value and value.strip()), "x").strip()
+    if not any(re.match(shape, first) for shape in SHAPES.values()) and first not in MISSING:
+        return None
+    found = pc.utf8_trim_whitespace(text)
+    return found if pc.any(pc.not_equal(found, text)).as_py() else None
 
 
 def _is_huge(column: pa.ChunkedArray) -> bool:

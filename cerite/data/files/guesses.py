@@ -31,7 +31,12 @@ ZONE = r":[0-9.]+(Z|[+-][0-9]{2}(:?[0-9]{2})?)$"
 _TIME = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}([T ][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,9})?)?(Z|[+-][0-9]{2}(:?[0-9]{2})?)?)?$"
 SHAPES = {"number": _NUMBER, "boolean": _BOOL, "time": _TIME}
 """What values of a kind look like."""
-SIGHTS = SHAPES | {"formatted number": r"^[+-]?[$€£¥]?[0-9]{1,3}([,' ][0-9]{3})*([.,][0-9]+)? ?[%$€£¥]?$"}
+LOSING = "number that would lose digits"
+FORMATTED = "formatted number"
+SIGHTS = {
+    LOSING: rf"{PADDED}|^[+-]?[0-9]{{19,}}$", **SHAPES,
+    FORMATTED: r"^[+-]?[$€£¥]?[0-9]{1,3}([,' ][0-9]{3})*([.,][0-9]+)? ?[%$€£¥]?$",
+}  # fmt: skip
 """What text is looked at for where its order matters: `1,000`, `3,14` and `5 %` are not read as numbers, but meant."""
 ARROW: dict[Kind, pa.DataType] = {
     "int": pa.int64(), "float": pa.float64(), "bool": pa.bool_(), "string": STRINGS, "timestamp": pa.timestamp("us"),
@@ -139,6 +144,16 @@ def shapes(text: Text) -> dict[str, tuple[int, str]]:
     if (row := pc.index(rest, True).as_py()) >= 0:
         found["text"] = row, kept[row].as_py()
     return found
+
+
+def is_time(text: str) -> bool:
+    """Whether it is written as a time, with a zone or without."""
+    return _is(pa.scalar(text), _TIME)
+
+
+def has_zone(text: str) -> bool:
+    """Whether a time is written with a zone."""
+    return _is(pa.scalar(text), ZONE)
 
 
 def settled_times(column: pa.ChunkedArray) -> pa.ChunkedArray:

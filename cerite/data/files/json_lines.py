@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 import pyarrow.json as pa_json
 import pyarrow.types as is_
 
-from cerite.core.errors import Span, StreamError
+from cerite.core.errors import Hint, Setting, Span, StreamError, a
 from cerite.core.schema import Kind, arrow_kind
 from cerite.data.columns import STRINGS, first_line
 from cerite.data.files.chunks import Chunk, lines_cut
@@ -191,10 +191,14 @@ def _explain(chunk: Chunk, error: Exception | None, missing: frozenset[str] = fr
             old, before = kinds.setdefault(key, (kind, number))
             if old != kind:
                 raise StreamError(
-                    f"{chunk.path}, line {number}, column `{key}`: {json.dumps(value, ensure_ascii=False)[:60]} is a "
-                    f"{kind}, but line {before} has a {old}",
-                    hint=f"give the column one type, or declare it string: schema={{{key!r}: 'string'}}; if a text "
-                    "stands for a missing value, name it: null_values=[…]",
+                    f"{chunk.path}, line {number}, column `{key}`: {json.dumps(value, ensure_ascii=False)[:60]} is "
+                    f"{a(kind)}, but line {before} has {a(old)}",
+                    hint=Hint(
+                        "give the column one type, or declare it string: ",
+                        Setting("schema", f"{key}:string"),
+                        "; if a text stands for a missing value, name it: ",
+                        Setting("null_values"),
+                    ),
                 ) from error
     raise StreamError(f"{chunk.where}: {first_line(error) if error else 'not JSON lines'}") from error
 

@@ -11,7 +11,7 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from cerite.core.errors import StreamError, suggestion
+from cerite.core.errors import Hint, Setting, StreamError, suggestion
 from cerite.data.files.chunks import COMPRESSIONS
 
 FORMATS = {
@@ -56,8 +56,11 @@ def format_of(path: Path) -> str:
         what = f"the extension `{extension}` is unknown" if extension else "the file name has no extension"
         raise StreamError(
             f"{path}: {what}",
-            hint=f"known are {' '.join(FORMATS)}, and for text also {' '.join(COMPRESSIONS)} after it; or name the "
-            "format: format='csv'",
+            hint=Hint(
+                f"known are {' '.join(FORMATS)}, and for text also {' '.join(COMPRESSIONS)} after it; or name the ",
+                "format: ",
+                Setting("format", "csv"),
+            ),
         )
     if packed and form not in TEXTS:
         raise StreamError(f"{path}: only text can be compressed as a whole", hint="unpack the file first")

@@ -19,6 +19,7 @@ from cerite.data.files.chunks import COMPRESSIONS
 from cerite.data.files.columnar import IpcPart, ParquetPart
 from cerite.data.files.core_text import CoreText
 from cerite.data.files.delimited import Delimited
+from cerite.data.files.guesses import shapes
 from cerite.data.files.json_lines import JsonLines
 from cerite.data.files.part import Part
 from cerite.data.files.paths import TEXTS, AnyPath, files_of, format_of
@@ -29,6 +30,7 @@ from cerite.data.source import BATCH_ROWS, Sight, Source, checked_rows, chosen
 from cerite.data.unify import unified
 
 _KEPT = 1 << 26  # text of up to this many bytes stays in memory once parsed
+SAMPLE = 10_000  # strings of a typed file that are looked at where their order matters
 _PACKED = 10  # how many times larger compressed text may become
 
 
@@ -84,6 +86,17 @@ class FileSource(Source):
         for part in self._parts if name not in self._reading.kinds else ():
             found = part.sights(name) | found
         return found
+
+    def samples(self, name: str) -> dict[str, Sight]:
+        """What the first strings of the column look like in the first file that has it with a type of its own."""
+        typed = (part for part in self._parts if part.guess == "none" and name in part.schema.names)
+        part = next((each for each in typed if sum(each.counts)), None)
+        if part is None or name in self._reading.kinds or part.schema.field(name).type != STRINGS:
+            return {}
+        segment = next(at for at, count in enumerate(part.counts) if count)
+        first = next(iter(part.read([segment], pa.schema([(name, STRINGS)]), SAMPLE)))
+        text = first.column(name).cast(pa.string()).slice(0, SAMPLE)
+        return {shape: Sight(value, f"{part.path}, row {row}") for shape, (row, value) in shapes(text).items()}
 
     def _unified(self) -> pa.Schema:
         """One schema for all parts. Where words for missing values are all there is, they may as well be text."""

@@ -6,6 +6,7 @@ may still refuse is only what the data's values decide: ties, missing times, pos
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -19,8 +20,9 @@ from pyspark.sql import types as ty
 from cerite.api.query import Query
 from cerite.api.result import shown_attributes, variable_columns
 from cerite.automaton.guards import Guard, Test
-from cerite.core.errors import CeriteError, Hint, Setting, StreamError, listed
+from cerite.core.errors import CeriteError, Hint, Setting, StreamError, TextWarning, listed
 from cerite.core.schema import Kind
+from cerite.data.files.source import SAMPLE
 from cerite.data.source import Sight, described
 from cerite.engine.events.keys import time_of
 from cerite.engine.events.rows import TimeUnit, checked_unit
@@ -278,7 +280,10 @@ def _refuse_guesses(asked: Request, declared: Mapping[str, Kind]) -> None:
         for name, span in (dict.fromkeys(asked.order_by) | ordered_attributes(asked.query)).items()
         if frame.kinds.get(name) == "string" and name not in declared
     }
-    if not spans or not is_text(frame.original):
+    if not spans:
+        return
+    if not is_text(frame.original):
+        _warn_of_numbers(frame, list(spans))
         return
     for name, odd in sights(frame.df, {name: frame.column(name) for name in spans}).items():
         if odd and odd.keys() != {"text"}:
@@ -286,6 +291,18 @@ def _refuse_guesses(asked: Request, declared: Mapping[str, Kind]) -> None:
                 f"`{name}` is compared by order, but {_numbers_as_text(name, odd)}", span=spans[name],
                 hint=f"cast the column, e.g. df.withColumn({name!r}, expr(\"try_cast({name} AS double)\")), or declare "
                 f"it: schema={{{name!r}: 'string'}}",
+            )  # fmt: skip
+
+
+def _warn_of_numbers(frame: Frame, names: Sequence[str]) -> None:
+    """Warn where text that somebody else typed so, and that is compared by order, begins with numbers."""
+    some = frame.df.limit(SAMPLE)
+    for name, odd in sights(some, {name: frame.column(name) for name in names}).items():
+        if "number" in odd:
+            warnings.warn(
+                f"column `{name}` is text and compared as text, but holds `{odd['number'].value}` (the DataFrame); "
+                f"cast it to a number, or say that it is text: schema={{{name!r}: 'string'}}",
+                TextWarning, stacklevel=5,
             )  # fmt: skip
 
 
