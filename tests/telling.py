@@ -30,6 +30,7 @@ REFUSED = (  # of numbers that only another type could compare
     "64 bits do not keep exactly",
     "more digits than 64 bits",
     "too many digits",
+    "beyond 2^63 beside signed",
     "cannot compare exactly",
     "are exact",  # on Spark, up to so many places behind the point
 )

@@ -33,6 +33,7 @@ from cerite.cli.recognise import Meter, check_output, report
 from cerite.cli.spark_run import run_on_spark
 from cerite.core.errors import CeriteError, CeriteWarning, in_plain_words, was_interrupted
 from cerite.data.reading import Reading
+from cerite.engine import outlook
 from cerite.engine.plan import plan
 from cerite.pattern.check import Note, check, declared_kinds
 
@@ -147,7 +148,7 @@ def check_command(
     """
     parsed = read_query(query, language)
     notes = check(parsed, read_schema(schema, parsed, null or (), delimiter))
-    plan(parsed)  # refuses what the engine does not run, or only with too large an automaton
+    notes += outlook.notes(plan(parsed))  # refuses what the engine does not run, or only with too many states
     for note in notes:
         _print_note(note, parsed.source)
     warned = f" ({len(notes)} warning{'s' if len(notes) > 1 else ''})" if notes else ""

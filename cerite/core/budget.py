@@ -1,8 +1,9 @@
 """What one query may take: how many deterministic states, and how much memory for counting.
 
 Determinising a pattern may need exponentially many states (`(A OR B)* ; A ; (A OR B){20}` has to remember which of the
-last twenty events were an A), and counting in a window a number for every pair of states. Both come to light only while
-events are read; what exceeds the budget is refused by then with the number, before the memory is asked for.
+last twenty events were an A), and counting in a window a number for every pair of states. `engine.outlook` tells of it
+before anything runs, for `cerite check`; which states occur comes to light while events are read, and what exceeds the
+budget is refused by then with the number, before the memory is asked for.
 
 The environment variables `CERITE_STATES` and `CERITE_MEMORY` (bytes, or with a unit: `512 MiB`, `4GB`) set it.
 """
@@ -11,6 +12,7 @@ from __future__ import annotations
 
 import os
 import re
+from typing import NoReturn
 
 from cerite.core.errors import BudgetError, CeriteError
 
@@ -27,11 +29,16 @@ def most_states() -> int:
 def check_states(states: int, most: int) -> None:
     """Refuse more deterministic states than that."""
     if states > most:
-        raise BudgetError(
-            f"this query has more than {most:,} deterministic states on these events",
-            hint="repeat less often before or after what may be any event, give a shorter window, or allow more "
-            "states with the environment variable CERITE_STATES",
-        )
+        refuse_states(most, " on these events")
+
+
+def refuse_states(most: int, where: str = "") -> NoReturn:
+    """More deterministic states than that cannot be had."""
+    raise BudgetError(
+        f"this query has more than {most:,} deterministic states{where}",
+        hint="repeat less often before or after what may be any event, give a shorter window, or allow more "
+        "states with the environment variable CERITE_STATES",
+    )
 
 
 def check_counting(states: int, needed: int) -> None:
@@ -44,6 +51,18 @@ def check_counting(states: int, needed: int) -> None:
             hint="count without a window or with fewer repetitions, run the query with LIMIT instead of counting, or "
             "allow more memory with the environment variable CERITE_MEMORY",
         )
+
+
+def counting_bytes(slots: int, capacity: int) -> int:
+    """What the tables of counting in a window take: a number for every pair of deterministic states."""
+    return 8 * (slots + 2) * capacity * capacity
+
+
+def counting_note(states: int) -> str | None:
+    """What counting with so many deterministic states in a window takes, if that is more than it may."""
+    needed = counting_bytes(1, 1 << (states - 1).bit_length())
+    most = _setting("CERITE_MEMORY", MEMORY)
+    return None if needed <= most else f"it takes {_shown(needed)}, more than the {_shown(most)} it may take"
 
 
 def _setting(name: str, default: int) -> int:

@@ -3,7 +3,8 @@
 It follows the pattern in the order of its events with the registers that may hold something by then. What it finds:
 
 - a condition that reads a variable before anything can be bound to it, such as `(_ AS d FILTER d[price < d.price]):+`,
-  whose first d has none before it (DESIGN, *References*: the condition is false);
+  whose first d has none before it, or `BUY+ AS y FILTER y[price > BUY.price]`, whose first y is the first BUY (DESIGN,
+  *References*: the condition is false);
 - a condition that is false whatever the event, such as `1 = 2`;
 - an end that is never marked, such as `A : SKIP B`: a match is complete at its last marked event;
 - more events than its window of EVENTS holds, ∅, and an AND of different event types.
@@ -34,7 +35,7 @@ from cerite.pattern.nodes import (
 )
 from cerite.pattern.query import QuerySpec
 from cerite.pattern.references import resolve
-from cerite.pattern.variables import Chain, counts, may_precede, nullable, visible, written
+from cerite.pattern.variables import Chain, counts, may_precede_first, nullable, visible, written
 from cerite.predicate.evaluate import value_of
 from cerite.predicate.expression import And, Attribute, Expression, Reference, references, walk
 
@@ -107,7 +108,7 @@ def _filter(on: On, operand: Pattern, before: Names) -> Reason | None:
     others = frozenset(
         each.variable
         for each in references(on.condition)
-        if each.later or (each.variable != on.variable and may_precede(operand, each.variable, on.variable))
+        if each.later or may_precede_first(operand, each.variable, on.variable)
     )
     return _unsatisfiable(on.condition, before | others, before)
 

@@ -14,6 +14,7 @@ from cerite.pattern.nodes import (
     Concat,
     Empty,
     Event,
+    Filter,
     Intersection,
     Iteration,
     Named,
@@ -25,6 +26,7 @@ from cerite.pattern.nodes import (
     SkipAny,
     SkipNext,
     Union,
+    Window,
 )
 
 Chain = (Sequence, Concat, SkipAny, SkipNext)
@@ -144,6 +146,59 @@ def may_precede(pattern: Pattern, earlier: str, later: str, *, again: bool = Tru
     if isinstance(pattern, Named) and pattern.variable in (earlier, later):
         return _named_precedes(pattern, earlier, later, again=again)
     return any(may_precede(part, earlier, later, again=again) for part in parts)
+
+
+def may_precede_first(pattern: Pattern, earlier: str, later: str) -> bool:
+    """Whether in some match an event of `earlier` may come before the first event of `later`.
+
+    >>> from cerite.language.ceql import parse_pattern
+    >>> [may_precede_first(parse_pattern(each), "B", "y") for each in ("B+ AS y", "B? ; B AS y", "(A AS y ; B)+")]
+    [False, True, False]
+    """
+    if not {earlier, later} <= written(pattern):
+        return False
+    match pattern:
+        case Event():
+            return False
+        case Union(parts=parts):
+            return any(may_precede_first(part, earlier, later) for part in parts)
+        case Iteration(operand=operand, most=most):
+            again = most is None or most > 1
+            return may_precede_first(operand, earlier, later) or (again and _has_alone(operand, earlier, later))
+        case Named() if _is_one_event(pattern) or (pattern.variable == later and _marks_all(pattern)):
+            return False
+        case _ if isinstance(pattern, Chain):
+            return _precedes_in_chain(pattern, earlier, later)
+        case Named(operand=operand) if pattern.variable not in (earlier, later):
+            return may_precede_first(operand, earlier, later)
+        case Filter(operand=operand) | Window(operand=operand):
+            return may_precede_first(operand, earlier, later)
+    return may_precede(pattern, earlier, later)
+
+
+def _precedes_in_chain(pattern: Pattern, earlier: str, later: str) -> bool:
+    seen = False
+    for part in visible(pattern):
+        if may_precede_first(part, earlier, later) or (seen and later in written(part)):
+            return True
+        if counts(part, later)[0]:
+            return False
+        seen = seen or _has_alone(part, earlier, later)
+    return False
+
+
+def _has_alone(pattern: Pattern, one: str, other: str) -> bool:
+    """Whether some match may leave an event in the one register and none in the other."""
+    return one in written(pattern) and counts(pattern, other)[0] == 0
+
+
+def _marks_all(pattern: Pattern) -> bool:
+    """Whether every event that it reads is marked, so that the first one has all its names."""
+    if isinstance(pattern, Event):
+        return pattern.output
+    if isinstance(pattern, (Complement, Project, SkipAny, SkipNext, Empty, Nothing)):
+        return False
+    return all(map(_marks_all, pattern.children if not isinstance(pattern, Sequence) else pattern.parts))
 
 
 def same_event(pattern: Pattern, one: str, two: str) -> bool:

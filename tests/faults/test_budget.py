@@ -16,6 +16,7 @@ from cerite.engine.counting.counter import Counter
 from cerite.engine.plan import plan
 from cerite.language.ceql import parse_pattern, parse_query
 from cerite.reference import matches
+from tests.command import cerite as cerite_command
 
 
 def events(n: int, types: str = "AB") -> pa.Table:
@@ -63,6 +64,34 @@ def test_a_pattern_whose_automaton_is_too_large_is_refused_by_check() -> None:
         plan(parse_query(text))
     result = CliRunner().invoke(app, ["check", text])
     assert isinstance(result.exception, PatternError)
+
+
+CHECKED = {  # what `cerite check` says of the cost
+    LATE % 20: "more than 100,000 deterministic states",
+    LATE % 12: "counting is refused by a stream that shows all of 8,193 deterministic states: it takes 6.0 GiB",
+    "A{300} ; B WITHIN 3000 EVENTS": "302 deterministic states takes about a second for every",
+    "(A OR B)* ; (A FILTER A[v > 1]) ; (A OR B){18}": "may have more than 100,000 deterministic states",
+}
+
+
+@pytest.mark.parametrize("pattern", CHECKED)
+def test_check_says_what_a_query_may_take_before_anything_runs(pattern: str) -> None:
+    refused = pattern == LATE % 20
+    done = cerite_command("check", select(pattern), code=1 if refused else 0)
+    assert CHECKED[pattern] in done.stderr
+    assert ("CERITE_STATES" in done.stderr) == refused
+
+
+def test_check_warns_of_next_in_long_windows_and_of_nothing_else() -> None:
+    slow = "SELECT NEXT * FROM S WHERE A{20,} ; B WITHIN 1000 EVENTS"
+    assert "NEXT in a window of 1,000 events with 22 deterministic states" in cerite_command("check", slow).stderr
+    many = " ; ".join(f"A{each}" for each in range(600))
+    for text in (
+        slow.replace("1000", "30"),
+        select(f"{many} WITHIN 900 EVENTS"),
+        select("A{100} ; B WITHIN 900 EVENTS"),
+    ):
+        assert "warning" not in cerite_command("check", text).stderr
 
 
 def test_iterations_make_automata_as_long_as_they_are() -> None:

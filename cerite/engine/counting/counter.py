@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from cerite.automaton import Automaton
 from cerite.core.arrays import Longs, Words, bit_rows, long_column, partition_ids, picked
-from cerite.core.budget import check_counting
+from cerite.core.budget import check_counting, counting_bytes
 from cerite.core.errors import SnapshotError
 from cerite.engine.chains import packed
 from cerite.engine.counting.kernel import Batch, Queue, Scratch, Starts, count_events, sweep
@@ -260,7 +260,7 @@ class Counter:
     def _check(self, slots: int, size: int) -> None:
         """Refuse what would take too much memory before it is asked for."""
         if self.windowed:
-            check_counting(size, 8 * (slots + 2) * size * size)
+            check_counting(size, counting_bytes(slots, size))
 
     def _fit_scratch(self, size: int) -> None:
         spare, r = np.zeros((size + 1, size), np.uint64), np.zeros((size, size), np.uint64)

@@ -46,7 +46,8 @@ def time_arithmetic(op: str, left: Any, right: Any) -> Instants | Floats:
     fits: Flags = np.greater_equal(signs, 0)
     if not is_duration and unit >= _MICRO:
         fits &= (found >= EARLIEST * _MICRO // unit) & (found <= LATEST * _MICRO // unit)
-    return Instants(found, unit, _both(valid, None if fits.all() else fits), is_duration)
+    held = _both(valid, None if fits.all() else fits)  # of a duration that is too long, one flag for all rows
+    return Instants(found, unit, None if held is None else np.broadcast_to(held, found.shape), is_duration)
 
 
 def negative(value: Instants) -> Instants:
@@ -124,7 +125,7 @@ def _quotient(a: Instants, b: Instants, valid: Flags | None) -> Floats:
         found: Floats = (a.values.astype(np.float64) * scale) / (b.values.astype(np.float64) * scale)
     found[np.broadcast_to(b.values == 0, found.shape)] = np.nan
     if valid is not None:
-        found[~valid] = np.nan
+        found[~np.broadcast_to(valid, found.shape)] = np.nan
     return found
 
 

@@ -1,0 +1,61 @@
+"""The deterministic states that are explored before a run are all that the engine meets in it."""
+
+from __future__ import annotations
+
+from itertools import product
+
+from hypothesis import assume, event, given
+from hypothesis import strategies as st
+
+from cerite.data.columns import canonical_schema
+from cerite.data.pushed import batch_of
+from cerite.engine.bind import bind
+from cerite.engine.events.rows import Columns
+from cerite.engine.outlook import Outlook, explored
+from cerite.engine.plan import plan
+from cerite.engine.run import Run
+from cerite.engine.subset.recogniser import Recogniser
+from cerite.language.ceql import parse_query
+from cerite.pattern import QuerySpec, Size
+from tests import strategies as random
+from tests.properties.agreement import SCHEMA, Rows, planned
+from tests.telling import often
+
+QUERIES = st.builds(
+    lambda pattern, within: QuerySpec(pattern, within=within),
+    random.regular_patterns(size=4),
+    st.none() | st.integers(1, 6).map(Size.events),
+)
+
+
+def met(query: QuerySpec, rows: Rows) -> int:
+    """How many deterministic states the engine has after a run."""
+    program = bind(plan(query), canonical_schema(SCHEMA), Columns("type", "at"))
+    run = Run(program)
+    assert isinstance(run.recogniser, Recogniser)
+    list(run.recogniser.read(run.intake.take(batch_of(rows, program.schema))))
+    return run.recogniser.det.n_dstates
+
+
+def outlook(query: QuerySpec) -> Outlook | None:
+    made = planned(query)
+    assume(made is not None and not made.has_registers)
+    assert made is not None
+    return explored(made, 100_000)
+
+
+@often(150)
+@given(QUERIES, random.streams(10))
+def test_no_run_meets_a_state_that_was_not_explored(query: QuerySpec, rows: Rows) -> None:
+    found = outlook(query)
+    event("given up" if found is None or not found.whole else "explored")
+    if found is not None and found.whole:
+        assert met(query, rows) <= found.states
+
+
+def test_every_explored_state_is_met_by_some_stream() -> None:
+    streams = product("ABCD", repeat=5)
+    rows = [{"type": kind, "at": at} for at, kind in enumerate(kind for each in streams for kind in (*each, *"DDDDD"))]
+    for text in ("A ; B+ ; C", "(A OR B)* ; A ; (A OR B){2}", "A:+ : B", "A ; B{2} ; C"):
+        query = parse_query(f"SELECT * FROM S WHERE {text} WITHIN 5 EVENTS")
+        assert outlook(query) == Outlook(met(query, rows), whole=True, certain=True)
