@@ -12,9 +12,9 @@ rank, last key, the place in every map. What is held is what can still be bound:
 - the strings that stored values name, and the partitions of all these. Where ways are compared with all that began
   before them (`Plan.needs_history`), every partition that has begun one.
 
-Invariant: recycling changes no match, no refusal that concerns anything held, and no bytes of a snapshot, which is
-always taken of recycled state. It happens between batches. An event pays for it O(1), amortised: it waits until as many
-numbers were given as there are things to look at.
+Invariant: recycling changes no match and no refusal that concerns anything held. It happens between batches, and before
+every snapshot; a second time without events in between changes nothing. An event pays for it O(1), amortised: it waits
+until as many numbers were given as there are things to look at.
 """
 
 from __future__ import annotations

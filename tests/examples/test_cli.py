@@ -176,6 +176,6 @@ def test_explain_shows_the_engine() -> None:
         "automaton: 4 states",
         "tests, each evaluated once",
         "dropped before the loop",
-        "memory follows the window",
+        "keeps: what is in the window; what has left it is forgotten",
     ):
         assert line in shown

@@ -47,7 +47,9 @@ K3_ENGINE = """\
 ├── entries, at most: per state, the distinct live values in the window
 │   └── q1, q2, q3: one per distinct x.price
 ├── kinds guessed from the query, for want of a schema: name, price
-├── per event: the entries that it wakes, each touched once per label; memory follows the window
+├── per event: the entries that it wakes, each touched once per label
+├── keeps: what is in the window; what has left it is forgotten
+│   └── a partial match: until 500 milliseconds have passed since its start, whatever events come
 └── per match: time linear in its number of events; counting enumerates nothing, a moved entry costs its distinct
     starts in the window"""
 
@@ -65,7 +67,7 @@ EXPECTED = {
         "q1: one per distinct x.id",
         "q2: one per distinct (x.id, y.v)",
         "since the stream began (no window)",
-        "memory grows with the stream",
+        "keeps: more with every partial match; without WITHIN it can go on at any later event",
     ),
     "T AS b ; (T AS b FILTER b[v > b.v])+": (
         "b.v: alive in q1, q2",

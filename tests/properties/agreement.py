@@ -105,7 +105,7 @@ def same(found: list[Match], expected: list[Match], limit: int | None, everythin
 def agree(query: QuerySpec, rows: Rows, semantics: Any, dress: Dress = PLAIN, share: Share | None = None) -> None:
     """Engine and judge find the same; `share` asks for a case that has a match."""
     if share is not None:
-        query, rows = telling(query, rows, partial(_looked_at, semantics=semantics))
+        query, rows = telling(query, rows, partial(looked_at, semantics=semantics))
     if not sorted_window(query, rows):
         query = replace(query, within=Size.events(4))
     assume(runnable(query))
@@ -127,7 +127,7 @@ def agree(query: QuerySpec, rows: Rows, semantics: Any, dress: Dress = PLAIN, sh
         share.note(bool(expected))
 
 
-def _looked_at(query: QuerySpec, rows: Rows, semantics: Any) -> list[Match] | None:
+def looked_at(query: QuerySpec, rows: Rows, semantics: Any) -> list[Match] | None:
     fits = query if sorted_window(query, rows) else replace(query, within=Size.events(4))
     return judged(fits, rows, semantics) if runnable(fits) else None
 
@@ -168,8 +168,10 @@ def cases(
     return decorated
 
 
-def stream_agrees(query: QuerySpec, rows: Rows, semantics: Any, rng: Any, share: Share) -> None:
-    """A stream in batches, taken up again from a snapshot after each, finds what the judge finds."""
+def stream_agrees(
+    query: QuerySpec, rows: Rows, semantics: Any, rng: Any, share: Share, *, restored: bool = True
+) -> None:
+    """A stream in batches, taken up again from a snapshot after each if `restored`, finds what the judge finds."""
     if not sorted_window(query, rows):
         query = replace(query, within=Size.events(4))
     assume(runnable(query))
@@ -191,9 +193,10 @@ def stream_agrees(query: QuerySpec, rows: Rows, semantics: Any, rng: Any, share:
             if counting:
                 assert pushed.count() == len(judged_between(expected, at, at + size))
         at += size
-        again = EventStream(program, counting=counting)
-        again.restore(stream.snapshot())
-        stream = again
+        if restored:
+            again = EventStream(program, counting=counting)
+            again.restore(stream.snapshot())
+            stream = again
     same(found, expected, query.limit, judged(replace(query, limit=None), rows, semantics) + found)
     share.note(bool(expected))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from rich.text import Text
 from rich.tree import Tree
 
+from cerite.api.explain.keeping import explain_keeping
 from cerite.api.explain.kinds import TIME, columns_of
 from cerite.api.explain.registers import explain_registers
 from cerite.automaton import Automaton
@@ -40,6 +41,7 @@ def explain_engine(tree: Tree, query: QuerySpec, schema: Schema | None = None) -
         if guessed:
             tree.add(Text(f"kinds guessed from the query, for want of a schema: {', '.join(guessed)}", style="dim"))
     tree.add(Text(_cost(made)))
+    explain_keeping(tree, program)
     counting = "; counting enumerates nothing" if made.counts_without_enumerating else ""
     if counting and machine is not None:
         counting += ", a moved entry costs its distinct starts in the window"
@@ -60,9 +62,7 @@ def _dropped(automaton: Automaton) -> str:
 
 
 def _cost(made: Plan) -> str:
-    states = made.automaton.n_states - 1
-    memory = "memory follows the window" if made.window is not None else "no window: memory grows with the stream"
     if made.has_registers:
-        return f"per event: the entries that it wakes, each touched once per label; {memory}"
-    bound = f"per event: at most 2^{states} deterministic states of {states}, each touched at most once per label"
-    return f"{bound}; {memory}"
+        return "per event: the entries that it wakes, each touched once per label"
+    states = made.automaton.n_states - 1
+    return f"per event: at most 2^{states} deterministic states of {states}, each touched at most once per label"

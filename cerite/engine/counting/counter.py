@@ -289,11 +289,12 @@ class Counter:
     @property
     def size(self) -> int:
         """How much there is to look at when something is forgotten."""
-        return self.node_next.size + self.v.size + self.p.size + self.slots.slot_of.size
+        return self.node_next.size + self.v.size + self.slots.slot_of.size
 
     def _pack(self) -> int:
         """Keep of slots and queue nodes only those in use, and room for as many more; how many nodes are in use."""
         used = self.slots.pack()
+        self.cursor.free_slots = self.slots.n_free
         for name in _BY_SLOT:
             setattr(self, name, grown(getattr(self, name)[used], self.slots.n_slots))
         number = {int(old): new for new, old in enumerate(used)} if self.wide_slots else {}

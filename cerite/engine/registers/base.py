@@ -160,7 +160,7 @@ class RegisterEngine:
     @property
     def size(self) -> int:
         """How much there is to look at when something is forgotten."""
-        return self.sets.rows.size + self.index.entry_set.size + self.cell_next.size + self.lows.size
+        return self.cursor.rows + self.cursor.entries + self.cursor.cells + self.lows.size
 
     def _strings_in(self, rows: Longs) -> Iterator[tuple[int, Flags]]:
         """The stored values that are strings' numbers, and in which of the rows there is one."""

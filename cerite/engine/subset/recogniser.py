@@ -210,6 +210,7 @@ class Recogniser(Finder):
     def _pack(self) -> None:
         """Keep of slots and cells only those in use, and room for as many more."""
         used = self.slots.pack()
+        self.cursor.free_slots = self.slots.n_free
         for name, fill in _BY_SLOT.items():
             setattr(self, name, grown(getattr(self, name)[used], self.slots.n_slots, fill))
         self._pack_cells()
