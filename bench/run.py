@@ -1,8 +1,9 @@
-"""The command: `python -m bench [papers|registers|report] [--events N] [--only core,S9] [--quick] [--repeats N] …`.
+"""The command: `python -m bench [papers|registers|live|report] [--events N] [--only core,S9] [--quick] …`.
 
-`papers`, the default, are the queries of the CORE paper; `registers` those of the SRT paper. Each prints a line per
-measurement and writes one JSON file: bench/results/SUITE.json, which is committed, or build/bench/SUITE.json if only
-part was measured. `report` measures nothing: it renders docs/benchmarks.md from the committed files.
+`papers`, the default, are the queries of the CORE paper; `registers` those of the SRT paper; `live` pushes a stream in
+small and large batches, in order and out of it. Each prints a line per measurement and writes one JSON file:
+bench/results/SUITE.json, which is committed, or build/bench/SUITE.json if only part was measured. `report` measures
+nothing: it renders docs/benchmarks.md from the committed files.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from bench import live
 from bench.growth import LENGTHS, QUICK_LENGTHS
 from bench.machine import code, commit, machine
 from bench.register_patterns import chosen_registers
@@ -21,7 +23,7 @@ from bench.worker import measured_apart
 from bench.workloads import chosen, workloads
 
 EVENTS = {"papers": 5_000_000, "registers": 224_473}
-QUICK_EVENTS = {"papers": 100_000, "registers": 20_000}
+QUICK_EVENTS = {"papers": 100_000, "registers": 20_000, "live": 20_000}
 PARTIAL = Path("build/bench")
 Row = dict[str, Any]
 
@@ -44,14 +46,15 @@ def _report(request: argparse.Namespace) -> int:
 
 def _measure(request: argparse.Namespace) -> int:
     suite, quick = request.suite, request.quick
-    events = request.events or (QUICK_EVENTS if quick else EVENTS)[suite]
+    events = request.events or (QUICK_EVENTS if quick else EVENTS).get(suite)
     repeats = request.repeats or (1 if quick else 3)
     before = code()
     result: Row = {
         "suite": suite, "title": request.title, "machine": machine(), "commit": commit(), "repeats": repeats,
         "workloads": [], "growth": [],
     }  # fmt: skip
-    measured = _registers(request, events, repeats) if suite == "registers" else _papers(request, events, repeats)
+    suites = {"papers": _papers, "registers": _registers, "live": _live}
+    measured = suites[suite](request, events, repeats)
     for kind, row in measured:
         result[kind].append(row)
         print(_line(row), flush=True)
@@ -70,7 +73,8 @@ def _measure(request: argparse.Namespace) -> int:
     return 1 if any("error" in row for row in rows) else 0
 
 
-def _papers(request: argparse.Namespace, events: int, repeats: int) -> Iterator[tuple[str, Row]]:
+def _papers(request: argparse.Namespace, events: int | None, repeats: int) -> Iterator[tuple[str, Row]]:
+    assert events is not None
     for workload in chosen(request.only):
         yield "workloads", {"group": workload.group, **measured_apart("workload", workload.name, events, repeats)}
     if request.only is None or "growth" in request.only.split(","):
@@ -78,7 +82,14 @@ def _papers(request: argparse.Namespace, events: int, repeats: int) -> Iterator[
             yield "growth", measured_apart("growth", "S3", length, repeats)
 
 
-def _registers(request: argparse.Namespace, events: int, repeats: int) -> Iterator[tuple[str, Row]]:
+def _live(request: argparse.Namespace, events: int | None, repeats: int) -> Iterator[tuple[str, Row]]:
+    for row in live.rows(events, repeats):
+        if request.only is None or row["name"] in request.only.split(","):
+            yield "workloads", row
+
+
+def _registers(request: argparse.Namespace, events: int | None, repeats: int) -> Iterator[tuple[str, Row]]:
+    assert events is not None
     for workload in chosen_registers(request.only):
         facts = {name: getattr(workload, name) for name in ("family", "stream", "pattern", "length", "window")}
         yield "workloads", facts | measured_apart("registers", workload.name, events, repeats)
@@ -87,6 +98,8 @@ def _registers(request: argparse.Namespace, events: int, repeats: int) -> Iterat
 def _line(row: Row) -> str:
     if "error" in row:
         return f"{row['name']}: {row['error']}"
+    if "push" in row:
+        return live.line(row)
     rates = [f"{name} {row[f'{name}_rate'] / 1e6:.2f} M/s" for name in ("update", "count")]
     entries = [f"{row['entries']:,} entries"] if "entries" in row else []
     return f"{row['name']}: {row['events']:,} events, {', '.join(rates + entries)}"
@@ -94,7 +107,7 @@ def _line(row: Row) -> str:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m bench", description="Measures Cerite; see docs/benchmarks.md.")
-    suites = ("papers", "registers", "report")
+    suites = ("papers", "registers", "live", "report")
     parser.add_argument("suite", nargs="?", choices=suites, default="papers", help="what to measure, or the report")
     defaults = ", ".join(f"{suite} {events:,}" for suite, events in EVENTS.items())
     parser.add_argument("--events", type=int, help=f"events per workload (default: {defaults})")

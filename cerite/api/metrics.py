@@ -21,7 +21,8 @@ _SAID = {
 class StreamMetrics:
     """Counts since the stream began, restores included, and what it holds now.
 
-    Every event pushed is read, pending, late, without a time, or a duplicate.
+    Every event pushed is read, pending, late, without a time, or a duplicate. What the last push completes is counted
+    when its matches were read, or when the stream goes on.
 
     >>> import cerite
     >>> stream = cerite.query("SELECT * FROM S WHERE A ; B").stream({"type": "string", "at": "int"}, time="at")

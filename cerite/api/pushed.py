@@ -15,9 +15,8 @@ import pyarrow as pa
 from cerite.api.result import Matches, Shown
 from cerite.core.arrays import Longs
 from cerite.core.errors import StreamError
-from cerite.engine.bind import Program
 from cerite.engine.events.batches import tidied
-from cerite.engine.live import Released
+from cerite.engine.live import LiveRun, Released
 from cerite.engine.output import MatchChunk
 
 COUNTED = 1 << 26  # matches of a push that are counted by enumerating them
@@ -27,13 +26,13 @@ KEPT = 1 << 23  # events of matches that are held for a push whose matches were 
 class Pushed(Matches):
     """The matches that a push, `advance` or `close` completed, and the events that came too late (`late`)."""
 
-    def __init__(self, program: Program, released: Released, shown: Shown | None) -> None:
-        plan = program.plan
+    def __init__(self, run: LiveRun, released: Released, shown: Shown | None) -> None:
+        plan = run.program.plan
         self.variables = plan.variables if plan.semantics == "valuations" else ()
         self.labels = plan.automaton.labels
         self.partition = plan.partition
         self.shown = shown
-        self._schema = program.schema
+        self._late_schema = run.late_schema(run.program.schema)
         self._rest = released.chunks
         self._released: Released | None = released  # until the stream goes on
         self._late = released.late
@@ -52,8 +51,7 @@ class Pushed(Matches):
         "late", or "no time" with `late="side"`.
         """
         if self._late is None:
-            columns = [*self._schema, pa.field("late_by", pa.null()), pa.field("reason", pa.string())]
-            return pa.schema(columns).empty_table()
+            return self._late_schema.empty_table()
         return pa.Table.from_batches([self._late])
 
     def chunks(self) -> Iterator[MatchChunk]:

@@ -186,7 +186,7 @@ class EventStream:
         """What a step completes, after what the one before it found was held."""
         self._hold()
         released = step()
-        pushed = Pushed(self._program, released, self._shown)
+        pushed = Pushed(self._run, released, self._shown)
         self._latest = weakref.ref(pushed)
         if released.late is not None and self._late == "count" and not self._warned:
             self._warned = True

@@ -16,7 +16,7 @@ import pyarrow.types as is_
 
 from cerite.core.errors import SchemaError, StreamError, a, listed, suggestion
 from cerite.core.schema import Schema, kind_named
-from cerite.data.columns import canonical, conform, first_line
+from cerite.data.columns import STRINGS, canonical, conform, first_line
 from cerite.data.frames import is_pandas, is_polars
 from cerite.data.kinds import array_of, type_of
 from cerite.data.open import open_events
@@ -36,6 +36,8 @@ def batch_of(data: Any, schema: pa.Schema) -> pa.RecordBatch:
     >>> batch_of([{"v": 1}, {}], schema).to_pydict(), batch_of(pa.table({"v": [2.0]}), schema).to_pydict()
     ({'v': [1, None]}, {'v': [2]})
     """
+    if isinstance(data, (pa.RecordBatch, pa.Table)) and (fitting := _fitting(data, schema)) is not None:
+        return fitting
     if isinstance(data, Mapping):
         data = [_one_event(data)]
     elif isinstance(data, (str, bytes, bytearray)) or not _has_columns(data):
@@ -46,6 +48,24 @@ def batch_of(data: Any, schema: pa.Schema) -> pa.RecordBatch:
     _check_names(table.column_names, schema)
     columns = [lossless(table[each.name], each.type, f"{WHERE}, column `{each.name}`") for each in schema]
     return _joined(pa.table(columns, names=schema.names), schema)
+
+
+def _fitting(data: pa.RecordBatch | pa.Table, schema: pa.Schema) -> pa.RecordBatch | None:
+    """The events as a batch, if they have the stream's columns already, at most with strings to encode; else None.
+
+    A stream is pushed thousands of small batches a second, so what needs no looking at is not looked at.
+    """
+    batches = data.to_batches() if isinstance(data, pa.Table) else [data]
+    if len(batches) != 1 or data.schema.names != schema.names:
+        return None
+    arrays = batches[0].columns
+    for k, kind in enumerate(schema.types):
+        array = arrays[k]
+        if kind == STRINGS and is_.is_string(array.type):
+            arrays[k] = array.dictionary_encode()
+        elif array.type != kind or (kind == STRINGS and array.dictionary.null_count):
+            return None
+    return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
 def lossless(column: pa.ChunkedArray, target: pa.DataType, where: str) -> pa.ChunkedArray:

@@ -16,6 +16,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -76,6 +77,28 @@ class Intake:
         if self._leaves is not None:
             self._leaves.advance()
         return rows
+
+    def check(self, batch: pa.RecordBatch) -> None:
+        """Refuse now what `take` would refuse later because of one event alone, whatever lies before it."""
+        name, window = self.program.columns.position, self.program.plan.window
+        if name is not None:
+            self._whole_positions(batch, name)
+        if window is not None and window.unit != "events":
+            measured = time_of(window, self.program.columns.time)
+            if pa.types.is_decimal(batch.schema.field(measured).type):
+                value_keys(batch.column(measured), measured, window, self.program.columns.unit)
+        if self._choosy and self.program.machine is not None:
+            self.program.machine.leaf_columns().of(batch, None)
+
+    @cached_property
+    def _choosy(self) -> bool:
+        """Whether a stored value may be refused: one of another form, or of a type that 64 signed bits do not hold."""
+        if self._leaves is None:
+            return False
+        kinds = self.program.schema.types
+        units = {kind.unit for kind in kinds if pa.types.is_timestamp(kind)}
+        formed = any(getattr(leaf, "form", "") for leaf in self._leaves.leaves)
+        return formed or len(units) > 1 or any(pa.types.is_uint64(kind) for kind in kinds)
 
     def _taken(self, batch: pa.RecordBatch) -> Rows:
         position = self._positions(batch)
@@ -193,11 +216,15 @@ class Intake:
         name = self.program.columns.position
         if name is None:
             return np.arange(self.rows, self.rows + batch.num_rows, dtype=np.int64)
+        values = self._whole_positions(batch, name)
+        self._check_rising("position", name, values, batch.column(name), strictly=True)
+        return values
+
+    def _whole_positions(self, batch: pa.RecordBatch, name: str) -> Longs:
         values, missing = numbers(batch.column(name), name)
         whole = pa.types.is_integer(batch.schema.field(name).type)
         if missing is not None or not whole or (values.size and int(values.max()) > MOST):
             raise StreamError(f"the position column `{name}` must hold whole numbers below 2^63, none of them NULL")
-        self._check_rising("position", name, values.astype(np.int64), batch.column(name), strictly=True)
         return values.astype(np.int64)
 
     def _check_order(self, name: str, column: pa.Array, position: Longs) -> None:

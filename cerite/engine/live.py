@@ -144,6 +144,7 @@ class LiveRun:
         if self.sorter is None:
             self._check_floor(batch)
             return self._release(Offer(self._floor, LEAST, batch, [], 0), batch)
+        self._run.intake.check(batch)  # while it can still be refused: what is pending is read later
         offer = self.sorter.offer(batch, seen)
         if offer.aside is not None:
             try:
@@ -242,6 +243,12 @@ class LiveRun:
         *counters, self._floor, closed = arrays["counters"].tolist()
         self._counters, self._closed = dict(zip(COUNTERS, counters, strict=True)), bool(closed)
 
+    def late_schema(self, schema: pa.Schema) -> pa.Schema:
+        """The columns of late events, where those with this schema are pushed."""
+        kind = pa.null() if self.clock is None else self.clock.lateness(pa.array([], self.clock.kind), 0).type
+        late_by, reason = (_free(name, schema.names) for name in ("late_by", "reason"))
+        return pa.schema([*schema, (late_by, kind), (reason, pa.string())])
+
     def check_open(self) -> None:
         """Refuse to go on where nothing more can be pushed."""
         self._check_whole()
@@ -331,8 +338,7 @@ class LiveRun:
         rows = aside.rows
         late_by = self.clock.lateness(rows.column(self.clock.name), watermark)
         reasons = pa.array(np.where(aside.untimed, UNTIMED, LATE), pa.string())
-        names = [_free(name, rows.schema.names) for name in ("late_by", "reason")]
-        return pa.RecordBatch.from_arrays([*rows.columns, late_by, reasons], [*rows.schema.names, *names])
+        return pa.RecordBatch.from_arrays([*rows.columns, late_by, reasons], schema=self.late_schema(rows.schema))
 
     def _released(
         self, chunks: Iterator[MatchChunk], late: pa.RecordBatch | None = None, count: int | None = None

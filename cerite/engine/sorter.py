@@ -29,7 +29,7 @@ from cerite.core.errors import StreamError
 from cerite.engine.events.batches import joined, merging, packed, unpacked
 from cerite.engine.events.clock import Clock
 from cerite.engine.events.ids import Ids
-from cerite.engine.events.keys import LEAST, MOST
+from cerite.engine.events.keys import LEAST
 
 Arrays = dict[str, npt.NDArray[Any]]
 
@@ -145,7 +145,7 @@ class Sorter:
                 if duplicates:
                     keys, batch = _rest(keys, batch, new)
         arrival = np.arange(self._arrived, self._arrived + keys.size)
-        fresh = self._sorted(Waiting(keys, arrival, batch)) if keys.size else None
+        fresh = Waiting(keys, arrival, batch) if keys.size else None
         made = self._passed(self._moved(top), fresh)
         return replace(
             made, seen=top, arrived=self._arrived + keys.size, aside=aside, duplicates=duplicates, ids=ids, known=known
@@ -157,10 +157,8 @@ class Sorter:
 
     def closed(self) -> Offer:
         """Everything pending, because nothing comes any more."""
-        made = self._passed(MOST, None)
-        rest = [] if made.ready is None else [made.ready]
-        rest += [run.rows for run in made.pending]  # at the greatest key there is
-        return replace(made, watermark=self.watermark, ready=joined(rest) if rest else None, pending=[])
+        rows = self._sorted(_together(self._runs)).rows if self._runs else None
+        return Offer(self.watermark, self.seen, rows, [], self._arrived)
 
     def accept(self, offer: Offer) -> None:
         """Go on as the offer says."""
@@ -207,7 +205,7 @@ class Sorter:
     def _passed(self, watermark: int, fresh: Waiting | None) -> Offer:
         """The events that a watermark passes, in order, and those left."""
         ready, pending = [], []
-        for run in self._runs if fresh is None else (*self._runs, fresh):
+        for run in self._runs:
             if run.keys[0] >= watermark:
                 pending.append(run)
             elif run.keys[-1] < watermark:
@@ -216,11 +214,12 @@ class Sorter:
                 before, after = run.cut(watermark)
                 ready.append(before)
                 pending.append(after)
-        if len(pending) > 1:
-            pending = self._merged(pending)
         rows = None
-        if ready:
-            rows = ready[0].rows if len(ready) == 1 else self._sorted(_together(ready)).rows
+        if fresh is not None or ready:  # sorted together and then cut: every row is moved once
+            before, after = self._sorted(_together(ready if fresh is None else [*ready, fresh])).cut(watermark)
+            rows = before.rows
+            if after.keys.size:
+                pending = self._merged([*pending, after])
         return Offer(watermark, self.seen, rows, pending, self._arrived)
 
     def _merged(self, runs: list[Waiting]) -> list[Waiting]:
@@ -255,7 +254,12 @@ def _order(events: Waiting, ties: tuple[str, ...]) -> Longs | None:
         return None
     if not ties:
         rising |= (keys[1:] == keys[:-1]) & (arrival[1:] > arrival[:-1])
-        return None if rising.all() else np.lexsort((arrival, keys))
+        if rising.all():
+            return None
+        order = np.argsort(keys, kind="stable")
+        keys, arrival = keys[order], arrival[order]
+        swapped = (keys[1:] == keys[:-1]) & (arrival[1:] < arrival[:-1])
+        return np.lexsort((events.arrival, events.keys)) if swapped.any() else order
     columns = {name: events.rows.column(name) for name in ties}
     plain = [each.dictionary_decode() if pa.types.is_dictionary(each.type) else each for each in columns.values()]
     names = [f"{k}" for k in range(len(plain) + 2)]

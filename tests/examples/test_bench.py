@@ -222,3 +222,13 @@ def test_a_cliff_that_is_refused_says_why(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setenv("CERITE_MEMORY", "1 MiB")
     line, _ = cliffs.measured(cliffs.CASES[0], 20)
     assert line.startswith("refused: counting with")
+
+
+def test_a_quick_live_run_measures_every_size_of_push_and_order(tmp_path: Path) -> None:
+    target = tmp_path / "live.json"
+    assert main(["live", "--quick", "--events", "2000", "--out", str(target)]) == 0
+    rows = json.loads(target.read_text(encoding="utf-8"))["workloads"]
+    assert len(rows) == 12
+    found = {(row["name"], row["watermark"]): row["matches"] for row in rows if row["push"] == 100}
+    assert {(row["name"], row["watermark"]): row["matches"] for row in rows if row["push"] == 10_000} == found
+    assert sum(found.values()) > 0

@@ -46,7 +46,7 @@ def numbers(column: pa.Array, name: str) -> tuple[Numbers, Flags | None]:
         column = _unscaled(column, name)
     elif pa.types.is_floating(kind):
         column = column.cast(pa.float64())
-    elif not pa.types.is_uint64(kind):
+    elif not (pa.types.is_uint64(kind) or pa.types.is_int64(kind)):
         if not (pa.types.is_integer(kind) or pa.types.is_null(kind)):
             raise StreamError(f"the column `{name}` holds {kind}, not numbers or timestamps")
         column = column.cast(pa.int64())
