@@ -35,6 +35,7 @@ REFUSED = (  # of numbers that only another type could compare
     "are exact",  # on Spark, up to so many places behind the point
 )
 AT_NIGHT = 20  # times as many cases
+BY_DAY = 2  # with every change, one in so many
 _WEAKER = {"=": "<=", "<": "<=", ">": ">=", "!=": "<="}
 _FULL = {"id": 1, "price": 1, "name": "a", "ok": True}
 
@@ -43,8 +44,8 @@ at_night = False  # tests/conftest.py sets it, before it is read
 
 
 def often(examples: int) -> settings:
-    """So many random cases, and more of them at night."""
-    examples *= AT_NIGHT if at_night else 1
+    """So many random cases, a share of them with every change and many more at night."""
+    examples = examples * AT_NIGHT if at_night else -(-examples // BY_DAY)
     slow = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.large_base_example]  # queries are large
     filtered = [HealthCheck.filter_too_much]  # `Share` has a floor of its own for what runs
     return settings(max_examples=examples, deadline=None, suppress_health_check=slow + filtered)

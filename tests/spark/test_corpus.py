@@ -1,8 +1,9 @@
 """The corpus on Spark: every case that the local engine runs gives what the corpus says, on any number of partitions.
 
-Most cases have neither a window nor a partition, so that one ordered task runs them whatever the number. They run once
-as they are, and once more with their stream there three times, each time as a partition of its own. Many cases go into
-one Spark job, and some jobs run at the same time: a tiny job is mostly waiting.
+Most cases have neither a window nor a partition, so that one ordered task runs them whatever the number. They run with
+their stream there three times, each time as a partition of its own; as they are, all of them run at night, and with
+every change some that have every kind of pattern, strategy and window between them. Many cases go into one Spark job,
+and some jobs run at the same time: a tiny job is mostly waiting.
 """
 
 from __future__ import annotations
@@ -105,21 +106,36 @@ def test_the_corpus(quick: SparkSession, corpus: list[Known]) -> None:
     alone = [known for known in corpus if known.operator == "sequence"]
     copied = [known for known in alone if known.may_be_copied]
     runs = [Run(known, tasks) for known in corpus if known.operator != "sequence" for tasks in TASKS]
-    runs += [Run(known, TASKS[-1]) for known in alone]
+    runs += [Run(known, TASKS[-1]) for known in alone if not known.may_be_copied]
+    runs += [Run(known, TASKS[-1]) for known in _of_every_kind(copied)]
     runs += [Run(known, tasks, 3) for known, tasks in zip(copied, cycle(TASKS), strict=False)]
     _check(quick, runs)
 
 
+@pytest.mark.nightly
+@pytest.mark.filterwarnings("ignore::cerite.spark.OneTaskWarning")
+def test_the_corpus_over_every_number_of_partitions(quick: SparkSession, corpus: list[Known]) -> None:
+    runs = [Run(known, tasks) for known in corpus for tasks in TASKS]
+    _check(quick, runs + [Run(known, tasks, 3) for known in corpus if known.may_be_copied for tasks in TASKS])
+
+
 def test_two_hundred_partitions(quick: SparkSession, corpus: list[Known]) -> None:
     """Cases that have every kind of pattern, window and strategy between them, in chunks and in partitions."""
-    seen, runs = set[str](), list[Run]()
-    for known in corpus:
-        if known.operator != "sequence" and known.features - seen:
-            runs.append(Run(known, 200))
-            seen |= known.features
+    some = _of_every_kind([known for known in corpus if known.operator != "sequence"])
+    runs, seen = [Run(known, 200) for known in some], set[str]().union(*(known.features for known in some))
     assert {"chunks: registers", "chunks: within events", "chunks: Concat", "partitions: within events"} <= seen
     runs.append(Run(next(known for known in corpus if "sequence: registers" in known.features), 200, 3))
     _check(quick, runs)
+
+
+def _of_every_kind(corpus: Iterable[Known]) -> list[Known]:
+    """Cases that have between them every feature that the cases have."""
+    seen, chosen = set[str](), list[Known]()
+    for known in corpus:
+        if known.features - seen:
+            chosen.append(known)
+            seen |= known.features
+    return chosen
 
 
 def _known(case: Case) -> Known | None:

@@ -59,7 +59,7 @@ def test_csv_has_the_kinds_and_values_that_it_has_locally(spark: SparkSession, t
         read_csv(spark, str(path), ",", Reading.of({"g": "int"}))
 
 
-def test_random_columns_are_what_they_are_locally(spark: SparkSession, tmp_path: Path) -> None:
+def test_random_columns_are_what_they_are_locally(quick: SparkSession, tmp_path: Path) -> None:
     """Many columns of few spellings each: mixtures, missing values and doubtful numbers in all combinations."""
     chance = random.Random(7)
     pools = ("1", "-2", "+5", "2.5", "1e3", "007", "0", "0x7", "9223372036854775808", "inf", "true", "False", "Ann",
@@ -74,7 +74,7 @@ def test_random_columns_are_what_they_are_locally(spark: SparkSession, tmp_path:
         writer.writerow([f"c{at}" for at in range(len(columns))])
         writer.writerows(zip(*columns, strict=True))
     source = open_events(path)
-    df = read_csv(spark, str(path), ",", Reading())
+    df = read_csv(quick, str(path), ",", Reading())
     mine, theirs = Schema.of_arrow(source.schema).columns or {}, Frame(df).kinds
     unlike = {
         name: (columns[int(name[1:])], mine.get(name), theirs[name])

@@ -22,13 +22,14 @@ from tests.spark.support import ends, letters
 TEXT = "SELECT * FROM S WHERE A AS x ; B AS y FILTER x[v > 0.5] PARTITION BY [k] WITHIN 200 milliseconds"
 
 
-def test_a_hundred_thousand_keys(spark: SparkSession) -> None:
+@pytest.mark.parametrize("numbers", [(1, 7), pytest.param((2, 200), marks=pytest.mark.nightly)])
+def test_a_hundred_thousand_keys(spark: SparkSession, numbers: tuple[int, int]) -> None:
     table = letters(300_000, np.random.default_rng(2).integers(0, 100_000, 300_000))
     text = TEXT.replace("200 milliseconds", "200000 milliseconds")
     local = Counter((each.start, each.end) for each in query(text).run(table, time="at"))
     sums = [sum(pair[side] * times for pair, times in local.items()) for side in (0, 1)]
     df = spark.createDataFrame(table)
-    every = [match(df, text, time="at", partitions=tasks) for tasks in (1, 2, 7, 200)]
+    every = [match(df, text, time="at", partitions=tasks) for tasks in numbers]
     figures = [fn.count("match"), fn.sum("start_time"), fn.sum("end_time"), fn.bit_xor(fn.xxhash64("match"))]
     found = {tuple(row) for row in reduce(DataFrame.unionAll, [each.agg(*figures) for each in every]).collect()}
     assert len(found) == 1, "the same matches with the same ids"
