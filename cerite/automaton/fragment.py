@@ -75,12 +75,12 @@ def single(guard: Guard, labels: Labels, *, marks: bool, writes: Labels = NO_LAB
 
 def union(parts: Iterable[Fragment]) -> Fragment:
     """Any of the parts."""
-    found = tuple(parts)
+    fragments = tuple(parts)
     return Fragment(
-        tuple(step for part in found for step in part.entries),
-        tuple(step for part in found for step in part.steps),
-        frozenset().union(*(part.exits for part in found)),
-        any(part.nullable for part in found),
+        tuple(step for part in fragments for step in part.entries),
+        tuple(step for part in fragments for step in part.steps),
+        frozenset().union(*(part.exits for part in fragments)),
+        any(part.nullable for part in fragments),
     )
 
 
@@ -153,7 +153,7 @@ def strict_fragment(fragment: Fragment) -> Fragment:
         source = step.source if step.source == ENTRY else split.setdefault((step.source, phase), new_state())
         return replace(step, source=source, target=target)
 
-    entries = tuple(made for step in fragment.entries if (made := phased(step, 0)))
-    steps = tuple(made for step in fragment.steps for phase in range(3) if (made := phased(step, phase)))
+    entries = tuple(copy for step in fragment.entries if (copy := phased(step, 0)))
+    steps = tuple(copy for step in fragment.steps for phase in range(3) if (copy := phased(step, phase)))
     exits = frozenset(number for (state, _), number in split.items() if state in fragment.exits)
     return Fragment(entries, steps, exits, fragment.nullable)

@@ -99,9 +99,9 @@ ANY = Guard()
 
 def distinct_tests(guards: Iterable[Guard]) -> tuple[Test, ...]:
     """The tests that guards are made of, each once; windows are not among them."""
-    found: dict[Test, None] = {}
+    tests: dict[Test, None] = {}
     for guard in guards:
         for test in sorted(guard.tests | guard.negated, key=str):
             if isinstance(test, Test):
-                found.setdefault(test)
-    return tuple(found)
+                tests.setdefault(test)
+    return tuple(tests)

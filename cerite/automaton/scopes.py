@@ -118,15 +118,15 @@ def projected(fragment: Fragment, kept: Labels, names: dict[str, str]) -> Fragme
     fresh = frozenset(names.values())
 
     def change(step: Step) -> Step:
-        made = renamed(step, names)
-        own = {name for name in made.writes if name.startswith(_OWN)}
-        return replace(made, labels=step.labels & kept, writes=step.labels & kept | own)
+        moved = renamed(step, names)
+        own = {name for name in moved.writes if name.startswith(_OWN)}
+        return replace(moved, labels=step.labels & kept, writes=step.labels & kept | own)
 
     def first(step: Step) -> Step:
         return replace(step, clears=step.clears | (fresh - step.writes))
 
-    made = fragment.changed(change)
-    return replace(made, entries=tuple(map(first, made.entries)))
+    changed = fragment.changed(change)
+    return replace(changed, entries=tuple(map(first, changed.entries)))
 
 
 def renamed(step: Step, names: dict[str, str]) -> Step:
@@ -162,25 +162,25 @@ def read_unwritten(fragment: Fragment) -> Labels:
     for step in (*fragment.entries, *fragment.steps):
         steps.setdefault(step.source, []).append(step)
     unwritten = {ENTRY: frozenset().union(*(step.guard.reads for each in steps.values() for step in each))}
-    found, todo = NO_LABELS, [ENTRY]
+    names, todo = NO_LABELS, [ENTRY]
     while todo:
         state = todo.pop()
         for step in steps.get(state, ()):
-            found |= step.guard.reads & unwritten[state]
+            names |= step.guard.reads & unwritten[state]
             left = unwritten.get(step.target, NO_LABELS) | (unwritten[state] - step.writes - step.clears)
             if left != unwritten.get(step.target):
                 unwritten[step.target] = left
                 todo.append(step.target)
-    return found
+    return names
 
 
 def written_before(whole: Pattern, part: Pattern) -> Labels:
     """The registers that may hold an event when a part of a pattern begins, anywhere it stands."""
-    found: set[str] = set()
+    names: set[str] = set()
 
     def visit(node: Pattern, before: Labels) -> None:
         if node is part:
-            found.update(before)
+            names.update(before)
         if isinstance(node, Iteration) and node.most != 1:
             before |= written(node.operand)
         for child in visible(node):
@@ -189,7 +189,7 @@ def written_before(whole: Pattern, part: Pattern) -> Labels:
                 before |= written(child)
 
     visit(whole, NO_LABELS)
-    return frozenset(found)
+    return frozenset(names)
 
 
 def _written_outside(whole: Pattern, inside: Pattern) -> Labels:
@@ -255,8 +255,8 @@ def windowed(fragment: Fragment, size: Size, register: str, *, ending: bool = Fa
         source = ENTRY if step.source == ENTRY else split.setdefault((step.source, phase), new_state())
         return replace(step, source=source, target=target, guard=step.guard & guard)
 
-    entries = tuple(made for step in fragment.entries for made in phased(step, BEFORE))
+    entries = tuple(copy for step in fragment.entries for copy in phased(step, BEFORE))
     phases = (BEFORE, INSIDE) if size.attribute is None else (BEFORE, INSIDE, LEFT)
-    steps = tuple(made for step in fragment.steps for phase in phases for made in phased(step, phase))
+    steps = tuple(copy for step in fragment.steps for phase in phases for copy in phased(step, phase))
     exits = frozenset(number for (state, phase), number in split.items() if state in fragment.exits and phase != LEFT)
     return Fragment(entries, steps, exits, fragment.nullable)

@@ -39,8 +39,8 @@ class Watched:
             source = entry if step.source == ENTRY else step.source
             return replace(step, source=source, labels=NO_LABELS, ops=ops)
 
-        made = fragment.changed(change)
-        return Watched(kind, entry, made.entries + made.steps, fragment.exits)
+        changed = fragment.changed(change)
+        return Watched(kind, entry, changed.entries + changed.steps, fragment.exits)
 
     def renamed(self, names: dict[str, str]) -> Watched:
         """With other names for some registers."""
@@ -90,8 +90,8 @@ def selected(fragment: Fragment, watcher: int, kind: int) -> Fragment:
             yield replace(step, target=last[step.target], ops=(*step.ops, replace(op, forbids=True)))
 
     return Fragment(
-        tuple(made for step in fragment.entries for made in watching(step)),
-        tuple(made for step in fragment.steps for made in watching(step)),
+        tuple(watched for step in fragment.entries for watched in watching(step)),
+        tuple(watched for step in fragment.steps for watched in watching(step)),
         frozenset(last.values()),
         fragment.nullable,
     )
@@ -106,6 +106,6 @@ def marked_late(fragment: Fragment) -> tuple[Fragment, frozenset[int]]:
         target = step.target if step.marks else before.setdefault(step.target, new_state())
         yield replace(step, source=source, target=target)
 
-    entries = tuple(made for step in fragment.entries for made in split(step))
-    early = tuple(made for step in fragment.steps for made in split(step))
+    entries = tuple(half for step in fragment.entries for half in split(step))
+    early = tuple(half for step in fragment.steps for half in split(step))
     return replace(fragment, entries=entries, steps=fragment.steps + early), frozenset(before.values())

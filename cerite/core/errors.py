@@ -97,10 +97,10 @@ class Hint(str):
         """
         parts: list[str | Setting] = []
         end = 0
-        for found in _WRITTEN.finditer(text):
-            value = found["value"] or found["listed"] or f"'{found['column']}:{found['kind']}'"
-            parts += [text[end : found.start()], Setting(found["name"], None if value == "…" else value[1:-1])]
-            end = found.end()
+        for setting in _WRITTEN.finditer(text):
+            value = setting["value"] or setting["listed"] or f"'{setting['column']}:{setting['kind']}'"
+            parts += [text[end : setting.start()], Setting(setting["name"], None if value == "…" else value[1:-1])]
+            end = setting.end()
         return cls(*parts, text[end:])
 
     @property

@@ -158,8 +158,8 @@ def announce(function: Any, folder: str) -> None:
     _announced = True
     kept = any(map(writable, places()))
     often = "once" if kept else "in every process: no folder to keep them can be written, set NUMBA_CACHE_DIR to one"
-    told = f"cerite: compiling kernels for this machine, about {1 + round(seconds)} s, {often}"
-    print(told, file=sys.stderr, flush=True)
+    line = f"cerite: compiling kernels for this machine, about {1 + round(seconds)} s, {often}"
+    print(line, file=sys.stderr, flush=True)
 
 
 def bytes_to_compile(function: Any, folder: str, seen: set[Any]) -> int:
@@ -200,17 +200,17 @@ def environment(machine: tuple[Any, ...]) -> str:
     """The name of the folder for these versions and settings and this processor (`machine`: as LLVM tells it)."""
     versions = (_FORMAT, sys.version, numba.__version__, np.__version__, llvmlite.__version__)
     settings = tuple(str(getattr(config, name, "")) for name in ("BOUNDSCHECK", "DEBUGINFO_DEFAULT", "OPT"))
-    told = repr((versions, settings, platform.python_implementation(), machine))
-    return hashlib.blake2b(told.encode(), digest_size=_DIGEST).hexdigest()
+    description = repr((versions, settings, platform.python_implementation(), machine))
+    return hashlib.blake2b(description.encode(), digest_size=_DIGEST).hexdigest()
 
 
 def read_entry(path: Path) -> bytes | None:
     """What an entry holds, or None if it is absent, cannot be read or is not whole."""
     try:
-        held = path.read_bytes()
+        content = path.read_bytes()
     except OSError:
         return None
-    checksum, payload = held[:_DIGEST], held[_DIGEST:]
+    checksum, payload = content[:_DIGEST], content[_DIGEST:]
     return payload if hashlib.blake2b(payload, digest_size=_DIGEST).digest() == checksum else None
 
 
@@ -251,10 +251,10 @@ def code_lines(function: Any, options: dict[str, Any], seen: set[Any]) -> Iterat
     seen.add(function)
     yield f"{function.__name__} {sorted(options.items())!r} {function.__defaults__!r}"
     yield from bytecode_lines(function.__code__)
-    held = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
+    cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
     for name in names_read(function.__code__):
-        if name in held:
-            yield from value_lines(name, held[name].cell_contents, seen)
+        if name in cells:
+            yield from value_lines(name, cells[name].cell_contents, seen)
         elif name in function.__globals__:
             yield from value_lines(name, function.__globals__[name], seen)
 

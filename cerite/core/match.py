@@ -30,11 +30,11 @@ class Match:
     @staticmethod
     def of(start: int, end: int, bound: Iterable[tuple[str, int]]) -> Match:
         """The match that binds these (variable, position) pairs."""
-        found: dict[str, set[int]] = {}
+        bindings: dict[str, set[int]] = {}
         for variable, position in bound:
-            found.setdefault(variable, set()).add(position)
-        positions = tuple(sorted(set().union(*found.values())))
-        return Match(start, end, positions, tuple((name, tuple(sorted(found[name]))) for name in sorted(found)))
+            bindings.setdefault(variable, set()).add(position)
+        positions = tuple(sorted(set().union(*bindings.values())))
+        return Match(start, end, positions, tuple((name, tuple(sorted(bindings[name]))) for name in sorted(bindings)))
 
     @property
     def variables(self) -> Mapping[str, tuple[int, ...]]:

@@ -29,13 +29,13 @@ def kind_named(name: str) -> Kind:
     'float'
     """
     lowered = name.lower()
-    found = _ALIASES.get(lowered, lowered)
-    if found not in KINDS:
+    kind = _ALIASES.get(lowered, lowered)
+    if kind not in KINDS:
         raise SchemaError(
             f"unknown attribute type `{name}`",
             hint=suggestion(name, [*KINDS, *_ALIASES]) or f"the types are {listed(KINDS)}",
         )
-    return cast(Kind, found)
+    return cast(Kind, kind)
 
 
 @dataclass(frozen=True)
@@ -85,13 +85,13 @@ class Schema:
         """
         if self.columns is not None:
             return dict(self.columns)
-        found: dict[str, Kind] = {}
+        kinds: dict[str, Kind] = {}
         holders: dict[str, str] = {}
         for event, attributes in self.events.items():
             for name, kind in attributes.items():
-                old = found.setdefault(name, kind)
+                old = kinds.setdefault(name, kind)
                 if {old, kind} == {"int", "float"}:
-                    found[name] = "float"
+                    kinds[name] = "float"
                 elif old != kind:
                     raise SchemaError(
                         f"attribute `{name}` is {old} in `{holders[name]}`, but {kind} in `{event}`: "
@@ -99,7 +99,7 @@ class Schema:
                         hint="declare one type for it, or give one of them another name",
                     )
                 holders.setdefault(name, event)
-        return found
+        return kinds
 
     def attributes(self, event_type: str | None) -> Mapping[str, Kind]:
         """The attributes of one event type, or of any type together for None."""
@@ -117,8 +117,8 @@ class Schema:
         if self.columns is not None or event_type is not None:
             kind = self.attributes(event_type).get(attribute)
             return () if kind is None else (kind,)
-        found = {attributes[attribute] for attributes in self.events.values() if attribute in attributes}
-        return tuple(sorted(found))
+        several = {attributes[attribute] for attributes in self.events.values() if attribute in attributes}
+        return tuple(sorted(several))
 
     def knows(self, event_type: str) -> bool:
         """Whether events of this type can occur (a table may hold any)."""

@@ -137,8 +137,8 @@ class Builder:
         >>> (event("A").as_("x") >> event("B").as_("y")).filter(x=attr.id > 0, y=attr.id == var.x.id)
         A AS x ; B AS y FILTER x[id > 0] AND y[id = x.id]
         """
-        made = tuple(On(variable, _condition(condition)) for variable, condition in conditions.items())
-        return Builder(Filter(self.pattern, made)) if made else self
+        filters = tuple(On(variable, _condition(condition)) for variable, condition in conditions.items())
+        return Builder(Filter(self.pattern, filters)) if filters else self
 
     def within(self, amount: int | float | Width, unit: str | None = None, *, attribute: str | None = None) -> Builder:
         """`(self WITHIN amount unit)`: a time unit, "events", or `attribute=`; or the whole as `width` takes it.

@@ -32,8 +32,8 @@ def parse_query(text: str) -> QuerySpec:
     WHERE (BUY OR SELL) AS s ; (BUY OR SELL) AS b
     WITHIN 1 minutes
     """
-    made = _parsed(text, "query", _query)
-    return replace(made, source=text)
+    query = _parsed(text, "query", _query)
+    return replace(query, source=text)
 
 
 def parse_pattern(text: str) -> Pattern:
@@ -149,12 +149,12 @@ def _declared(nodes: Iterable[object]) -> Schema | None:
 
 def _declaration(node: Node) -> Schema:
     stream, *events = node.children
-    found: dict[str, dict[str, Kind]] = {}
+    declared: dict[str, dict[str, Kind]] = {}
     for event in map(subtree, events):
         name, *attributes = event.children
-        if name_of(name) in found:
+        if name_of(name) in declared:
             raise SchemaError(f"event type `{name_of(name)}` is declared twice", span=span_of(subtree(name)))
-        kinds = found.setdefault(name_of(name), {})
+        kinds = declared.setdefault(name_of(name), {})
         for attribute in map(subtree, attributes):
             key, kind = map(subtree, attribute.children)
             if name_of(key) in kinds:
@@ -163,4 +163,4 @@ def _declaration(node: Node) -> Schema:
                 kinds[name_of(key)] = kind_named(name_of(kind))
             except SchemaError as error:
                 raise SchemaError(error.message, span=span_of(kind), hint=error.hint) from None
-    return Schema(found, stream=name_of(stream))
+    return Schema(declared, stream=name_of(stream))

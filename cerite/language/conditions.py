@@ -66,9 +66,9 @@ def _arithmetic(node: Node) -> Expression:
         raise QuerySyntaxError(f"more than {_MAX_CHAIN} terms in one calculation", span=span_of(node))
     result = condition_of(children[0])
     for operator, right in zip(children[1::2], children[2::2], strict=True):
-        made = condition_of(right)
-        span = result.span.to(made.span) if result.span else None
-        result = Arithmetic(cast(ArithmeticOp, str(operator)), result, made, span=span)
+        operand = condition_of(right)
+        span = result.span.to(operand.span) if result.span else None
+        result = Arithmetic(cast(ArithmeticOp, str(operator)), result, operand, span=span)
     return result
 
 

@@ -59,11 +59,11 @@ def span_of(node: Node | Token) -> Span | None:
     return None if meta.empty else Span(meta.start_pos, meta.end_pos)
 
 
-def placed(made: T, node: Node) -> T:
-    """What was made of a node, with the node's place unless it has one of its own."""
-    if made.span is None:
-        object.__setattr__(made, "span", span_of(node))
-    return made
+def placed(part: T, node: Node) -> T:
+    """The part a node stands for, with the node's place unless it has one of its own."""
+    if part.span is None:
+        object.__setattr__(part, "span", span_of(node))
+    return part
 
 
 def subtree(node: Any) -> Node:
@@ -152,8 +152,8 @@ def _unbalanced(text: str) -> QuerySyntaxError | None:
 
 
 def _after(text: str, mark: str, position: int) -> int:
-    found = text.find(mark, position)
-    return len(text) if found < 0 else found
+    end = text.find(mark, position)
+    return len(text) if end < 0 else end
 
 
 def _never_closed(mark: str, position: int, text: str) -> QuerySyntaxError:

@@ -48,19 +48,19 @@ def make_query(
                 "the text of a query has its own clauses; keywords go with a pattern",
                 hint="write them into the text: … PARTITION BY [name] WITHIN 30 seconds LIMIT 3",
             )
-        made = parse_query(source) if isinstance(source, str) else source
+        query = parse_query(source) if isinstance(source, str) else source
     elif not isinstance(source, (Builder, Pattern)):
         raise ArgumentError(f"not a query or pattern: {source!r}", hint="pass CEQL text, or a pattern: event('A')")
     else:
-        made = QuerySpec(
+        query = QuerySpec(
             source.pattern if isinstance(source, Builder) else source,
             items=None if select is None else tuple(map(Item, _names("select", select))),
             strategy=None if strategy is None else _word("strategy", strategy, Strategy.named, Strategy),
             partition=_names("partition_by", partition_by), within=None if within is None else width(within),
             consume=_word("consume", consume, lambda word: Consume(word.upper()), Consume), limit=_limit(limit),
         )  # fmt: skip
-    check(made, schema)
-    return made
+    check(query, schema)
+    return query
 
 
 def _names(clause: str, names: object) -> tuple[str, ...]:

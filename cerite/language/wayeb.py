@@ -182,8 +182,8 @@ def _pattern(node: Node) -> Pattern:
 
 def _formula(node: Node) -> Pattern | Expression:
     """A sentence as long as it is about one event, else a pattern."""
-    made: Any = _FORMULAS[str(node.data)](node)
-    formula: Pattern | Expression = placed(made, node)
+    result: Any = _FORMULAS[str(node.data)](node)
+    formula: Pattern | Expression = placed(result, node)
     return formula
 
 

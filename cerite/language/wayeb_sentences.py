@@ -203,8 +203,8 @@ def predicate_of(node: Node) -> Expression:
         name, arguments = "IsEventTypePredicate", arguments[1:]
     wanted, make = _PREDICATES[name]
     if len(arguments) != len(wanted):
-        found = f"{len(arguments) or 'no'} argument{'' if len(arguments) == 1 else 's'}"
-        raise QuerySyntaxError(f"`{name}` has {found} here", span=span_of(node), hint=_usage(name, arguments))
+        number = f"{len(arguments) or 'no'} argument{'' if len(arguments) == 1 else 's'}"
+        raise QuerySyntaxError(f"`{name}` has {number} here", span=span_of(node), hint=_usage(name, arguments))
     for argument, each in zip(wanted, arguments, strict=True):
         if not argument.fits(each):
             meant = _sibling(name, each) if each is arguments[-1] else name

@@ -184,28 +184,28 @@ def _of_its_streams(query: QuerySpec) -> Schema | None:
     if query.schema is None:
         return None
     declared = {each.stream: each for each in query.schema.streams}
-    found: Schema | None = None
+    schema: Schema | None = None
     for name in query.streams:
         if name not in declared:
             raise SchemaError(
                 f"FROM names `{name}`, which is not declared", span=query.clauses.get("from_clause"),
                 hint=suggestion(name, declared) or f"CREATE STREAM declares {listed(declared)}",
             )  # fmt: skip
-        found = merge(found, declared[name])
-    return found
+        schema = merge(schema, declared[name])
+    return schema
 
 
 def declared_kinds(query: QuerySpec, *schemas: Schema | None) -> dict[str, Kind]:
     """The kinds of columns that the query's own declarations and others give; two that clash are refused."""
-    found: dict[str, Kind] = {}
+    kinds: dict[str, Kind] = {}
     for each in (_of_its_streams(query), *schemas):
         for name, kind in (each.column_kinds if each is not None else {}).items():
-            old = found.setdefault(name, kind)
+            old = kinds.setdefault(name, kind)
             if {old, kind} == {"int", "float"}:
-                found[name] = "float"
+                kinds[name] = "float"
             elif old != kind:
                 raise SchemaError(f"`{name}` is declared {old} by the query, but {kind} by the schema")
-    return found
+    return kinds
 
 
 def _warnings(query: QuerySpec) -> list[Note]:

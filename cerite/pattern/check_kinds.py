@@ -45,15 +45,15 @@ def check_kinds(query: QuerySpec, schema: Schema | None) -> None:
 
 def event_types(pattern: Pattern) -> dict[str, Types]:
     """For every variable anywhere in the pattern, the event types it may be bound to."""
-    found: dict[str, Types] = {}
+    types: dict[str, Types] = {}
     for node in walk(pattern):
         if isinstance(node, Event):
             for name in node.writes | {ANY_TYPE if node.type is None else node.type}:
-                found[name] = found.get(name, frozenset()) | {node.type}
+                types[name] = types.get(name, frozenset()) | {node.type}
         elif isinstance(node, Named):
             inside = frozenset(event.type for event in walk(node.operand) if isinstance(event, Event) and event.output)
-            found[node.variable] = found.get(node.variable, frozenset()) | inside
-    return found
+            types[node.variable] = types.get(node.variable, frozenset()) | inside
+    return types
 
 
 def _conditions(pattern: Pattern, types: dict[str, Types]) -> Iterator[tuple[Types, Expression]]:
@@ -77,7 +77,7 @@ def ordered_attributes(query: QuerySpec) -> dict[str, Span | None]:
 
     Against a text in quotes (`name > 'M'`) an attribute is meant as text; against a number it cannot be.
     """
-    found: dict[str, Span | None] = {}
+    attributes: dict[str, Span | None] = {}
     for _, condition in _conditions(query.where, event_types(query.where)):
         for node in walk_expression(condition):
             if isinstance(node, Comparison) and node.op not in ("=", "!="):
@@ -88,8 +88,8 @@ def ordered_attributes(query: QuerySpec) -> dict[str, Span | None]:
                 continue
             if not any(isinstance(side, Literal) for side in sides):
                 names = (each.name for each in sides if isinstance(each, (Attribute, Reference)))
-                found |= {name: node.span for name in names if name not in found}
-    return found
+                attributes |= {name: node.span for name in names if name not in attributes}
+    return attributes
 
 
 def _lookup(own: Types, types: dict[str, Types], schema: Schema | None) -> KindOf:

@@ -59,15 +59,15 @@ def reason(query: QuerySpec) -> Reason | None:
     'nothing can match: `d.price` is read before anything is bound to `d`'
     """
     pattern = resolve(query.where)
-    found = _impossible(pattern, frozenset())
-    if found is None and not _may_end(pattern) and not nullable(pattern):
-        found = Reason(
+    why = _impossible(pattern, frozenset())
+    if why is None and not _may_end(pattern) and not nullable(pattern):
+        why = Reason(
             "nothing can match: the pattern ends with an event that it does not mark", query.where.span,
             "a match is complete at its last marked event: leave the last SKIP out, or mark the event",
         )  # fmt: skip
-    if found is None and query.within is not None:
-        found = _too_small(pattern, query.within)
-    return found
+    if why is None and query.within is not None:
+        why = _too_small(pattern, query.within)
+    return why
 
 
 def _impossible(node: Pattern, before: Names) -> Reason | None:

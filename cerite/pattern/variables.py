@@ -48,10 +48,10 @@ def bound(pattern: Pattern) -> frozenset[str]:
     """
     if isinstance(pattern, Event):
         return pattern.labels
-    found = frozenset().union(*map(bound, visible(pattern)))
-    if isinstance(pattern, Named) and found:
-        return found | {pattern.variable}
-    return found & frozenset(pattern.variables) if isinstance(pattern, Project) else found
+    names = frozenset().union(*map(bound, visible(pattern)))
+    if isinstance(pattern, Named) and names:
+        return names | {pattern.variable}
+    return names & frozenset(pattern.variables) if isinstance(pattern, Project) else names
 
 
 def written(pattern: Pattern) -> frozenset[str]:
@@ -60,8 +60,8 @@ def written(pattern: Pattern) -> frozenset[str]:
         return pattern.writes
     if isinstance(pattern, Project):
         return bound(pattern)
-    found = frozenset().union(*map(written, visible(pattern)))
-    return found | {pattern.variable} if isinstance(pattern, Named) and bound(pattern) else found
+    names = frozenset().union(*map(written, visible(pattern)))
+    return names | {pattern.variable} if isinstance(pattern, Named) and bound(pattern) else names
 
 
 def nullable(pattern: Pattern) -> bool:

@@ -190,8 +190,8 @@ def like_regex(pattern: str) -> re.Pattern[str]:
         return re.compile(pieces[0], re.DOTALL)
     first, *middle, last = pieces
     # a piece is taken where it first occurs and never tried elsewhere, so that no text takes long (as fnmatch does)
-    found = "".join(f"(?=(?P<g{i}>.*?{piece}))(?P=g{i})" for i, piece in enumerate(middle) if piece)
-    return re.compile(f"{first}{found}.*{last}", re.DOTALL)
+    searched = "".join(f"(?=(?P<g{i}>.*?{piece}))(?P=g{i})" for i, piece in enumerate(middle) if piece)
+    return re.compile(f"{first}{searched}.*{last}", re.DOTALL)
 
 
 def compare(op: str, left: Any, right: Any, node: Expression | None = None) -> bool | None:
@@ -217,10 +217,10 @@ def _called(name: str, values: list[Any], node: Expression) -> Any:
     if None in values:
         return None
     try:
-        found = call(name, values)
+        result = call(name, values)
     except (TypeError, AttributeError):
         raise _clash(f"`{node}` has no value", values[0], values[-1], node) from None
-    return None if name == "abs" and found == -_INT_MIN and values[0] < 0 else found
+    return None if name == "abs" and result == -_INT_MIN and values[0] < 0 else result
 
 
 def _arithmetic(op: str, left: Any, right: Any, node: Expression) -> Any:
@@ -259,10 +259,10 @@ def _decimal(op: str, left: Decimal, right: Decimal) -> Decimal | None:
     if not (_fits(one) and _fits(other)):
         return None
     if op == "%":
-        found = (abs(one) % abs(other)) * (-1 if one < 0 else 1)
+        result = (abs(one) % abs(other)) * (-1 if one < 0 else 1)
     else:
-        found = {"+": operator.add, "-": operator.sub, "*": operator.mul}[op](one, other)
-    return Decimal((int(found < 0), tuple(map(int, str(abs(found)))), -common)) if _fits(found) else None
+        result = {"+": operator.add, "-": operator.sub, "*": operator.mul}[op](one, other)
+    return Decimal((int(result < 0), tuple(map(int, str(abs(result)))), -common)) if _fits(result) else None
 
 
 def scale_of(value: Decimal) -> int:

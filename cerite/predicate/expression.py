@@ -30,9 +30,9 @@ class Written(float):
 
     def __new__(cls, text: str) -> Written:
         """From what is written."""
-        made = super().__new__(cls, text)
-        made.text = text
-        return made
+        self = super().__new__(cls, text)
+        self.text = text
+        return self
 
     text: str
 
@@ -49,9 +49,9 @@ def written_float(text: str) -> float:
     >>> written_float("0.10"), written_float("0.12345678901234567890123")
     (0.1, 0.12345678901234567890123)
     """
-    found = float(text)
-    exact = math.isfinite(found) and Decimal(text) == Decimal(repr(found))
-    return found if exact or math.isinf(found) else Written(text)
+    value = float(text)
+    exact = math.isfinite(value) and Decimal(text) == Decimal(repr(value))
+    return value if exact or math.isinf(value) else Written(text)
 
 
 ArithmeticOp = OneOf["+", "-", "*", "/", "%"]
@@ -289,11 +289,11 @@ def conjunction(*parts: Expression | None) -> Expression | None:
     >>> print(conjunction(Comparison("=", Attribute("a"), Literal(1)), None, Attribute("b")))
     a = 1 AND b
     """
-    found: list[Expression] = []
+    operands: list[Expression] = []
     for part in parts:
         for item in part.operands if isinstance(part, And) else (part,):
-            if item is not None and item not in found:
-                found.append(item)
-    if not found:
+            if item is not None and item not in operands:
+                operands.append(item)
+    if not operands:
         return None
-    return found[0] if len(found) == 1 else And(tuple(found))
+    return operands[0] if len(operands) == 1 else And(tuple(operands))

@@ -112,9 +112,9 @@ class Formulas:
         check_condition(condition, self._kind_of)
         return self._truth(condition, True)
 
-    def every(self, found: Iterable[Formula]) -> Formula:
+    def every(self, parts: Iterable[Formula]) -> Formula:
         """The conjunction, flat, without duplicates and constants."""
-        return self._joined(All, found)
+        return self._joined(All, parts)
 
     def grouped(self, formula: Formula, home: Callable[[Formula], str | None]) -> Formula:
         """The same formula with the parts of AND and OR that have the same home put together."""
@@ -138,10 +138,10 @@ class Formulas:
     def _one(self, formula: Formula) -> Formula:
         return formula if isinstance(formula, bool) else self._known.setdefault(formula, formula)
 
-    def _joined(self, kind: type[All] | type[Some], found: Iterable[Formula]) -> Formula:
+    def _joined(self, kind: type[All] | type[Some], parts: Iterable[Formula]) -> Formula:
         neutral = kind is All
         flat: dict[Formula, None] = {}
-        for part in found:
+        for part in parts:
             for each in part.parts if isinstance(part, kind) else (part,):
                 if each is (not neutral):
                     return not neutral
@@ -151,8 +151,8 @@ class Formulas:
             return next(iter(flat), neutral)
         return self._one(kind(tuple(flat)))
 
-    def _some(self, found: Iterable[Formula]) -> Formula:
-        return self._joined(Some, found)
+    def _some(self, parts: Iterable[Formula]) -> Formula:
+        return self._joined(Some, parts)
 
     def _negated(self, formula: Formula) -> Formula:
         if isinstance(formula, Negated):
@@ -244,14 +244,14 @@ class Formulas:
         known = [each for each in inner if each is not None]
         if len(known) < len(inner):
             return None
-        found: Expression
+        value: Expression
         if isinstance(node, Call):
-            found = Call(node.function, tuple(known))
+            value = Call(node.function, tuple(known))
         else:
-            found = Arithmetic(node.op, *known) if isinstance(node, Arithmetic) else Negative(*known)
+            value = Arithmetic(node.op, *known) if isinstance(node, Arithmetic) else Negative(*known)
         if any(not isinstance(each, Literal) for each in known):
-            return found
-        constant = value_of(found, {})
+            return value
+        constant = value_of(value, {})
         return None if constant is None else Literal(constant)
 
     def _coalesced(self, node: Call) -> Expression | None:

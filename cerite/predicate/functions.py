@@ -61,8 +61,8 @@ def call(name: str, values: list[Any]) -> Any:
     (value,) = values
     if name in PARTS:
         instant = utc(value)
-        found: int = instant.isoweekday() if name == "weekday" else getattr(instant, name)
-        return found
+        part: int = instant.isoweekday() if name == "weekday" else getattr(instant, name)
+        return part
     if name in ROUNDING:
         return value if isinstance(value, int) or not math.isfinite(value) else _ROUND[name](value)
     return _PLAIN[name](value)

@@ -103,26 +103,26 @@ def kinds_of(node: Expression, kind_of: KindOf = anything) -> Kinds:
 
 
 def _expect(node: Expression, wanted: Kinds, message: str, kind_of: KindOf) -> Kinds:
-    found = kinds_of(node, kind_of)
-    if not found & wanted or ("unknown" not in found and not found <= wanted):
-        raise SchemaError(f"{message}, but `{node}` is {_described(found)}", span=node.span)
-    return found & (wanted | UNKNOWN)
+    kinds = kinds_of(node, kind_of)
+    if not kinds & wanted or ("unknown" not in kinds and not kinds <= wanted):
+        raise SchemaError(f"{message}, but `{node}` is {_described(kinds)}", span=node.span)
+    return kinds & (wanted | UNKNOWN)
 
 
 def _arithmetic(node: Arithmetic, kind_of: KindOf) -> Kinds:
     sides = kinds_of(node.left, kind_of), kinds_of(node.right, kind_of)
-    found: set[ValueKind] = set()
+    results: set[ValueKind] = set()
     used: tuple[set[str], set[str]] = (set(), set())
     for left, right in product(*sides):
         result = _result(left, node.op, right)
         if result is not None:
-            found.add(result)
+            results.add(result)
             used[0].add(left)
             used[1].add(right)
     for kinds, fitting in zip(sides, used, strict=True):
         if not fitting or ("unknown" not in kinds and not kinds <= fitting):
             raise _not_numbers(node, sides)
-    return frozenset(found) | (UNKNOWN & (sides[0] | sides[1]))
+    return frozenset(results) | (UNKNOWN & (sides[0] | sides[1]))
 
 
 def _not_numbers(node: Arithmetic, sides: tuple[Kinds, Kinds]) -> SchemaError:

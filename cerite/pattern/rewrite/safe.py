@@ -25,13 +25,13 @@ def unsafe_variables(pattern: Pattern) -> frozenset[str]:
     >>> sorted(unsafe_variables(parse_pattern("T AS x ; (T AS x OR H AS y) ; (T AS y)+")))
     ['x']
     """
-    found = frozenset().union(*map(unsafe_variables, pattern.children))
+    unsafe = frozenset().union(*map(unsafe_variables, pattern.children))
     if isinstance(pattern, (Sequence, Concat)):
         seen: frozenset[str] = frozenset()
         for part in pattern.parts:
-            found |= seen & named_outside_iterations(part)
+            unsafe |= seen & named_outside_iterations(part)
             seen |= named_outside_iterations(part)
-    return found
+    return unsafe
 
 
 def named_outside_iterations(pattern: Pattern) -> frozenset[str]:
@@ -39,8 +39,8 @@ def named_outside_iterations(pattern: Pattern) -> frozenset[str]:
     if isinstance(pattern, Iteration):
         return frozenset()
     parts = pattern.parts if isinstance(pattern, Sequence) else pattern.children
-    found = frozenset().union(*map(named_outside_iterations, parts))
-    return found | {pattern.variable} if isinstance(pattern, Named) else found
+    names = frozenset().union(*map(named_outside_iterations, parts))
+    return names | {pattern.variable} if isinstance(pattern, Named) else names
 
 
 def is_safe(pattern: Pattern) -> bool:
@@ -57,10 +57,10 @@ def make_safe(pattern: Pattern) -> Pattern:
     >>> print(make_safe(parse_pattern("T AS x ; T AS x")))
     NOTHING
     """
-    found = [alternative for alternative, _ in _alternatives(pattern)]
-    if not found:
+    alternatives = [alternative for alternative, _ in _alternatives(pattern)]
+    if not alternatives:
         return Nothing()
-    return found[0] if len(found) == 1 else Union(tuple(found))
+    return alternatives[0] if len(alternatives) == 1 else Union(tuple(alternatives))
 
 
 def _alternatives(node: Pattern) -> list[Alternative]:
@@ -83,12 +83,12 @@ def _alternatives(node: Pattern) -> list[Alternative]:
 
 
 def _sequences(choices: list[list[Alternative]]) -> list[Alternative]:
-    found: list[Alternative] = []
+    sequences: list[Alternative] = []
     for chosen in product(*choices):
         defined = [variables for _, variables in chosen]
         together = frozenset().union(*defined)
         if len(together) == sum(map(len, defined)):
-            found.append((Sequence(tuple(each for each, _ in chosen)), together))
-        if len(found) > MOST_ALTERNATIVES:
+            sequences.append((Sequence(tuple(each for each, _ in chosen)), together))
+        if len(sequences) > MOST_ALTERNATIVES:
             raise PatternError(f"the safe formula has more than {MOST_ALTERNATIVES} alternatives")
-    return found
+    return sequences

@@ -65,13 +65,15 @@ class ConditionBits:
             _check_columns(expression, schema, self._kinds)
         self._fits: pa.Schema = schema  # the last schema seen that has these kinds
         formulas = Formulas(self._kinds)
-        found = [formulas.every([formulas.of(expression) for expression in each]) for each in parts]
-        read = {name for formula in found for name in attributes(formula)}
-        self.atoms: tuple[Expression, ...] = tuple(dict.fromkeys(atom for formula in found for atom in atoms(formula)))
+        conjunctions = [formulas.every([formulas.of(expression) for expression in each]) for each in parts]
+        read = {name for formula in conjunctions for name in attributes(formula)}
+        self.atoms: tuple[Expression, ...] = tuple(
+            dict.fromkeys(atom for formula in conjunctions for atom in atoms(formula))
+        )
         self.columns: tuple[str, ...] = tuple(name for name in schema.names if name in read)
         self._types: dict[str, pa.DataType] = {name: schema.field(name).type for name in self.columns}
         with_codes = (name for name in self.columns if self._kinds[name] == "string" or _coded(self._types[name]))
-        self._plan = planned(found, formulas, frozenset(with_codes))
+        self._plan = planned(conjunctions, formulas, frozenset(with_codes))
         self._words = max(1, -(-len(conditions) // 64))
         self._start = _split(self._plan.start, self._words)
         self._computed = [
@@ -128,18 +130,18 @@ class ConditionBits:
                 gather(tables[name].column.codes[start:stop], table, flags)
                 block.remember(leaf, flags.view(np.bool_))
         for kept, factors in self._computed:
-            found = block.truth(factors[0])
+            truth = block.truth(factors[0])
             for factor in factors[1:]:
-                found = found & block.truth(factor)
+                truth = truth & block.truth(factor)
             for word, mask in kept:
-                clear(found.view(np.uint8), mask, out[:, word])
+                clear(truth.view(np.uint8), mask, out[:, word])
 
     def _lookups(self, name: str, array: pa.Array) -> _Tables:
         """The column's codes and tables; those of the batch before if the codes mean the same."""
         column = self._coders[name].coded(array)
         last = self._tables.get(name)
         if last is not None and column.means_the_same(last.column):
-            made = _Tables(column, last.masks, last.leaves)
+            tables = _Tables(column, last.masks, last.leaves)
         else:
             size = len(column.dictionary) + 1
             block = Block({name: column.values()}, 0, size)
@@ -147,12 +149,12 @@ class ConditionBits:
             for number, factor in self._plan.masks.get(name, ()):
                 masks[number // 64, ~block.truth(factor)] &= np.uint64(_WORD ^ 1 << number % 64)
             leaves = (block.truth(leaf).view(np.uint8) for leaf in self._plan.leaves.get(name, ()))
-            made = _Tables(column, masks, tuple(leaves))
+            tables = _Tables(column, masks, tuple(leaves))
             if name == self._type and self.types is not None:  # only where the codes mean something new
                 many = len(column.dictionary) > _MOST_TYPES
                 self.types = None if many else self.types.union(column.dictionary.drop_null().to_pylist())
-        self._tables[name] = made
-        return made
+        self._tables[name] = tables
+        return tables
 
     def _array(self, name: str, batch: pa.RecordBatch) -> pa.Array:
         index = batch.schema.get_field_index(name)
@@ -182,16 +184,16 @@ class _Columns(dict[str, Column]):
         self._arrays = arrays
 
     def __missing__(self, name: str) -> Column:
-        self[name] = found = Column(self._arrays[name])
-        return found
+        self[name] = column = Column(self._arrays[name])
+        return column
 
 
 def _conjuncts(condition: Condition, type_column: str | None) -> list[Expression]:
     event_type, expression = condition
-    found = [] if expression is None else [expression]
+    conjuncts = [] if expression is None else [expression]
     if event_type is not None and type_column is not None:
-        found.insert(0, Comparison("=", Attribute(type_column), Literal(event_type)))
-    return found
+        conjuncts.insert(0, Comparison("=", Attribute(type_column), Literal(event_type)))
+    return conjuncts
 
 
 def _check_columns(expression: Expression, schema: pa.Schema, kinds: Mapping[str, Kind]) -> None:

@@ -59,9 +59,9 @@ class Coder:
             return _indexed(encoded.indices, encoded.dictionary)
         for strings in (self._strings, None):  # those known before, else only this batch's
             self._strings = strings or Strings(_MOST)
-            found = self._strings.numbered(array)
-            if found is not None:
-                return found
+            codes = self._strings.numbered(array)
+            if codes is not None:
+                return codes
         self._strings = None
         return Coded(aligned(np.arange(len(array))), array)
 
@@ -100,9 +100,9 @@ class Strings:
 
     def doubled(self) -> Strings:
         """The same strings and numbers, with room for twice as many."""
-        made = Strings(2 * self._heads.size)
-        made.numbered(self.dictionary)
-        return made
+        larger = Strings(2 * self._heads.size)
+        larger.numbered(self.dictionary)
+        return larger
 
     def _number(self, offsets: Codes, words: Words, codes: npt.NDArray[np.int32], row: int, known: int) -> Any:
         return number_strings(offsets, words, self._slots, self._heads, self._ends, self._text, codes, row, known)

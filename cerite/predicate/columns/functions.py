@@ -40,14 +40,14 @@ def time_arithmetic(op: str, left: Any, right: Any) -> Instants | Floats:
     valid = _both(a.valid, b.valid)
     if op == "/":
         return _quotient(a, b, valid)
-    found = a.values + b.values if op == "+" else a.values - b.values
-    signs = (a.values ^ found) & ((b.values ^ found) if op == "+" else (a.values ^ b.values))
+    result = a.values + b.values if op == "+" else a.values - b.values
+    signs = (a.values ^ result) & ((b.values ^ result) if op == "+" else (a.values ^ b.values))
     is_duration = one.is_duration == other.is_duration
     fits: Flags = np.greater_equal(signs, 0)
     if not is_duration and unit >= _MICRO:
-        fits &= (found >= EARLIEST * _MICRO // unit) & (found <= LATEST * _MICRO // unit)
+        fits &= (result >= EARLIEST * _MICRO // unit) & (result <= LATEST * _MICRO // unit)
     held = _both(valid, None if fits.all() else fits)  # of a duration that is too long, one flag for all rows
-    return Instants(found, unit, None if held is None else np.broadcast_to(held, found.shape), is_duration)
+    return Instants(result, unit, None if held is None else np.broadcast_to(held, result.shape), is_duration)
 
 
 def negative(value: Instants) -> Instants:
@@ -122,17 +122,17 @@ def _in_unit(value: Instants, unit: int) -> Instants:
 def _quotient(a: Instants, b: Instants, valid: Flags | None) -> Floats:
     scale = max(a.unit, _MICRO) // _MICRO  # counts of microseconds, or of nanoseconds
     with np.errstate(all="ignore"):
-        found: Floats = (a.values.astype(np.float64) * scale) / (b.values.astype(np.float64) * scale)
-    found[np.broadcast_to(b.values == 0, found.shape)] = np.nan
+        quotient: Floats = (a.values.astype(np.float64) * scale) / (b.values.astype(np.float64) * scale)
+    quotient[np.broadcast_to(b.values == 0, quotient.shape)] = np.nan
     if valid is not None:
-        found[~np.broadcast_to(valid, found.shape)] = np.nan
-    return found
+        quotient[~np.broadcast_to(valid, quotient.shape)] = np.nan
+    return quotient
 
 
 def _rounded(name: str, value: Floats) -> Floats:
     if name != "round":
-        found: Floats = np.floor(value) if name == "floor" else np.ceil(value)
-        return found
+        rounded: Floats = np.floor(value) if name == "floor" else np.ceil(value)
+        return rounded
     with np.errstate(invalid="ignore"):  # infinity minus infinity
         whole = np.trunc(value)
         return whole + np.where(np.abs(value - whole) >= 0.5, np.copysign(1.0, value), 0.0)
@@ -154,13 +154,13 @@ def _cased(name: str, value: pa.Array) -> pa.Array:
 
     Arrow maps characters one by one; Python and Spark follow Unicode where one becomes several.
     """
-    found = (pc.ascii_lower if name == "lower" else pc.ascii_upper)(value)
+    text = (pc.ascii_lower if name == "lower" else pc.ascii_upper)(value)
     plain = pc.fill_null(pc.string_is_ascii(value), True)
     if pc.all(plain).as_py() is not False:
-        return found
+        return text
     others = value.filter(pc.invert(plain)).dictionary_encode()
     cased = pa.array([_TEXT[name](each) for each in others.dictionary.to_pylist()], value.type)
-    return pc.replace_with_mask(found, pc.invert(plain), cased.take(others.indices))
+    return pc.replace_with_mask(text, pc.invert(plain), cased.take(others.indices))
 
 
 def _coalesced(values: list[Any], size: int) -> Any:
@@ -171,11 +171,11 @@ def _coalesced(values: list[Any], size: int) -> Any:
         return _coalesced_times([_block(value) for value in values], size)
     if all(isinstance(value, (Integers, int)) for value in values):
         return _coalesced_integers(values, size)
-    found = np.full(size, np.nan)
+    filled = np.full(size, np.nan)
     for value in reversed(values):
         floats = np.broadcast_to(as_float(value), size)
-        found = np.where(np.isnan(floats), found, floats)
-    return found
+        filled = np.where(np.isnan(floats), filled, floats)
+    return filled
 
 
 def _text_array(value: pa.Array | str, size: int) -> pa.Array:
@@ -203,18 +203,18 @@ def _coalesced_integers(values: list[Any], size: int) -> Integers:
 def _coalesced_times(blocks: list[Instants], size: int) -> Instants:
     unit = min(block.unit for block in blocks)
     scaled = [_in_unit(block, unit) for block in blocks]
-    found = _filled([(block.values, block.valid) for block in scaled], size)
-    return Instants(found.values, unit, found.valid, blocks[0].is_duration)
+    filled = _filled([(block.values, block.valid) for block in scaled], size)
+    return Instants(filled.values, unit, filled.valid, blocks[0].is_duration)
 
 
 def _filled(parts: list[tuple[npt.NDArray[Any], Flags | None]], size: int) -> Integers:
     """The first that is there, row by row."""
-    found, known = np.zeros(size, parts[0][0].dtype), np.zeros(size, np.bool_)
+    filled, known = np.zeros(size, parts[0][0].dtype), np.zeros(size, np.bool_)
     for values, valid in parts:
         new = ~known if valid is None else ~known & valid
-        found = np.where(new, values, found)
+        filled = np.where(new, values, filled)
         known |= new
-    return Integers(found, None if known.all() else known)
+    return Integers(filled, None if known.all() else known)
 
 
 def _both(one: Flags | None, other: Flags | None) -> Flags | None:

@@ -66,10 +66,10 @@ def arithmetic(op: str, left: Operand, right: Operand) -> Operands:
         if op != "/" and exact:
             return _decimals(op, left, right)
         divisor = as_float(right)
-        found: Floats = _FLOAT[op](as_float(left), divisor)
+        result: Floats = _FLOAT[op](as_float(left), divisor)
         if op == "/":
-            found[np.broadcast_to(np.equal(divisor, 0.0), found.shape)] = np.nan
-        return found
+            result[np.broadcast_to(np.equal(divisor, 0.0), result.shape)] = np.nan
+        return result
 
 
 def _is_float(operand: Operand) -> bool:
@@ -100,8 +100,8 @@ def _decimals(op: str, left: Operand, right: Operand) -> Decimals:
     if one is None or other is None:
         count = next(side.values.size for side in (left, right) if isinstance(side, Decimals))
         return Decimals(np.zeros(count, np.int64), common, np.zeros(count, np.bool_))
-    found = _integers(op, one, other)
-    return Decimals(found.values, common, found.valid)
+    result = _integers(op, one, other)
+    return Decimals(result.values, common, result.valid)
 
 
 def _scale(operand: Operand) -> int:
@@ -127,9 +127,9 @@ def at_scale(operand: Operand, scale: int) -> Integers:
     """Whole numbers and decimals by their digits at a scale of at least their own; NULL where they are too many."""
     if isinstance(operand, Wide):
         raise _too_wide("a condition across events", operand)
-    found = _rescaled(operand, scale)
-    assert isinstance(found, Integers)
-    return found
+    scaled = _rescaled(operand, scale)
+    assert isinstance(scaled, Integers)
+    return scaled
 
 
 def ordered_text(operand: Operand, scale: int) -> pa.Array:
@@ -146,19 +146,19 @@ def ordered_text(operand: Operand, scale: int) -> pa.Array:
     ordered[:, 0] ^= 128  # negative numbers first
     text = _HEX[ordered].reshape(-1)
     offsets = np.arange(0, 64 * len(array) + 1, 64, dtype=np.int64)
-    made = pa.Array.from_buffers(pa.large_string(), len(array), [None, pa.py_buffer(offsets), pa.py_buffer(text)])
-    return pc.if_else(array.is_valid(), made, None) if array.null_count else made
+    texts = pa.Array.from_buffers(pa.large_string(), len(array), [None, pa.py_buffer(offsets), pa.py_buffer(text)])
+    return pc.if_else(array.is_valid(), texts, None) if array.null_count else texts
 
 
 def as_float(operand: Operand) -> Floats | float:
     """The operand as floats, NaN where it is NULL."""
     if isinstance(operand, (Integers, Decimals)):
-        found = operand.values.astype(np.float64)
+        floats = operand.values.astype(np.float64)
         if isinstance(operand, Decimals) and operand.scale:
-            found = _floats_of(operand, found)
+            floats = _floats_of(operand, floats)
         if operand.valid is not None:
-            found[~operand.valid] = np.nan
-        return found
+            floats[~operand.valid] = np.nan
+        return floats
     if isinstance(operand, Wide):
         return _rounded_text(operand.array)
     return float(operand) if isinstance(operand, int) else operand
@@ -172,8 +172,8 @@ def _floats_of(operand: Decimals, digits: Floats) -> Floats:
 
 
 def _rounded_text(array: pa.Array) -> Floats:
-    found: Floats = pc.cast(pc.cast(array, pa.string()), pa.float64()).to_numpy(zero_copy_only=False)
-    return found.copy()
+    floats: Floats = pc.cast(pc.cast(array, pa.string()), pa.float64()).to_numpy(zero_copy_only=False)
+    return floats.copy()
 
 
 def _arrow(operand: Decimals) -> pa.Array:
@@ -189,27 +189,27 @@ def compare_numbers(op: str, left: Operand, right: Operand) -> Flags:
     if isinstance(left, np.ndarray):
         if isinstance(right, (Integers, Decimals)):
             return _compare_floats(_FLIPPED.get(op, op), right, left)
-        found: Flags
+        truth: Flags
         if isinstance(right, int) and float(right) != right:  # between two floats
             if op in ("=", "!="):
                 return np.equal(left, left) & (op == "!=")
             above = float(right) if float(right) > right else math.nextafter(float(right), math.inf)
             op, right = {"<=": "<", ">": ">="}.get(op, op), above
-        found = _differ(left, as_float(right)) if op == "!=" else _COMPARE[op](left, as_float(right))
-        return found
+        truth = _differ(left, as_float(right)) if op == "!=" else _COMPARE[op](left, as_float(right))
+        return truth
     assert isinstance(left, (Integers, Decimals))
     if isinstance(right, np.ndarray):
         return _compare_floats(op, left, right)
     if isinstance(right, (Integers, Decimals)):
         valid = _both(left.valid, right.valid)
-        found = _compare_scales(op, left, right)
+        truth = _compare_scales(op, left, right)
     else:
         valid = left.valid
         if right != right:
             return np.zeros(left.values.size, np.bool_)
         constant = exactly(right, beside_decimals=isinstance(left, Decimals))
-        found = compare_constant(op, left.values, constant * Fraction(10) ** _scale(left))
-    return found if valid is None else found & valid
+        truth = compare_constant(op, left.values, constant * Fraction(10) ** _scale(left))
+    return truth if valid is None else truth & valid
 
 
 def _differ(left: Floats, right: Floats | float) -> Flags:
@@ -230,16 +230,16 @@ def _compare_floats(op: str, left: Integers | Decimals, right: Floats) -> Flags:
     scale = _scale(left)
     if not scale and (left.values.dtype.itemsize < 8 or not left.values.size or _small(left.values)):
         floats = as_float(left)
-        found: Flags = _differ(floats, right) if op == "!=" else _COMPARE[op](floats, right)  # type: ignore[arg-type]
-        return found
+        truth: Flags = _differ(floats, right) if op == "!=" else _COMPARE[op](floats, right)  # type: ignore[arg-type]
+        return truth
     if not 0 <= scale <= _EXACT_SCALE:
         return _one_by_one(op, _as_arrow(left), right)
     unsigned = left.values.dtype == np.uint64
     whole, more, beyond = _floor_unsigned(right) if unsigned else floor_at(right, scale)
     equal = (left.values == whole) & (beyond == 0)
     below = np.where(beyond == 0, (left.values < whole) | (equal & more), beyond > 0)
-    found = _ordered(op, below, equal & ~more) & ~np.isnan(right)
-    return found if left.valid is None else found & left.valid
+    truth = _ordered(op, below, equal & ~more) & ~np.isnan(right)
+    return truth if left.valid is None else truth & left.valid
 
 
 def _small(values: npt.NDArray[Any]) -> bool:
@@ -339,8 +339,8 @@ def _as_arrow(operand: Operand) -> pa.Array:
     return array if operand.valid is None else pc.if_else(pa.array(operand.valid), array, None)
 
 
-def _truth(found: pa.BooleanArray) -> Flags:
-    flags: Flags = pc.fill_null(found, False).to_numpy(zero_copy_only=False)
+def _truth(array: pa.BooleanArray) -> Flags:
+    flags: Flags = pc.fill_null(array, False).to_numpy(zero_copy_only=False)
     return flags
 
 
@@ -354,19 +354,19 @@ def compare_constant(op: str, values: npt.NDArray[Any], constant: Fraction) -> F
     if not limits.min <= whole <= limits.max:
         above = whole > limits.max
         return np.full(values.shape, op == "!=" or op in (("<", "<=") if above else (">", ">=")))
-    found: Flags = _COMPARE[op](values, values.dtype.type(whole))
-    return found
+    truth: Flags = _COMPARE[op](values, values.dtype.type(whole))
+    return truth
 
 
 def compare_instants(op: str, left: Instants, right: Instants | int) -> Flags:
     """Where `left op right` is true; a constant is in nanoseconds, of any size."""
     if isinstance(right, Instants):
         valid = _both(left.valid, right.valid)
-        found = _compare_units(op, left, right)
+        truth = _compare_units(op, left, right)
     else:
         valid = left.valid
-        found = compare_constant(op, left.values, Fraction(right, left.unit))
-    return found if valid is None else found & valid
+        truth = compare_constant(op, left.values, Fraction(right, left.unit))
+    return truth if valid is None else truth & valid
 
 
 def _compare_units(op: str, left: Instants, right: Instants) -> Flags:
@@ -390,8 +390,8 @@ def _compare_coarse(op: str, left: npt.NDArray[Any], right: npt.NDArray[Any], ra
 
 def _compare_blocks(op: str, left: npt.NDArray[Any], right: npt.NDArray[Any]) -> Flags:
     if left.dtype == right.dtype:
-        found: Flags = _COMPARE[op](left, right)
-        return found
+        truth: Flags = _COMPARE[op](left, right)
+        return truth
     signed = left.dtype == np.int64  # the other is unsigned
     a, b = left.view(np.uint64), right.view(np.uint64)
     negative = (left if signed else right) < 0

@@ -49,27 +49,27 @@ class Block:
         self._columns = columns
         self._start = start
         self._stop = stop
-        self._found: dict[int, Flags] = {}
+        self._truths: dict[int, Flags] = {}
         self._values: dict[str, Any] = {}
 
     def remember(self, formula: Formula, flags: Flags) -> None:
         """Take this as the formula's value."""
-        self._found[id(formula)] = flags
+        self._truths[id(formula)] = flags
 
     def truth(self, formula: Formula) -> Flags:
         """Where the formula holds; not to be written to."""
-        found = self._found.get(id(formula))
-        if found is None:
-            found = self._found[id(formula)] = self._computed(formula)
-        return found
+        flags = self._truths.get(id(formula))
+        if flags is None:
+            flags = self._truths[id(formula)] = self._computed(formula)
+        return flags
 
     def _computed(self, formula: Formula) -> Flags:
         if isinstance(formula, (All, Some)):
             join = np.logical_and if isinstance(formula, All) else np.logical_or
-            found: Flags = join(self.truth(formula.parts[0]), self.truth(formula.parts[1]))
+            flags: Flags = join(self.truth(formula.parts[0]), self.truth(formula.parts[1]))
             for part in formula.parts[2:]:
-                join(found, self.truth(part), out=found)
-            return found
+                join(flags, self.truth(part), out=flags)
+            return flags
         if isinstance(formula, Negated):
             return ~self.truth(formula.part)
         if isinstance(formula, bool):
@@ -126,16 +126,16 @@ class Block:
 
     def _in(self, value: Any, items: tuple[Literal | Interval, ...]) -> Flags:
         points = [item.value for item in items if isinstance(item, Literal)]
-        found: Flags = np.zeros(self._stop - self._start, np.bool_)
+        flags: Flags = np.zeros(self._stop - self._start, np.bool_)
         if len(points) > _MANY:
-            points = _look_up(value, points, found)
+            points = _look_up(value, points, flags)
         for point in points:
-            found |= self._compare("=", value, point)
+            flags |= self._compare("=", value, point)
         for item in items:
             if isinstance(item, Interval):
                 above = self._compare(">=", value, item.low.value)
-                found |= above & self._compare("<=", value, item.high.value)
-        return found
+                flags |= above & self._compare("<=", value, item.high.value)
+        return flags
 
     def _null(self, node: Expression) -> Flags:
         if isinstance(node, Attribute) and not self._columns[node.name].is_float:
@@ -149,7 +149,7 @@ class Block:
         return np.zeros(self._stop - self._start, np.bool_) if valid is None else ~valid
 
 
-def _look_up(value: Any, points: list[Any], found: Flags) -> list[Any]:
+def _look_up(value: Any, points: list[Any], flags: Flags) -> list[Any]:
     """Set where the value is one of the points, by hashing; returns the points this does not compare exactly."""
     if isinstance(value, Integers):
         limits = np.iinfo(value.values.dtype)
@@ -157,27 +157,27 @@ def _look_up(value: Any, points: list[Any], found: Flags) -> list[Any]:
         known = _flags(
             pc.is_in(pa.array(value.values), value_set=pa.array(exact, pa.from_numpy_dtype(value.values.dtype)))
         )
-        found |= known if value.valid is None else known & value.valid
+        flags |= known if value.valid is None else known & value.valid
         return [point for point in points if isinstance(point, float)]
     if isinstance(value, np.ndarray):  # adding 0 makes -0.0 the same as 0.0
         floats = np.array([point for point in points if float(point) == point], np.float64)
-        found |= _flags(pc.is_in(pa.array(value + 0.0), value_set=pa.array(floats + 0.0)))
+        flags |= _flags(pc.is_in(pa.array(value + 0.0), value_set=pa.array(floats + 0.0)))
         return []
     if isinstance(value, pa.Array):
-        found |= _flags(pc.is_in(value, value_set=pa.array(points, value.type)))
+        flags |= _flags(pc.is_in(value, value_set=pa.array(points, value.type)))
         return []
     return points
 
 
-def _flags(found: pa.BooleanArray) -> Flags:
-    return Column(found).truth(0, len(found))
+def _flags(array: pa.BooleanArray) -> Flags:
+    return Column(array).truth(0, len(array))
 
 
 @lru_cache(maxsize=512)
 def _nanoseconds(text: str) -> int:
     """An ISO time as nanoseconds since 1970 UTC; without a zone it is UTC."""
-    found = datetime.fromisoformat(text)
-    instant = found if found.tzinfo else found.replace(tzinfo=timezone.utc)
+    moment = datetime.fromisoformat(text)
+    instant = moment if moment.tzinfo else moment.replace(tzinfo=timezone.utc)
     return (instant - _EPOCH) // timedelta(microseconds=1) * 1000
 
 

@@ -234,11 +234,11 @@ class Aggregate(Operator):
             queue.extend(self._outputs(entry[2]))
 
     def _instance(self, left: int, key: Hashable) -> Instance:
-        found = self._instances.get((left, key))
-        if found is None:
-            found = self._instances[left, key] = Instance(key, left)
-            heappush(self._waiting, (left, next(self._created), found))
-        return found
+        instance = self._instances.get((left, key))
+        if instance is None:
+            instance = self._instances[left, key] = Instance(key, left)
+            heappush(self._waiting, (left, next(self._created), instance))
+        return instance
 
     def _outputs(self, instance: Instance) -> list[StreamTuple]:
         time = self.windows.output_time(instance.left)

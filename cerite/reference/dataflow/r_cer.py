@@ -71,8 +71,8 @@ def r_cer(rule: Rule, distance: int, *, key: KeyFunction = same_key, ties: TieOr
         return [_Wrapped(t.payload, None, key(t), True)]
 
     def unwrap(t: StreamTuple) -> Iterable[Any]:
-        found: Iterable[Any] = t.payload.payload
-        return found
+        payloads: Iterable[Any] = t.payload.payload
+        return payloads
 
     return Chain(Punctual(distance), Map(wrap), _looping(rule, distance, ties, delta), Map(unwrap))
 
@@ -100,12 +100,12 @@ def _looping(rule: Rule, distance: int, ties: TieOrder, delta: int) -> Aggregate
         slot: _Slot = instance.state
         if not slot.pending or not (slot.first or slot.state_time == instance.left + distance - delta):
             return []
-        found: list[Any] = []
+        matches: list[Any] = []
         for t in slot.tuples:
             slot.state, some = rule(slot.state, t)
-            found.extend(some)
+            matches.extend(some)
         slot.pending = False
-        return [_Wrapped(found, slot.state, instance.key, False)]
+        return [_Wrapped(matches, slot.state, instance.key, False)]
 
     return Aggregate(Windows(delta, distance + delta, key, delta=delta), update, output, loop=True)
 

@@ -56,8 +56,8 @@ class Recognised:
 
     def bound(self, variable: str) -> list[dict[str, Any]]:
         """The payloads of the tuples bound to a variable."""
-        held = dict(zip(self.match.positions, self.events, strict=True))
-        return [held[position] for position in self.match.variables.get(variable, ())]
+        events_at = dict(zip(self.match.positions, self.events, strict=True))
+        return [events_at[position] for position in self.match.variables.get(variable, ())]
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,10 +87,10 @@ class Recognition:
         """What this tuple completes."""
         self._check(t)
         event = {**t.payload, self._time: t.time}
-        found = self._stream.push({name: event[name] for name in self._names if name in event})
+        matches = self._stream.push({name: event[name] for name in self._names if name in event})
         self._kept[self._stream.rows - 1 if self._position is None else t.payload[self._position]] = t
         self._forget(t.time)
-        return [self._recognised(match, window) for match in found]
+        return [self._recognised(match, window) for match in matches]
 
     def saved(self) -> Saved:
         """The state after what was taken so far."""
@@ -99,8 +99,8 @@ class Recognition:
     def _recognised(self, match: Match, window: int | None) -> Recognised:
         payloads = {position: self._kept[position].payload for position in match.positions}
 
-        def fetch(found: Match, variable: str | None) -> list[dict[str, Any]]:
-            positions = found.positions if variable is None else found.variables[variable]
+        def fetch(whole: Match, variable: str | None) -> list[dict[str, Any]]:
+            positions = whole.positions if variable is None else whole.variables[variable]
             return [payloads[position] for position in positions]
 
         known = replace(match, fetch=fetch)
@@ -141,7 +141,7 @@ class QueryFunction:
 
     def __init__(
         self,
-        asked: AnyQuery,
+        source: AnyQuery,
         schema: pa.Schema,
         *,
         time: str = "time",
@@ -149,7 +149,7 @@ class QueryFunction:
         position: str | None = None,
         semantics: Semantics = "valuations",
     ) -> None:
-        runnable = asked if isinstance(asked, Query) else query(asked)
+        runnable = source if isinstance(source, Query) else query(source)
         self.query = runnable.query
         self.plan = runnable.plan(semantics)
         columns = Columns(type, time, position)
@@ -170,8 +170,8 @@ class QueryRule(QueryFunction):
     def __call__(self, state: Saved | None, t: StreamTuple) -> tuple[Saved, list[Recognised]]:
         """The state after this tuple, and what the tuple completes."""
         running = self._recognition(state)
-        found = running.take(t)
-        return running.saved(), found
+        recognised = running.take(t)
+        return running.saved(), recognised
 
 
 class QueryCondition(QueryFunction):

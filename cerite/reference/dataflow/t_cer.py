@@ -65,8 +65,8 @@ def t_cer(
         if instance.state is None:
             instance.state = _Chunk()
         chunk: _Chunk = instance.state
-        chunk.state, found = condition(chunk.state, t)
-        for each in found:
+        chunk.state, outputs = condition(chunk.state, t)
+        for each in outputs:
             short = each.max_time - each.min_time < duration
             if short and whole(each, instance.left) and not whole(each, instance.left + wa):
                 chunk.found.append(each)

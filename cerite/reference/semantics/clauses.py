@@ -46,10 +46,12 @@ def matches(
     def on(substream: Stream) -> list[Match]:
         return _clauses(whole, pattern, substream)
 
-    found = _consumed(whole, events, on)
+    result = _consumed(whole, events, on)
     if semantics == "complex-events":
-        found = list({match.without_bindings() for match in found})
-    return _limited(sorted(found, key=lambda each: (each.end, -each.start, each.positions, each.bindings)), whole.limit)
+        result = list({match.without_bindings() for match in result})
+    return _limited(
+        sorted(result, key=lambda each: (each.end, -each.start, each.positions, each.bindings)), whole.limit
+    )
 
 
 def _consumed(query: QuerySpec, stream: Stream, on: Callable[[Stream], list[Match]]) -> list[Match]:
@@ -65,25 +67,25 @@ def _restarting(parts: list[Stream], on: Callable[[Stream], list[Match]]) -> lis
     """The matches of the first event that completes any, then the same on what comes after that event."""
     kept: list[Match] = []
     while True:
-        found = [match for part in parts for match in on(part)]
-        if not found:
+        matches = [match for part in parts for match in on(part)]
+        if not matches:
             return kept
-        end = min(match.end for match in found)
-        kept += [match for match in found if match.end == end]
+        end = min(match.end for match in matches)
+        kept += [match for match in matches if match.end == end]
         parts = [part.after(end) for part in parts]
 
 
 def _clauses(query: QuerySpec, pattern: Pattern, stream: Stream) -> list[Match]:
-    found: Iterable[Valuation] = (each for each in Evaluator(stream).all(pattern) if _completes(each))
+    valuations: Iterable[Valuation] = (each for each in Evaluator(stream).all(pattern) if _completes(each))
     if query.variables is not None:
         chosen = frozenset(query.variables)
-        found = {each.projected(chosen) for each in found}
+        valuations = {each.projected(chosen) for each in valuations}
     if query.within is not None:
         size = query.within
-        found = [each for each in found if stream.fits(size, _known(each.start), _known(each.end))]
+        valuations = [each for each in valuations if stream.fits(size, _known(each.start), _known(each.end))]
     if query.strategy is not None:
-        found = selected(query.strategy, found, lambda each: each.end, lambda each: each.positions)
-    return list({_reported(each, stream) for each in found})
+        valuations = selected(query.strategy, valuations, lambda each: each.end, lambda each: each.positions)
+    return list({_reported(each, stream) for each in valuations})
 
 
 def _completes(each: Valuation) -> bool:
@@ -102,12 +104,12 @@ def _known(rank: int | None) -> int:
     return rank
 
 
-def _limited(found: list[Match], limit: int | None) -> list[Match]:
+def _limited(matches: list[Match], limit: int | None) -> list[Match]:
     if limit is None:
-        return found
+        return matches
     reported: dict[int, int] = {}
     kept = []
-    for match in found:
+    for match in matches:
         reported[match.end] = reported.get(match.end, 0) + 1
         if reported[match.end] <= limit:
             kept.append(match)
@@ -125,6 +127,6 @@ def string_matches(pattern: Pattern, string: Stream) -> set[frozenset[int]]:
     {frozenset({0})}
     """
     last = len(string.events) - 1
-    found = Evaluator(string).all(resolve(pattern))
-    whole = (each for each in found if (each.is_empty if last < 0 else (each.lo, each.hi) == (0, last)))
+    valuations = Evaluator(string).all(resolve(pattern))
+    whole = (each for each in valuations if (each.is_empty if last < 0 else (each.lo, each.hi) == (0, last)))
     return {frozenset(string.events[rank].position for rank in each.positions) for each in whole}

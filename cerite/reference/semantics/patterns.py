@@ -220,8 +220,8 @@ class Evaluator:
                     if each.start is None or each.end is None or self.stream.fits(size, each.start, each.end)
                 )
             case Select(strategy=strategy, operand=operand):
-                found = self._beginning_anywhere(operand, env)
-                return selected(strategy, found, lambda each: each.hi, lambda each: each.positions)
+                valuations = self._beginning_anywhere(operand, env)
+                return selected(strategy, valuations, lambda each: each.hi, lambda each: each.positions)
             case Complement(operand=operand):
                 return self._complement(operand, env)
             case Permute():
@@ -243,24 +243,24 @@ class Evaluator:
                 stores = frozenset((name, rank) for name in event.writes - event.labels)
                 yield Valuation(rank, rank, marked, marked, bindings, stores)
 
-    def _satisfies(self, found: Valuation, conditions: tuple[On, ...], env: Pairs) -> bool:
+    def _satisfies(self, valuation: Valuation, conditions: tuple[On, ...], env: Pairs) -> bool:
         """Every event of each filtered variable satisfies the condition (for all over x's events)."""
-        registers = env | found.registers
+        registers = env | valuation.registers
         return all(
             self._holds(on.condition, rank, registers)
             for on in conditions
-            for name, rank in found.bindings
+            for name, rank in valuation.bindings
             if name == on.variable
         )
 
     def _holds(self, condition: Expression | None, rank: int, registers: Pairs) -> bool:
         def lookup(reference: Reference) -> Attributes | None:
-            held = [each for name, each in registers if name == reference.variable]
+            stored = [each for name, each in registers if name == reference.variable]
             if reference.later:
-                found = min((each for each in held if each > rank), default=None)
+                position = min((each for each in stored if each > rank), default=None)
             else:
-                found = max((each for each in held if each < rank), default=None)
-            return None if found is None else self.stream.events[found].attributes
+                position = max((each for each in stored if each < rank), default=None)
+            return None if position is None else self.stream.events[position].attributes
 
         return holds(condition, self.stream.events[rank].attributes, lookup)
 
@@ -279,7 +279,7 @@ class Evaluator:
                     elif not self._occurs(gap, before, after, env):
                         reached.add((before.then(after), following))
             current = reached
-        return (found for found, _ in current)
+        return (valuation for valuation, _ in current)
 
     def _continuing(self, before: Valuation, part: Pattern, env: Pairs, *, adjacent: bool) -> Iterator[Valuation]:
         """The part's valuations that may come next: empty ones, and those that start late enough."""
@@ -310,15 +310,15 @@ class Evaluator:
         """Where the pattern occurs, whatever it marks there."""
         key = (id(pattern), self._seen_by(pattern, env))
         if key not in self._occurring:
-            found = self.all(pattern, env)
-            self._occurring[key] = frozenset((each.lo, each.hi) for each in found if not each.is_empty)
+            valuations = self.all(pattern, env)
+            self._occurring[key] = frozenset((each.lo, each.hi) for each in valuations if not each.is_empty)
         return self._occurring[key]
 
     def _iteration(self, node: Iteration, env: Pairs) -> set[Valuation]:
         """φ or φ;φ or …: an empty repetition counts as one but adds nothing."""
         may_be_empty = EMPTY in self.all(node.operand, env)
         least = 0 if may_be_empty else node.least
-        found: set[Valuation] = {EMPTY} if least == 0 else set()
+        valuations: set[Valuation] = {EMPTY} if least == 0 else set()
         current: set[Valuation] = {EMPTY}
         times = 0
         seen: set[Valuation] = set()
@@ -334,16 +334,16 @@ class Evaluator:
                 current -= seen  # an unbounded iteration goes on from each valuation once
                 seen |= current
             if times >= least:
-                found |= current
-        return found
+                valuations |= current
+        return valuations
 
     def _beginning_anywhere(self, pattern: Pattern, env: Pairs) -> set[Valuation]:
         """What a strategy compares: each valuation reads what was bound before it began, and its own names first."""
-        found = {each for each in self.all(pattern, env) if each.is_empty}
+        valuations = {each for each in self.all(pattern, env) if each.is_empty}
         for lo in range(len(self.stream.events)):
             before = frozenset(pair for pair in env if pair[1] < lo)
-            found |= {each for each in self.all(pattern, before) if each.lo == lo and not each.is_empty}
-        return found
+            valuations |= {each for each in self.all(pattern, before) if each.lo == lo and not each.is_empty}
+        return valuations
 
     def _intersection(self, parts: tuple[Pattern, ...], env: Pairs) -> list[Valuation]:
         def key(each: Valuation) -> object:
@@ -368,10 +368,10 @@ class Evaluator:
 
 def _read(pattern: Pattern) -> frozenset[str]:
     """Every variable some condition inside the pattern reads."""
-    found: set[str] = set()
+    names: set[str] = set()
     for node in walk(pattern):
         if isinstance(node, Event) and node.condition is not None:
-            found |= variables(node.condition)
+            names |= variables(node.condition)
         elif isinstance(node, Filter):
-            found.update(*(on.reads for on in node.conditions))
-    return frozenset(found)
+            names.update(*(on.reads for on in node.conditions))
+    return frozenset(names)

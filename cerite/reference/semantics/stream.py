@@ -58,12 +58,12 @@ class Stream:
         """One substream per value tuple; events with a NULL there belong to none."""
         if not attributes:
             return [self]
-        found: dict[tuple[Any, ...], list[StreamEvent]] = {}
+        by_key: dict[tuple[Any, ...], list[StreamEvent]] = {}
         for event in self.events:
             key = tuple(event.attributes.get(name) for name in attributes)
             if not any(value is None or value != value for value in key):
-                found.setdefault(tuple((type(value) is bool, value) for value in key), []).append(event)
-        return [Stream(tuple(events)) for events in found.values()]
+                by_key.setdefault(tuple((type(value) is bool, value) for value in key), []).append(event)
+        return [Stream(tuple(events)) for events in by_key.values()]
 
     def after(self, position: int) -> Stream:
         """The events after a position of the whole stream."""

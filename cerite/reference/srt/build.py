@@ -139,12 +139,12 @@ _ADVICE: dict[type[Pattern], str] = {
 
 def _registers(pattern: Pattern) -> Registers:
     """reg(e): what is stored to by name, or read."""
-    found: set[str] = set()
+    names: set[str] = set()
     for node in walk(pattern):
         if isinstance(node, Event):
-            found |= frozenset() if node.condition is None else variables(node.condition)
-            found |= frozenset() if node.register is None else {node.register}
-    return frozenset(found)
+            names |= frozenset() if node.condition is None else variables(node.condition)
+            names |= frozenset() if node.register is None else {node.register}
+    return frozenset(names)
 
 
 def _with_registers(transducer: Transducer, registers: Registers) -> Transducer:
@@ -183,7 +183,7 @@ def _iteration(node: Iteration, place: _Place) -> Transducer:
 
 
 def _complement(node: Complement, operand: Transducer, place: _Place) -> Transducer:
-    def made() -> Transducer:
+    def construct() -> Transducer:
         plain = eliminate_epsilon(operand).trim()
         # What is longer than the bound is outside a window, whatever the complement says of it.
         ends = [end for end in (longest_run(plain), place.bound) if end is not None]
@@ -191,13 +191,13 @@ def _complement(node: Complement, operand: Transducer, place: _Place) -> Transdu
             plain = unroll(plain, min(ends))  # also so that it writes copies, and not the registers of what is around
         return complement(plain)
 
-    return _placed(made, node)
+    return _placed(construct, node)
 
 
-def _placed(made: Callable[[], Transducer], node: Pattern) -> Transducer:
-    """What is made, or its error pointing at the node."""
+def _placed(build: Callable[[], Transducer], node: Pattern) -> Transducer:
+    """What is built, or its error pointing at the node."""
     try:
-        return made()
+        return build()
     except CeriteError as error:
         error.span = error.span or node.span
         raise

@@ -108,8 +108,8 @@ def minterms(tests: Collection[Test], given: Condition = TOP) -> Iterator[Condit
         if not rest:
             yield known
             continue
-        asked = frozenset(rest[:1])
-        undecided += [(rest[1:], known & Condition(negated=asked)), (rest[1:], known & Condition(asked))]
+        first = frozenset(rest[:1])
+        undecided += [(rest[1:], known & Condition(negated=first)), (rest[1:], known & Condition(first))]
 
 
 def verdict(test: Test, given: Condition) -> bool | None:

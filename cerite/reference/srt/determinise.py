@@ -32,8 +32,8 @@ def determinise(transducer: Transducer, *, limit: int = MOST) -> Transducer:
 
     def steps(states: frozenset[int]) -> Iterator[Step[frozenset[int]]]:
         leaving = [step for state in sorted(states) for step in plain.leaving[state]]
-        asked = {test for step in leaving if step.condition for test in step.condition.tests | step.condition.negated}
-        for minterm in minterms(asked):
+        tests = {test for step in leaving if step.condition for test in step.condition.tests | step.condition.negated}
+        for minterm in minterms(tests):
             taken = [step for step in leaving if step.condition and entails(minterm, step.condition)]
             writes = NO_REGISTERS.union(*(step.writes for step in taken))
             yield Step(minterm, False, writes, frozenset(step.target for step in taken))

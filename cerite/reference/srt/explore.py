@@ -40,7 +40,7 @@ def explore(
     """The transducer of everything reached from `start`; `what` names the construction if it grows over `limit`."""
     number: dict[S, int] = {start: 0}
     todo = [start]
-    made: dict[Transition, None] = {}
+    transitions: dict[Transition, None] = {}
     finals: set[int] = set()
     for state in todo:  # grows while it is read
         source = number[state]
@@ -50,11 +50,11 @@ def explore(
             if step.target not in number:
                 number[step.target] = len(number)
                 todo.append(step.target)
-            made[Transition(source, step.condition, step.output, step.writes, number[step.target])] = None
-            if len(made) > limit:
+            transitions[Transition(source, step.condition, step.output, step.writes, number[step.target])] = None
+            if len(transitions) > limit:
                 raise too_large(what, limit)
-    used = frozenset().union(*(each.reads | each.writes for each in made))
-    return Transducer(len(number), 0, frozenset(finals), registers | used, tuple(made))
+    used = frozenset().union(*(each.reads | each.writes for each in transitions))
+    return Transducer(len(number), 0, frozenset(finals), registers | used, tuple(transitions))
 
 
 def too_large(what: str, limit: int) -> PatternError:

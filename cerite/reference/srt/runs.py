@@ -53,17 +53,17 @@ def successors(
     transducer: Transducer, string: Stream, before: Configuration
 ) -> Iterator[tuple[Transition, Configuration]]:
     """The configurations that follow one, and by which transition."""
-    held = dict(before.registers)
+    registers = dict(before.registers)
 
     def lookup(reference: Reference) -> Attributes | None:
-        rank = held.get(reference.variable)
+        rank = registers.get(reference.variable)
         return None if rank is None else string.events[rank].attributes
 
     for step in transducer.leaving[before.state]:
         if step.condition is None:
             yield step, Configuration(before.index, step.target, before.registers)
         elif before.index < len(string.events) and step.condition.holds(string.events[before.index], lookup):
-            after = held | dict.fromkeys(step.writes, before.index)
+            after = registers | dict.fromkeys(step.writes, before.index)
             yield step, Configuration(before.index + 1, step.target, frozenset(after.items()))
 
 

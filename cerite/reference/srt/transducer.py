@@ -82,10 +82,10 @@ class Transducer(Drawable):
     @cached_property
     def leaving(self) -> dict[int, list[Transition]]:
         """The transitions by source; every state has an entry."""
-        found: dict[int, list[Transition]] = {state: [] for state in range(self.n_states)}
+        by_state: dict[int, list[Transition]] = {state: [] for state in range(self.n_states)}
         for each in self.transitions:
-            found[each.source].append(each)
-        return found
+            by_state[each.source].append(each)
+        return by_state
 
     def trim(self) -> Transducer:
         """The same matches, without states that no run reaches or from which no final state is reached."""
