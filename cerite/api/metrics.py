@@ -50,15 +50,15 @@ class StreamMetrics:
     @staticmethod
     def of(run: LiveRun) -> StreamMetrics:
         """The metrics of a run, times as Python reads them."""
-        found = run.metrics
+        own = run.metrics
 
         def time(key: int | None) -> Any:
             return None if key is None or run.clock is None else run.clock.value(key).as_py()
 
         return StreamMetrics(
-            found.events, found.read, found.relevant, found.occurrences, found.matches, found.late, found.untimed,
-            found.duplicates, found.pending, found.kept_rows, found.ids, found.active, time(found.watermark),
-            time(found.seen),
+            own.events, own.read, own.relevant, own.occurrences, own.matches, own.late, own.untimed,
+            own.duplicates, own.pending, own.kept_rows, own.ids, own.active, time(own.watermark),
+            time(own.seen),
         )  # fmt: skip
 
     def _lines(self) -> list[tuple[str, str]]:

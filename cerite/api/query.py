@@ -334,13 +334,13 @@ class BatchMatches(Matches):
     def to_arrow(self) -> pa.Table:
         """All matches in one Arrow table; refused when there are too many for any memory."""
         tables: list[pa.Table] = []
-        found = 0
+        rows = 0
         with in_plain_words("hold the matches in a table"):
             for table in self.tables():
                 tables.append(table)
-                if found < MANY <= found + table.num_rows:
+                if rows < MANY <= rows + table.num_rows:
                     self._refuse_too_many()
-                found += table.num_rows
+                rows += table.num_rows
             return pa.concat_tables(tables) if tables else schema_of(self.columns).empty_table()
 
     def _refuse_too_many(self) -> None:

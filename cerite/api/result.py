@@ -55,14 +55,14 @@ def variable_columns(variables: Iterable[str], partition: Iterable[str] = ()) ->
     names = tuple(variables)
     taken = {name.casefold() for name in (*RESERVED, *partition)}
     others = taken.union(name.casefold() for name in names)
-    found: list[str] = []
+    columns: list[str] = []
     for name in names:
         column = name
         while column.casefold() in (taken if column == name else others):
             column += "_"
         others.add(column.casefold())
-        found.append(column)
-    return tuple(found)
+        columns.append(column)
+    return tuple(columns)
 
 
 class UnknownVariableError(StreamError, KeyError):
@@ -189,8 +189,8 @@ class Matches(ABC):
             holders = {variable: positions}
         shown: list[dict[str, Any]] = []
         for position, row in zip(positions, rows, strict=True):
-            asked = [self.shown.get(name) for name, held in holders.items() if position in held]
-            names = None if None in asked else {name for each in asked for name in each or ()}
+            attributes = [self.shown.get(name) for name, marked in holders.items() if position in marked]
+            names = None if None in attributes else {name for each in attributes for name in each or ()}
             shown.append({name: value for name, value in row.items() if names is None or name in names})
         return shown
 
@@ -210,8 +210,8 @@ class Matches(ABC):
 
     def to_arrow(self) -> pa.Table:
         """All matches in one Arrow table: start, end, positions, and one list of positions per variable."""
-        found = list(self.tables())
-        return pa.concat_tables(found) if found else schema_of(self.columns).empty_table()
+        tables = list(self.tables())
+        return pa.concat_tables(tables) if tables else schema_of(self.columns).empty_table()
 
     def to_pandas(self) -> pandas.DataFrame:
         """All matches as a pandas frame."""
@@ -244,10 +244,10 @@ class Matches(ABC):
         """The first n matches as a Rich table."""
         from rich.table import Table
 
-        made = Table(*self._heads())
+        rich_table = Table(*self._heads())
         for match in self.head(n):
-            made.add_row(*self._cells(match))
-        return made
+            rich_table.add_row(*self._cells(match))
+        return rich_table
 
     def _heads(self) -> tuple[str, ...]:
         return ("start", "end", *(self.columns[3:] if self.variables else ("positions",)))

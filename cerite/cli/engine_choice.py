@@ -13,10 +13,10 @@ LARGE = 8 << 30  # bytes from which reading on all cores is worth a session's st
 _CONFIGURED = ("SPARK_REMOTE", "SPARK_MASTER", "PYSPARK_GATEWAY_PORT")
 
 
-def picked(asked: EngineChoice, events: str, master: str | None, conf: Sequence[str]) -> tuple[EngineChoice, str]:
+def picked(choice: EngineChoice, events: str, master: str | None, conf: Sequence[str]) -> tuple[EngineChoice, str]:
     """The engine and why."""
-    if asked is not EngineChoice.auto:
-        return asked, "as asked"
+    if choice is not EngineChoice.auto:
+        return choice, "as asked"
     if master or conf:
         return EngineChoice.spark, "--master or --conf is given"
     for name in _CONFIGURED:

@@ -144,19 +144,19 @@ def _standard_input() -> str:
 
 def _json_schema(path: Path) -> Schema:
     try:
-        found = json.loads(_read(path))
+        document = json.loads(_read(path))
     except json.JSONDecodeError as error:
         raise SchemaError(f"`{path}` is not JSON: {error}") from None
-    if not isinstance(found, dict) or not found:
+    if not isinstance(document, dict) or not document:
         raise SchemaError(f"`{path}` holds no JSON object", hint='write {"BUY": {"id": "int", "price": "float"}}')
-    kinds = [each for value in found.values() for each in (value.values() if isinstance(value, dict) else [])]
+    kinds = [each for value in document.values() for each in (value.values() if isinstance(value, dict) else [])]
     wrong = [kind for kind in kinds if not isinstance(kind, str)]
     if wrong:
         raise SchemaError(
             f"`{path}` has {json.dumps(wrong[0])} as an attribute's type", hint=f"the types are {listed(KINDS)}"
         )
     try:
-        return declared(found)
+        return declared(document)
     except SchemaError as error:
         error.message = f"`{path}`: {error.message}"
         raise
@@ -177,11 +177,11 @@ def read_events(argument: str, form: str | None) -> Iterator[str]:
                 "standard input holds no events", hint="pipe a file into it: cat trades.csv | cerite run …"
             )
         with path.open("rb") as file:
-            found = path.rename(path.with_suffix(ENDINGS[form or sniffed(file.read(1 << 16))]))
+            named = path.rename(path.with_suffix(ENDINGS[form or sniffed(file.read(1 << 16))]))
         try:
-            yield str(found)
+            yield str(named)
         except CeriteError as error:
-            error.message = error.message.replace(str(found), "standard input")
+            error.message = error.message.replace(str(named), "standard input")
             raise
 
 

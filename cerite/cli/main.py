@@ -284,9 +284,9 @@ def run_command(
     with _warnings_shown(), read_events(events, reading.format) as path:
         texts: dict[str, Any] = {"null_values": reading.null_values, "delimiter": delimiter}
         texts |= {"format": reading.format if events != "-" else None}
-        found = Query(parsed).run(path, **options, **texts, progress=meter.tell)
-        with meter.of(found.rows):
-            report(found, output=output, count=count, events=with_events, show=show, out=out, err=err)
+        matches = Query(parsed).run(path, **options, **texts, progress=meter.tell)
+        with meter.of(matches.rows):
+            report(matches, output=output, count=count, events=with_events, show=show, out=out, err=err)
 
 
 @contextmanager

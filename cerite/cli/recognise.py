@@ -51,20 +51,20 @@ class Meter:
 
 
 def report(
-    found: Matches, *, output: str | None, count: bool, events: bool, show: int, out: Console, err: Console
+    matches: Matches, *, output: str | None, count: bool, events: bool, show: int, out: Console, err: Console
 ) -> None:
     """Show or write the matches as the options say."""
     if count:
-        print(found.count())
+        print(matches.count())
     elif output == "-":
-        found.to_jsonl(sys.stdout, events=events)
+        matches.to_jsonl(sys.stdout, events=events)
     elif output is not None:
-        written = _write(found, Path(output), events=events)
+        written = _write(matches, Path(output), events=events)
         err.print(f"{written:,} match{'' if written == 1 else 'es'} written to {output}")
     else:
-        total = found.count()
+        total = matches.count()
         if show:
-            out.print(found.table(show))
+            out.print(matches.table(show))
         out.print(told_count(total, show))
 
 
@@ -127,11 +127,11 @@ def _check_format(path: Path, *, with_events: bool) -> None:
         raise CeriteError("--events goes with JSON", hint="write to a .jsonl file or to `-`")
 
 
-def _write(found: Matches, path: Path, *, events: bool) -> int:
+def _write(matches: Matches, path: Path, *, events: bool) -> int:
     """Write the matches in the format of the file's ending."""
     ending = path.suffix.lower()
     if ending == ".parquet":
-        return found.to_parquet(path)
+        return matches.to_parquet(path)
     if ending == ".csv":
-        return found.to_csv(path)
-    return (found.to_json if ending == ".json" else found.to_jsonl)(path, events=events)
+        return matches.to_csv(path)
+    return (matches.to_json if ending == ".json" else matches.to_jsonl)(path, events=events)

@@ -58,14 +58,14 @@ def run_on_spark(
     with refusals():
         with warnings.catch_warnings(record=True) as noted:
             warnings.simplefilter("always", spark.OneTaskWarning)
-            found = spark.count(df, query, **options) if count else spark.match(df, query, **options)
+            result = spark.count(df, query, **options) if count else spark.match(df, query, **options)
         for each in noted:
             if issubclass(each.category, spark.OneTaskWarning):
                 err.print(Text("warning: ", style="bold yellow").append(str(each.message), style="default"))
-        if isinstance(found, int):
-            print(found)
+        if isinstance(result, int):
+            print(result)
         else:
-            _report(found, output, overwrite=overwrite, show=show, time=options.get("time"), out=out, err=err)
+            _report(result, output, overwrite=overwrite, show=show, time=options.get("time"), out=out, err=err)
 
 
 def opened(session: SparkSession, events: str, reading: Reading) -> DataFrame:
@@ -99,35 +99,35 @@ def opened(session: SparkSession, events: str, reading: Reading) -> DataFrame:
 
 
 def _settings(conf: Sequence[str], progress: bool) -> dict[str, str]:
-    made = {"spark.ui.showConsoleProgress": "true"} if progress else {}
+    settings = {"spark.ui.showConsoleProgress": "true"} if progress else {}
     for each in conf:
         name, equals, value = each.partition("=")
         if not equals:
             raise CeriteError(f"`--conf {each}` sets nothing", hint="write --conf name=value")
-        made[name.strip()] = value.strip()
-    return made
+        settings[name.strip()] = value.strip()
+    return settings
 
 
 def _report(
-    found: DataFrame, output: str | None, *, overwrite: bool, show: int, time: str | None, out: Console, err: Console
+    matches: DataFrame, output: str | None, *, overwrite: bool, show: int, time: str | None, out: Console, err: Console
 ) -> None:
     if output == "-":
-        for row in found.toLocalIterator():
+        for row in matches.toLocalIterator():
             print(json.dumps(row.asDict(recursive=True), ensure_ascii=False, default=str, separators=(",", ":")))
         sys.stdout.flush()
     elif output is not None:
-        _write(found, output, overwrite=overwrite)
+        _write(matches, output, overwrite=overwrite)
         err.print(f"matches written to the folder {output}")
     else:
-        held = found.persist()
-        total = held.count()
+        cached = matches.persist()
+        total = cached.count()
         if show:
-            out.print(shown(held, time, show))
+            out.print(shown(cached, time, show))
         out.print(told_count(total, show))
-        held.unpersist()
+        cached.unpersist()
 
 
-def _write(found: DataFrame, output: str, *, overwrite: bool) -> None:
+def _write(matches: DataFrame, output: str, *, overwrite: bool) -> None:
     from pyspark.errors import AnalysisException
     from pyspark.sql import functions as fn
     from pyspark.sql.types import ArrayType
@@ -136,15 +136,15 @@ def _write(found: DataFrame, output: str, *, overwrite: bool) -> None:
     if ending not in FORMATS:
         raise CeriteError(f"unknown output format `{output}`", hint=f"the endings are {', '.join(FORMATS)}, or `-`")
     if ending == ".csv":  # no nested values there: events as JSON
-        nested = {field.name for field in found.schema.fields if isinstance(field.dataType, ArrayType)}
-        quoted = {name: fn.col("`" + name.replace("`", "``") + "`") for name in found.columns}
-        found = found.select(
+        nested = {field.name for field in matches.schema.fields if isinstance(field.dataType, ArrayType)}
+        quoted = {name: fn.col("`" + name.replace("`", "``") + "`") for name in matches.columns}
+        matches = matches.select(
             *(fn.to_json(column).alias(name) if name in nested else column for name, column in quoted.items())
         )
-    writer = found.write.option("header", "true") if ending == ".csv" else found.write
+    writer = matches.write.option("header", "true") if ending == ".csv" else matches.write
     writer = writer.format(FORMATS[ending])
     try:
-        if "://" in output or not (found.sparkSession.conf.get("spark.master", None) or "").startswith("local"):
+        if "://" in output or not (matches.sparkSession.conf.get("spark.master", None) or "").startswith("local"):
             writer.mode("overwrite" if overwrite else "errorifexists").save(output)  # whole once it has _SUCCESS
             return
         with replacing_folder(output) as draft:
@@ -153,21 +153,21 @@ def _write(found: DataFrame, output: str, *, overwrite: bool) -> None:
         raise CeriteError(f"`{output}` cannot be written: {str(error).splitlines()[0]}") from None
 
 
-def shown(found: DataFrame, time: str | None, rows: int) -> Table:
+def shown(matches: DataFrame, time: str | None, rows: int) -> Table:
     """The first matches; an event is told by its time where there is one."""
     hidden = {"match"}
-    names = [name for name in found.columns if name not in hidden]
-    made = Table(*names)
-    for row in found.limit(rows).collect():
-        made.add_row(*(Text(_cell(row[found.columns.index(name)], time)) for name in names))
-    return made
+    names = [name for name in matches.columns if name not in hidden]
+    table = Table(*names)
+    for row in matches.limit(rows).collect():
+        table.add_row(*(Text(_cell(row[matches.columns.index(name)], time)) for name in names))
+    return table
 
 
 def _cell(value: Any, time: str | None) -> str:
     if not isinstance(value, list):
         return str(value)
-    told = [_told(event, time) for event in value]
-    return " ".join(told) if len(told) <= 6 else f"{' '.join(told[:4])} … {told[-1]} ({len(told)})"
+    events = [_told(event, time) for event in value]
+    return " ".join(events) if len(events) <= 6 else f"{' '.join(events[:4])} … {events[-1]} ({len(events)})"
 
 
 def _told(event: Any, time: str | None) -> str:

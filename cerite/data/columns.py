@@ -51,14 +51,14 @@ def leaves(schema: pa.Schema) -> pa.Schema:
     ctx.ip: dictionary<values=string, indices=int32, ordered=0>
     ctx.at.x: int8
     """
-    found: list[tuple[str, pa.DataType]] = []
+    columns: list[tuple[str, pa.DataType]] = []
     for column in schema:
         if is_.is_struct(column.type):
             inner = pa.schema(list(column.type))
             members = [each for each in inner if not is_.is_struct(each.type)]
-            found += [(f"{column.name}.{each.name}", canonical(each.type)) for each in members]
-            found += [(f"{column.name}.{each.name}", each.type) for each in leaves(inner)]
-    return pa.schema(found)
+            columns += [(f"{column.name}.{each.name}", canonical(each.type)) for each in members]
+            columns += [(f"{column.name}.{each.name}", each.type) for each in leaves(inner)]
+    return pa.schema(columns)
 
 
 def with_leaves(schema: pa.Schema, where: str) -> pa.Schema:
@@ -86,12 +86,12 @@ def root(name: str, names: Collection[str]) -> str | None:
 
 def rooted(schema: pa.Schema, whole: pa.Schema) -> pa.Schema:
     """The columns of `whole` in which the wanted ones are found, each with the type wanted of it or its own."""
-    found: dict[str, pa.DataType] = {}
+    columns: dict[str, pa.DataType] = {}
     for column in schema:
         home = root(column.name, whole.names)
         if home is not None:
-            found[home] = column.type if home == column.name else whole.field(home).type
-    return pa.schema(found)
+            columns[home] = column.type if home == column.name else whole.field(home).type
+    return pa.schema(columns)
 
 
 def subschema(schema: pa.Schema, names: tuple[str, ...]) -> pa.Schema:

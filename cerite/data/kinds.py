@@ -55,20 +55,20 @@ def kinds_of(values: Sequence[Any]) -> set[str]:
 
 def type_of(values: Sequence[Any], where: str, column: str) -> pa.DataType:
     """The type of a column that begins with these values."""
-    found = kinds_of(values)
-    if not found:
+    kinds = kinds_of(values)
+    if not kinds:
         return pa.null()
-    if found == {"int", "float"}:
+    if kinds == {"int", "float"}:
         return pa.float64()
-    if len(found) > 1:
-        rows = {kind: next(at for at, value in enumerate(values) if kind_of(value) == kind) for kind in found}
+    if len(kinds) > 1:
+        rows = {kind: next(at for at, value in enumerate(values) if kind_of(value) == kind) for kind in kinds}
         (first, at), (second, then) = sorted(rows.items(), key=lambda each: each[1])[:2]
         raise StreamError(
             f"{where}, row {then} (from 0), column `{column}`: {shown(values[then])} is {a(second)}, "
             f"but row {at} holds {a(first)}",
             hint="give the column one type",
         )
-    (kind,) = found
+    (kind,) = kinds
     if any(getattr(value, "nanosecond", 0) for value in values):  # pandas' timestamps are finer than Python's
         return pa.timestamp("ns", _TYPES[kind].tz)
     if kind in _TYPES:
@@ -82,9 +82,9 @@ def type_of(values: Sequence[Any], where: str, column: str) -> pa.DataType:
 def array_of(values: Sequence[Any], column: pa.Field, start: int, where: str) -> pa.Array:
     """The values as the column's type; `start` is the first one's position, for messages."""
     wanted = _kind(column.type)
-    found = kinds_of(values)
-    numpy_times = is_.is_timestamp(column.type) and found <= {"datetime64"}  # Arrow itself compares their units
-    if wanted is not None and not numpy_times and not found <= ({"int", "float"} if wanted == "float" else {wanted}):
+    kinds = kinds_of(values)
+    numpy_times = is_.is_timestamp(column.type) and kinds <= {"datetime64"}  # Arrow itself compares their units
+    if wanted is not None and not numpy_times and not kinds <= ({"int", "float"} if wanted == "float" else {wanted}):
         for at, value in enumerate(values):
             kind = kind_of(value)
             if kind not in (None, wanted) and (kind, wanted) != ("int", "float"):

@@ -25,12 +25,12 @@ def gather(positions: Positions, counts: Sequence[int], read: Read, schema: pa.S
     """
     wanted, order = np.unique(_checked(positions, sum(counts), name), return_inverse=True)
     starts = np.concatenate([[0], np.cumsum(np.asarray(counts, dtype=np.int64))])
-    found: list[pa.RecordBatch] = []
+    batches: list[pa.RecordBatch] = []
     segments = np.searchsorted(starts, wanted, side="right") - 1
     for segment in np.unique(segments).tolist():
-        found.extend(_picked(read(segment), wanted[segments == segment] - starts[segment]))
+        batches.extend(_picked(read(segment), wanted[segments == segment] - starts[segment]))
     # concat, not take, of many dictionaries: each batch has its own
-    rows = pa.Table.from_batches(found, schema).unify_dictionaries().combine_chunks()
+    rows = pa.Table.from_batches(batches, schema).unify_dictionaries().combine_chunks()
     return rows.take(pa.array(order.reshape(-1), pa.int64()))
 
 
@@ -47,12 +47,12 @@ def _picked(batches: Iterable[pa.RecordBatch], local: np.ndarray) -> Iterator[pa
 
 
 def _checked(positions: Positions, rows: int, name: str) -> np.ndarray:
-    asked = np.asarray(positions)
-    if asked.size == 0:
+    wanted = np.asarray(positions)
+    if wanted.size == 0:
         return np.empty(0, np.int64)
-    if asked.ndim != 1 or not np.issubdtype(asked.dtype, np.integer):
+    if wanted.ndim != 1 or not np.issubdtype(wanted.dtype, np.integer):
         raise StreamError("positions must be a list of whole numbers", hint="a position is a row's rank, from 0")
-    wrong = asked[(asked < 0) | (asked >= rows)]
+    wrong = wanted[(wanted < 0) | (wanted >= rows)]
     if wrong.size:
         raise StreamError(f"{name} has no position {int(wrong[0])}: its {rows} rows are counted from 0")
-    return asked.astype(np.int64)
+    return wanted.astype(np.int64)

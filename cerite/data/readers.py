@@ -52,9 +52,9 @@ class ReaderSource(Source):
 
     def narrowed(self, columns: Sequence[str]) -> Source:
         """The same rows with these columns; this source cannot be read any more."""
-        found = super().narrowed(columns)
+        source = super().narrowed(columns)
         self._reader = None
-        return found
+        return source
 
     def take(self, positions: Positions, columns: Sequence[str] | None = None) -> pa.Table:
         """Refused: the rows are gone."""

@@ -59,13 +59,13 @@ class Reading:
         """Refuse typed data whose columns are of other kinds than is declared."""
         for column in schema:
             wanted = self.kinds.get(column.name)
-            found = arrow_kind(column.type)
-            if wanted is None or is_.is_null(column.type) or found == wanted or (wanted, found) == ("float", "int"):
+            kind = arrow_kind(column.type)
+            if wanted is None or is_.is_null(column.type) or kind == wanted or (wanted, kind) == ("float", "int"):
                 continue
             shown = "string" if column.type == STRINGS else str(column.type)
             raise StreamError(
                 f"{name}, column `{column.name}` holds {shown}, but it is declared {wanted}",
-                hint=f"convert the column, or declare it {found}" if found else "convert the column",
+                hint=f"convert the column, or declare it {kind}" if kind else "convert the column",
             )
 
     def refuse_text_options(self, name: str) -> None:

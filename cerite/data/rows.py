@@ -60,9 +60,9 @@ class RowSource(Source):
 
     def narrowed(self, columns: Sequence[str]) -> Source:
         """The same rows with these columns; of rows that come once, this source cannot be read any more."""
-        found = super().narrowed(columns)
+        source = super().narrowed(columns)
         self._unread = None
-        return found
+        return source
 
     def take(self, positions: Positions, columns: Sequence[str] | None = None) -> pa.Table:
         """Rows of a list by position."""
@@ -80,9 +80,9 @@ class RowSource(Source):
 
     def _converted(self, rows: Iterator[Row]) -> Iterator[pa.RecordBatch]:
         start = 0
-        while found := list(islice(rows, self._batch_rows)):
-            yield self._batch(found, start, self.schema)
-            start += len(found)
+        while batch := list(islice(rows, self._batch_rows)):
+            yield self._batch(batch, start, self.schema)
+            start += len(batch)
 
     def _batch(self, rows: Sequence[Row], start: int, schema: pa.Schema) -> pa.RecordBatch:
         for at, row in enumerate(rows, start):

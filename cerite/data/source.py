@@ -64,9 +64,9 @@ class Source(ABC):
 
     def narrowed(self, columns: Sequence[str]) -> Source:
         """The same rows with these columns of `everything`; a source that can be read once is used up with its copy."""
-        found = copy(self)
-        found.schema = subschema(self.everything, chosen(columns, self.everything.names, self.name))
-        return found
+        source = copy(self)
+        source.schema = subschema(self.everything, chosen(columns, self.everything.names, self.name))
+        return source
 
     def sights(self, name: str) -> dict[str, Sight]:
         """What a column of strings looks like (number, boolean, time, text), and where each was first seen.
@@ -100,17 +100,17 @@ def chosen(columns: Sequence[str] | None, available: Sequence[str], name: str) -
         return tuple(available)
     if isinstance(columns, str):
         raise StreamError(f"columns must be a list of names, not the text {columns!r}", hint=f"write [{columns!r}]")
-    asked = tuple(columns)
-    if not asked:
+    names = tuple(columns)
+    if not names:
         raise StreamError(f"no columns are asked for of {name}", hint="leave `columns` out for all of them")
-    for column in asked:
+    for column in names:
         if column not in available:
             raise StreamError(
                 f"{name} has no column `{column}`",
                 hint=suggestion(str(column), available) or f"the columns are {listed(available)}",
             )
-    refuse_repeated(asked, "the columns asked for")
-    return asked
+    refuse_repeated(names, "the columns asked for")
+    return names
 
 
 def homes(columns: Sequence[str] | None, available: Sequence[str], name: str) -> tuple[str, ...]:

@@ -36,13 +36,13 @@ def unified(schemas: Iterable[tuple[str, pa.Schema, Guess]]) -> pa.Schema:
     a: double
     b: bool
     """
-    found: dict[str, _Column] = {}
+    merged: dict[str, _Column] = {}
     for where, schema, guess in schemas:
         for column in schema:
             new = _Column(column.type, _soft(column.type, guess), where)
-            old = found.get(column.name)
-            found[column.name] = new if old is None else _joined(column.name, old, new)
-    return pa.schema([(name, column.type) for name, column in found.items()])
+            old = merged.get(column.name)
+            merged[column.name] = new if old is None else _joined(column.name, old, new)
+    return pa.schema([(name, column.type) for name, column in merged.items()])
 
 
 def _soft(arrow: pa.DataType, guess: Guess) -> bool:

@@ -21,28 +21,28 @@ from cerite.pattern.query import QuerySpec
 def explain_engine(tree: Tree, query: QuerySpec, schema: Schema | None = None) -> None:
     """Add how the local engine runs the query, or why it does not."""
     try:
-        made = plan(query)
-        columns, guessed = columns_of(made, schema if schema is not None else query.schema)
-        program = bind(made, columns, Columns(time=TIME))
+        runnable = plan(query)
+        columns, guessed = columns_of(runnable, schema if schema is not None else query.schema)
+        program = bind(runnable, columns, Columns(time=TIME))
     except (PatternError, SchemaError) as error:
         tree.add(Text(f"not run: {error.message}", style="yellow"))
         return
     tree.add(Text(f"chosen: {program.choice.engine}; {program.choice.why}"))
-    automaton, machine = made.automaton, program.machine
+    automaton, machine = runnable.automaton, program.machine
     shown = tree.add(f"automaton: {automaton.n_states} states, {len(automaton.transitions)} transitions")
     shown.add(Text(str(automaton)))
     if machine is None:
         tests = tree.add("tests, each evaluated once per batch")
-        for test in made.tests:
+        for test in runnable.tests:
             tests.add(Text(str(test)))
         tree.add(Text(_dropped(automaton)))
     else:
-        explain_registers(tree, made, machine)
+        explain_registers(tree, runnable, machine)
         if guessed:
             tree.add(Text(f"kinds guessed from the query, for want of a schema: {', '.join(guessed)}", style="dim"))
-    tree.add(Text(_cost(made)))
+    tree.add(Text(_cost(runnable)))
     explain_keeping(tree, program)
-    counting = "; counting enumerates nothing" if made.counts_without_enumerating else ""
+    counting = "; counting enumerates nothing" if runnable.counts_without_enumerating else ""
     if counting and machine is not None:
         counting += ", a moved entry costs its distinct starts in the window"
     tree.add(f"per match: time linear in its number of events{counting}")
@@ -61,8 +61,8 @@ def _dropped(automaton: Automaton) -> str:
     )
 
 
-def _cost(made: Plan) -> str:
-    if made.has_registers:
+def _cost(plan: Plan) -> str:
+    if plan.has_registers:
         return "per event: the entries that it wakes, each touched once per label"
-    states = made.automaton.n_states - 1
+    states = plan.automaton.n_states - 1
     return f"per event: at most 2^{states} deterministic states of {states}, each touched at most once per label"

@@ -54,17 +54,17 @@ def columns_of(plan: Plan, schema: Schema | None) -> tuple[pa.Schema, list[str]]
 
 def _guessed(nodes: list[Expression], known: dict[str, Kind]) -> dict[str, Kind]:
     """What constants say, carried over to attributes that are compared with each other."""
-    found = dict(known)
+    kinds = dict(known)
     pairs = [pair for node in nodes for pair in _compared(node)]
     changed = True
     while changed:
         changed = False
         for one, other in pairs:
-            if isinstance(one, (Attribute, Reference)) and one.name not in found:
-                kind = _kind(other, found)
+            if isinstance(one, (Attribute, Reference)) and one.name not in kinds:
+                kind = _kind(other, kinds)
                 if kind is not None:
-                    found[one.name], changed = kind, True
-    return found
+                    kinds[one.name], changed = kind, True
+    return kinds
 
 
 def _compared(node: Expression) -> Iterator[tuple[Expression, Expression]]:
@@ -80,7 +80,7 @@ def _compared(node: Expression) -> Iterator[tuple[Expression, Expression]]:
             yield operand, Literal("")
 
 
-def _kind(node: Expression, found: dict[str, Kind]) -> Kind | None:
+def _kind(node: Expression, kinds: dict[str, Kind]) -> Kind | None:
     match node:
         case Literal(value=bool()):
             return "bool"
@@ -89,5 +89,5 @@ def _kind(node: Expression, found: dict[str, Kind]) -> Kind | None:
         case Literal():
             return "float"
         case Attribute(name=name) | Reference(name=name):
-            return found.get(name)
+            return kinds.get(name)
     return None

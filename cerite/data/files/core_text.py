@@ -55,17 +55,19 @@ class CoreText:
         groups = _groups(chunk)
         if not groups:
             return pa.table({})
-        found: dict[str, pa.Array] = {}
+        columns: dict[str, pa.Array] = {}
         types = {TYPE: None} if schema is None else dict(zip(schema.names, schema.types, strict=True))
         if TYPE in types:
-            found[TYPE] = pa.concat_arrays([pa.repeat(pa.scalar(each.head, _TEXT), len(each.rows)) for each in groups])
+            columns[TYPE] = pa.concat_arrays(
+                [pa.repeat(pa.scalar(each.head, _TEXT), len(each.rows)) for each in groups]
+            )
         for name in dict.fromkeys(name for group in groups for name in group.names):
             if schema is None or name in types:
-                found[name] = self._column(chunk, groups, name, types.get(name))
+                columns[name] = self._column(chunk, groups, name, types.get(name))
         order = np.argsort(np.concatenate([group.rows for group in groups]))
-        for name in types.keys() - found.keys():
-            found[name] = pa.nulls(len(order), types[name])
-        return pa.table(found).take(pa.array(order))
+        for name in types.keys() - columns.keys():
+            columns[name] = pa.nulls(len(order), types[name])
+        return pa.table(columns).take(pa.array(order))
 
     def line(self, chunk: Chunk, row: int) -> int:
         """The line of an event of the chunk."""
@@ -85,10 +87,10 @@ class CoreText:
         except MisfitError as misfit:
             line = chunk.span.line + int(np.concatenate([group.rows for group in groups])[misfit.row])
             raise refusal(f"{chunk.path}, line {line}", name, misfit.value, kind or str(wanted)) from None
-        found = without(text, nulls) if quoted else guessed(text, nulls)
-        if is_.is_null(found.type) and without(text, nulls).null_count < len(text):
+        column = without(text, nulls) if quoted else guessed(text, nulls)
+        if is_.is_null(column.type) and without(text, nulls).null_count < len(text):
             self.spelled.add(name)
-        return found
+        return column
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,11 +237,11 @@ class _Reader:
         self._skip()
 
     def name(self, what: str) -> str:
-        found = _NAME.match(self.line, self.at)
-        if found is None:
+        match = _NAME.match(self.line, self.at)
+        if match is None:
             self.fail(f"expected {what}", self.at, self.at + 1)
-        self._to(found.end())
-        return unquoted(found[0])
+        self._to(match.end())
+        return unquoted(match[0])
 
     def next_is(self, sign: str) -> bool:
         return self.line.startswith(sign, self.at)
@@ -250,10 +252,10 @@ class _Reader:
         self._to(self.at + 1)
 
     def value(self, name: str) -> Attribute:
-        found = _VALUE.match(self.line, self.at)
-        if found is None or (found[0] == "" and self.line[self.at : self.at + 1] in ("'", '"')):
+        match = _VALUE.match(self.line, self.at)
+        if match is None or (match[0] == "" and self.line[self.at : self.at + 1] in ("'", '"')):
             self.fail(f"the quote of `{name}` is not closed", self.at, len(self.line))
-        start, end, text = found.start(), found.end(), found[0]
+        start, end, text = match.start(), match.end(), match[0]
         quote = text[:1] if text[:1] in ("'", '"') else ""
         self._to(end)
         value = text[1:-1].replace(quote * 2, quote) if quote else text.strip()
@@ -272,5 +274,5 @@ class _Reader:
         self._skip()
 
     def _skip(self) -> None:
-        found = _SPACE.match(self.line, self.at)
-        self.at = self.at if found is None else found.end()
+        match = _SPACE.match(self.line, self.at)
+        self.at = self.at if match is None else match.end()

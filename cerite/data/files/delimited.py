@@ -80,9 +80,9 @@ class Delimited:
         exact = self._exact(chunk, known + [name for name in others if _may_have_lost(table[name])])
         if _has_padding(chunk.data, self._delimiter):
             exact |= self._exact(chunk, [name for name in others if _is_number(table[name].type)])
-        found = {name: self._declared(chunk, exact[name], name) for name in known}
-        found |= {name: self._settled(chunk, table[name], name, exact.get(name)) for name in others}
-        return pa.table({name: found[name] for name in self._names})
+        columns = {name: self._declared(chunk, exact[name], name) for name in known}
+        columns |= {name: self._settled(chunk, table[name], name, exact.get(name)) for name in others}
+        return pa.table({name: columns[name] for name in self._names})
 
     def line(self, chunk: Chunk, row: int) -> int:
         """The line at which a record of the chunk begins."""
@@ -114,11 +114,11 @@ class Delimited:
                 return self._whole(exact)
         if not is_.is_string(column.type):
             return column
-        found = column if text is None else text
-        trimmed = _trimmed(found)
+        values = column if text is None else text
+        trimmed = _trimmed(values)
         if trimmed is not None and not is_.is_string((known := guessed(trimmed, nulls)).type):
             return known
-        return without(found, nulls)
+        return without(values, nulls)
 
     def _whole(self, text: pa.ChunkedArray) -> pa.ChunkedArray:
         """Whole numbers that Arrow took for floats: some have a plus sign, or 64 bits do not hold them."""
@@ -131,17 +131,17 @@ class Delimited:
         """The columns as these types, natively where that is exact."""
         texts = self._exact(chunk, [name for name, each in types.items() if each == STRINGS])
         others = {name: each for name, each in types.items() if name not in texts}
-        found: dict[str, pa.ChunkedArray] = {
+        columns: dict[str, pa.ChunkedArray] = {
             name: without(text, self._reading.null_values) for name, text in texts.items()
         }
         if others:
             try:
                 table = self._wide(chunk, others, list(others))
-                found |= {name: table[name] for name in others}
+                columns |= {name: table[name] for name in others}
             except pa.ArrowInvalid:  # spaces around numbers, perhaps
                 for name, text in self._exact(chunk, list(others)).items():
-                    found[name] = typed(text, others[name], self._reading.null_values)
-        return pa.table({name: found[name] for name in types})
+                    columns[name] = typed(text, others[name], self._reading.null_values)
+        return pa.table({name: columns[name] for name in types})
 
     def _exact(self, chunk: Chunk, names: Sequence[str]) -> dict[str, pa.ChunkedArray]:
         """The text of these columns, NULL where it is absent."""

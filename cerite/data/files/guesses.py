@@ -135,15 +135,15 @@ def shapes(text: Text) -> dict[str, tuple[int, str]]:
     """
     kept = without(pc.utf8_trim_whitespace(text), MISSING)
     rest = pc.is_valid(kept)
-    found: dict[str, tuple[int, str]] = {}
+    first: dict[str, tuple[int, str]] = {}
     for shape, pattern in SIGHTS.items():
         fits = pc.and_(rest, pc.fill_null(pc.match_substring_regex(kept, pattern), False))
         rest = pc.and_(rest, pc.invert(fits))
         if (row := pc.index(fits, True).as_py()) >= 0:
-            found[shape] = row, kept[row].as_py()
+            first[shape] = row, kept[row].as_py()
     if (row := pc.index(rest, True).as_py()) >= 0:
-        found["text"] = row, kept[row].as_py()
-    return found
+        first["text"] = row, kept[row].as_py()
+    return first
 
 
 def is_time(text: str) -> bool:

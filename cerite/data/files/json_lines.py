@@ -66,9 +66,9 @@ class JsonLines:
         if schema is not None:
             return self._typed(chunk, schema)
         table = self._inferred(chunk)
-        found = {column.name: pa.string() for column in table.schema if is_.is_timestamp(column.type)}
-        if found:
-            self._times |= found
+        times = {column.name: pa.string() for column in table.schema if is_.is_timestamp(column.type)}
+        if times:
+            self._times |= times
             table = self._inferred(chunk).select(table.column_names)
         if table.num_rows != objects:
             _explain(chunk, None)
@@ -110,8 +110,8 @@ class JsonLines:
             except MisfitError as misfit:
                 where = f"{chunk.path}, line {self.line(chunk, misfit.row)}"
                 raise refusal(where, name, misfit.value, kind) from None
-        found = arrow_kind(column.type)
-        if found == kind or (kind, found) == ("float", "int"):
+        own = arrow_kind(column.type)
+        if own == kind or (kind, own) == ("float", "int"):
             return column.cast(pa.float64()) if kind == "float" else column
         row = pc.index(pc.is_valid(column), True).as_py()
         value = json.dumps(column[row].as_py(), default=str)
@@ -148,8 +148,8 @@ class JsonLines:
             table = _read(chunk, plain, "ignore")
         except pa.ArrowInvalid as error:
             table = self._careful(chunk, error)
-        found = {name: table[name] if name in table.column_names else pa.nulls(len(table)) for name in schema.names}
-        return pa.table({column.name: self._as(chunk, found[column.name], column) for column in schema})
+        columns = {name: table[name] if name in table.column_names else pa.nulls(len(table)) for name in schema.names}
+        return pa.table({column.name: self._as(chunk, columns[column.name], column) for column in schema})
 
     def _as(self, chunk: Chunk, column: Text, wanted: pa.Field) -> Text:
         if is_.is_string(column.type):
@@ -161,11 +161,11 @@ class JsonLines:
 
 def _written(chunk: Chunk, name: str) -> list[str | None]:
     """The values as the file spells them, strings without their quotes."""
-    found: list[str | None] = []
+    texts: list[str | None] = []
     for raw in filter(bytes.strip, BytesIO(chunk.data)):
         value = json.loads(raw, parse_int=str, parse_float=str, parse_constant=str).get(name)
-        found.append(value if value is None or isinstance(value, str) else json.dumps(value, ensure_ascii=False))
-    return found
+        texts.append(value if value is None or isinstance(value, str) else json.dumps(value, ensure_ascii=False))
+    return texts
 
 
 def _read(chunk: Chunk, types: dict[str, pa.DataType], others: str) -> pa.Table:
@@ -223,11 +223,11 @@ def _object(path: Path, number: int, line: str) -> dict[str, Any]:
 
 
 def _pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    made = dict(pairs)
-    if len(made) < len(pairs):
+    members = dict(pairs)
+    if len(members) < len(pairs):
         names = [name for name, _ in pairs]
         raise ValueError(next(name for name in names if names.count(name) > 1))
-    return made
+    return members
 
 
 def _kind(value: object) -> str | None:

@@ -34,13 +34,13 @@ def files_of(data: AnyPath | Sequence[AnyPath], form: str | None = None) -> list
     hint: the folder nowhere does not exist
     """
     given = [data] if isinstance(data, (str, os.PathLike)) else list(data)
-    found = [file for each in given for file in _expanded(os.fspath(each), form)]
-    for file in found:
+    files = [file for each in given for file in _expanded(os.fspath(each), form)]
+    for file in files:
         if form is None:
             format_of(file)
         if file.stat().st_size == 0:
             raise StreamError(f"{file}: the file is empty (0 bytes)", hint="was it written to the end?")
-    return found
+    return files
 
 
 def format_of(path: Path) -> str:

@@ -82,10 +82,10 @@ class FileSource(Source):
 
     def sights(self, name: str) -> dict[str, Sight]:
         """What the texts that hold the column hold there; nothing of a column that is declared."""
-        found: dict[str, Sight] = {}
+        first: dict[str, Sight] = {}
         for part in self._parts if name not in self._reading.kinds else ():
-            found = part.sights(name) | found
-        return found
+            first = part.sights(name) | first
+        return first
 
     def samples(self, name: str) -> dict[str, Sight]:
         """What the first strings of the column look like in the first file that has it with a type of its own."""

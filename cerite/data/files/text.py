@@ -55,20 +55,20 @@ class TextPart(Part):
         self._spans: list[Span] = []
         self._counts: list[int] = []
         self._kept: list[pa.Table] | None = [] if keep else None
-        found: list[tuple[str, pa.Schema, Guess]] = []
+        guesses: list[tuple[str, pa.Schema, Guess]] = []
         with reading(path):
             start, line = self._beginning()
             for chunk in chunks(path, start, line, form.cut):
                 table = form.parse(chunk, None)
                 self._spans.append(chunk.span)
                 self._counts.append(table.num_rows)
-                found.append((chunk.where, canonical_schema(table.schema), form.guess))
+                guesses.append((chunk.where, canonical_schema(table.schema), form.guess))
                 if self._kept is not None:
                     self._kept.append(table)
-            if not found:  # a header and nothing else
+            if not guesses:  # a header and nothing else
                 empty = form.parse(Chunk(path, b"", Span(start, 0, line)), None)
-                found.append((str(path), canonical_schema(empty.schema), form.guess))
-        self.schema = unified(found)
+                guesses.append((str(path), canonical_schema(empty.schema), form.guess))
+        self.schema = unified(guesses)
         self.spelled = frozenset(form.spelled)
 
     @property
@@ -88,16 +88,16 @@ class TextPart(Part):
 
     def sights(self, name: str) -> dict[str, Sight]:
         """For every shape of value that the column has, the first one: numbers, booleans, times, and other text."""
-        found: dict[str, Sight] = {}
+        first: dict[str, Sight] = {}
         if name not in self.schema.names:
-            return found
+            return first
         with reading(self.path):
             for chunk in again(self.path, self._spans):
                 table = self._form.parse(chunk, pa.schema({name: STRINGS}))
                 for shape, (row, value) in shapes(table[name]).items():
-                    if shape not in found:
-                        found[shape] = Sight(value, f"{self.path}, line {self._form.line(chunk, row)}")
-        return found
+                    if shape not in first:
+                        first[shape] = Sight(value, f"{self.path}, line {self._form.line(chunk, row)}")
+        return first
 
     def _tables(self, segments: Sequence[int], schema: pa.Schema) -> Iterator[pa.Table]:
         kept = self._kept
@@ -115,8 +115,8 @@ class TextPart(Part):
         for column in wanted:
             if column.type != STRINGS or column.name not in kept.names:
                 continue
-            found = kept.field(column.name).type
-            if canonical(found) != STRINGS and not (is_.is_null(found) and column.name not in self.spelled):
+            kind = kept.field(column.name).type
+            if canonical(kind) != STRINGS and not (is_.is_null(kind) and column.name not in self.spelled):
                 return False
         return True
 
