@@ -37,28 +37,8 @@ from cerite.automaton.scopes import (
 )
 from cerite.automaton.watchers import Watched, has_memory, marked_late, missed, selected, watched_gap
 from cerite.core.errors import PatternError
-from cerite.pattern.nodes import (
-    Complement,
-    Concat,
-    Empty,
-    Event,
-    Filter,
-    Intersection,
-    Iteration,
-    Named,
-    Nothing,
-    Pattern,
-    Project,
-    Select,
-    Sequence,
-    SkipAny,
-    SkipNext,
-    Strategy,
-    Union,
-    Window,
-    transform,
-    walk,
-)
+from cerite.pattern import nodes
+from cerite.pattern.nodes import Pattern, transform, walk
 from cerite.pattern.references import orient_references
 from cerite.pattern.rewrite.lp import lp_normal
 from cerite.pattern.rewrite.skips import expand_skips
@@ -86,14 +66,18 @@ def prepared(pattern: Pattern) -> Pattern:
 
 def _skips_as_sequences(node: Pattern) -> Pattern:
     """⟲ and @ over parts that need an event are sequences, @ with negation in the gaps (definitions 44 and 45)."""
-    if isinstance(node, (SkipAny, SkipNext)) and len(node.parts) > 1:
+    if isinstance(node, (nodes.SkipAny, nodes.SkipNext)) and len(node.parts) > 1:
         if any(map(nullable, node.parts)):
             return expand_skips(node)
-        gaps = tuple((part,) if isinstance(node, SkipNext) else () for part in node.parts[1:])
-        return Sequence(node.parts, gaps, span=node.span)
-    if isinstance(node, SkipAny) and isinstance(node.parts[0], Iteration) and not nullable(node.parts[0].operand):
+        gaps = tuple((part,) if isinstance(node, nodes.SkipNext) else () for part in node.parts[1:])
+        return nodes.Sequence(node.parts, gaps, span=node.span)
+    if (
+        isinstance(node, nodes.SkipAny)
+        and isinstance(node.parts[0], nodes.Iteration)
+        and not nullable(node.parts[0].operand)
+    ):
         return replace(node.parts[0], contiguous=False)
-    return expand_skips(node) if isinstance(node, (SkipAny, SkipNext)) else node
+    return expand_skips(node) if isinstance(node, (nodes.SkipAny, nodes.SkipNext)) else node
 
 
 @dataclass(frozen=True)
@@ -108,44 +92,44 @@ class _Builder:
     def fragment(self, node: Pattern) -> Fragment:
         """The fragment of one part."""
         match node:
-            case Event(type=kind, condition=condition, output=output):
+            case nodes.Event(type=kind, condition=condition, output=output):
                 return single(Guard.of(kind, condition), node.labels, marks=output, writes=node.writes)
-            case Empty():
+            case nodes.Empty():
                 return Fragment(nullable=True)
-            case Nothing():
+            case nodes.Nothing():
                 return Fragment()
-            case Named(operand=operand, variable=variable):
+            case nodes.Named(operand=operand, variable=variable):
                 return also_bound(self.fragment(operand), variable)
-            case Project(operand=operand):
+            case nodes.Project(operand=operand):
                 return self._projected(node, operand)
-            case Union(parts=parts):
+            case nodes.Union(parts=parts):
                 return union(map(self.fragment, parts))
-            case Intersection(parts=parts):
+            case nodes.Intersection(parts=parts):
                 return self._intersection(node, parts)
-            case Concat(parts=parts):
+            case nodes.Concat(parts=parts):
                 return chain(tuple(map(self.fragment, parts)), (Link(True),) * (len(parts) - 1))
-            case Sequence(parts=parts, absent=absent):
+            case nodes.Sequence(parts=parts, absent=absent):
                 return chain(tuple(map(self.fragment, parts)), tuple(map(self._link, absent)))
-            case Iteration():
+            case nodes.Iteration():
                 return self._iteration(node)
-            case Window(operand=operand, size=size):
+            case nodes.Window(operand=operand, size=size):
                 return windowed(self.fragment(operand), size, self.registers.new("window"), ending=self.within_watched)
-            case Complement(operand=operand):
+            case nodes.Complement(operand=operand):
                 if has_memory(operand):
                     return missed(self._watched(operand, PLAIN), nullable(operand))
                 return complement(self.fragment(operand))
-            case Select(strategy=Strategy.STRICT, operand=operand):
+            case nodes.Select(strategy=nodes.Strategy.STRICT, operand=operand):
                 return strict_fragment(self.fragment(operand))
-            case Select(strategy=strategy, operand=operand):
+            case nodes.Select(strategy=strategy, operand=operand):
                 return self._selected(node, strategy, operand)
-            case Filter(operand=operand, conditions=conditions):
+            case nodes.Filter(operand=operand, conditions=conditions):
                 result = self.fragment(operand)
                 for on in conditions:
                     result = narrowed(result, on.variable, on.condition)
                 return result
         raise TypeError(f"not a pattern: {node!r}")
 
-    def _projected(self, node: Project, operand: Pattern) -> Fragment:
+    def _projected(self, node: nodes.Project, operand: Pattern) -> Fragment:
         first = len(self.watched)
         fragment = self.fragment(operand)
         names = hidden_names(fragment, node, self.whole, self.registers)
@@ -156,7 +140,7 @@ class _Builder:
     def _link(self, absent: tuple[Pattern, ...]) -> Link:
         if not any(map(has_memory, absent)):
             return Link(False, tuple(map(self.fragment, absent)))
-        return Link(False, gap=lambda: watched_gap(self._watched(Union(absent), PLAIN)))
+        return Link(False, gap=lambda: watched_gap(self._watched(nodes.Union(absent), PLAIN)))
 
     def _watched(self, node: Pattern, kind: int) -> int:
         """Watch a pattern; returns its number."""
@@ -169,7 +153,7 @@ class _Builder:
         self.watched.append(Watched.of(number, kind, replace(self, within_watched=True).fragment(node)))
         return number
 
-    def _selected(self, node: Select, strategy: Strategy, operand: Pattern) -> Fragment:
+    def _selected(self, node: nodes.Select, strategy: nodes.Strategy, operand: Pattern) -> Fragment:
         fragment = self.fragment(operand)
         outside = sorted(read_unwritten(fragment) & written_before(self.whole, node))
         if outside:
@@ -183,19 +167,19 @@ class _Builder:
                 f"{strategy.value}(…) of a part that begins with an event it does not show", span=node.span,
                 hint="keep the first event's variable in the projection, or mark it",
             )  # fmt: skip
-        kind = {Strategy.NEXT: NEXT, Strategy.LAST: LAST, Strategy.MAX: MAX}[strategy]
+        kind = {nodes.Strategy.NEXT: NEXT, nodes.Strategy.LAST: LAST, nodes.Strategy.MAX: MAX}[strategy]
         return selected(fragment, self._watched(operand, kind), kind)
 
     def _intersection(self, node: Pattern, parts: tuple[Pattern, ...]) -> Fragment:
         kinds = {type(each) for each in walk(node)}
-        if Project in kinds and any(isinstance(each, Event) and not each.output for each in walk(node)):
+        if nodes.Project in kinds and any(isinstance(each, nodes.Event) and not each.output for each in walk(node)):
             raise _unsupported(node, "AND over both projections and unmarked events", "project after the AND")
         result = self.fragment(parts[0])
         for part in parts[1:]:
             result = product(result, self.fragment(part))
         return result
 
-    def _iteration(self, node: Iteration) -> Fragment:
+    def _iteration(self, node: nodes.Iteration) -> Fragment:
         """φ{n,m}: n copies, then repetition or further copies that may be left out."""
         link = Link(node.contiguous)
         count = max(node.least, 1) if node.most is None else node.most

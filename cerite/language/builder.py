@@ -19,31 +19,8 @@ from typing import NoReturn, overload
 from cerite.core.errors import ArgumentError, PatternError
 from cerite.language.ceql import parse_condition, parse_window
 from cerite.language.terms import Term, expression_of
-from cerite.pattern.nodes import (
-    UNITS,
-    Complement,
-    Concat,
-    Empty,
-    Event,
-    Filter,
-    Intersection,
-    Iteration,
-    Named,
-    Nothing,
-    On,
-    Pattern,
-    Permute,
-    Project,
-    Select,
-    Sequence,
-    Size,
-    SkipAny,
-    SkipNext,
-    Strategy,
-    Union,
-    Window,
-    unit_named,
-)
+from cerite.pattern import nodes
+from cerite.pattern.nodes import UNITS, Pattern, unit_named
 from cerite.predicate.expression import Expression
 
 
@@ -85,38 +62,40 @@ class Builder:
     def after_gap(self, negated: tuple[Pattern, ...], other: Builder) -> Builder:
         """`self ; other` with patterns that must not occur in between."""
         left = self.pattern
-        parts, absent = (left.parts, left.absent) if isinstance(left, Sequence) else ((left,), ())
-        return Builder(Sequence((*parts, _pattern(other)), (*absent, negated)))
+        parts, absent = (left.parts, left.absent) if isinstance(left, nodes.Sequence) else ((left,), ())
+        return Builder(nodes.Sequence((*parts, _pattern(other)), (*absent, negated)))
 
     def __mul__(self, other: Builder) -> Builder:
         """`self : other`, SREMO's concatenation."""
         left = self.pattern
-        return Builder(Concat((*(left.parts if isinstance(left, Concat) else (left,)), _pattern(other))))
+        return Builder(nodes.Concat((*(left.parts if isinstance(left, nodes.Concat) else (left,)), _pattern(other))))
 
     def __or__(self, other: Builder) -> Builder:
         left = self.pattern
-        return Builder(Union((*(left.parts if isinstance(left, Union) else (left,)), _pattern(other))))
+        return Builder(nodes.Union((*(left.parts if isinstance(left, nodes.Union) else (left,)), _pattern(other))))
 
     def __and__(self, other: Builder) -> Builder:
         left = self.pattern
-        return Builder(Intersection((*(left.parts if isinstance(left, Intersection) else (left,)), _pattern(other))))
+        return Builder(
+            nodes.Intersection((*(left.parts if isinstance(left, nodes.Intersection) else (left,)), _pattern(other)))
+        )
 
     def __invert__(self) -> Builder:
         """SREMO's complement `!self`."""
-        return Builder(Complement(self.pattern))
+        return Builder(nodes.Complement(self.pattern))
 
     def as_(self, variable: str) -> Builder:
         """`self AS variable`."""
         if not isinstance(variable, str) or not variable:
             raise ArgumentError(f"a variable has a name, not {variable!r}", hint="write .as_('x')")
-        return Builder(Named(self.pattern, variable))
+        return Builder(nodes.Named(self.pattern, variable))
 
     def repeat(self, least: int, most: int | None = None, *, contiguous: bool = False) -> Builder:
         """`self{least,most}`; `most` None is without bound."""
         whole = isinstance(least, int) and isinstance(most, int | None)
         if not whole or least < 0 or (most is not None and (most < least or most == 0)):
             raise ArgumentError(f"an iteration from {least} to {most} times cannot happen")
-        return Builder(Iteration(self.pattern, least, most, contiguous))
+        return Builder(nodes.Iteration(self.pattern, least, most, contiguous))
 
     def plus(self, *, contiguous: bool = False) -> Builder:
         """`self+`, or `self:+`."""
@@ -137,8 +116,8 @@ class Builder:
         >>> (event("A").as_("x") >> event("B").as_("y")).filter(x=attr.id > 0, y=attr.id == var.x.id)
         A AS x ; B AS y FILTER x[id > 0] AND y[id = x.id]
         """
-        filters = tuple(On(variable, _condition(condition)) for variable, condition in conditions.items())
-        return Builder(Filter(self.pattern, filters)) if filters else self
+        filters = tuple(nodes.On(variable, _condition(condition)) for variable, condition in conditions.items())
+        return Builder(nodes.Filter(self.pattern, filters)) if filters else self
 
     def within(self, amount: int | float | Width, unit: str | None = None, *, attribute: str | None = None) -> Builder:
         """`(self WITHIN amount unit)`: a time unit, "events", or `attribute=`; or the whole as `width` takes it.
@@ -146,18 +125,18 @@ class Builder:
         >>> event("A").within(5, "seconds"), event("A").within("5 seconds"), event("A").within(timedelta(seconds=5))
         ((A WITHIN 5 seconds), (A WITHIN 5 seconds), (A WITHIN 5 seconds))
         """
-        if isinstance(amount, (str, timedelta, Size)):
-            return Builder(Window(self.pattern, width(amount)))
-        return Builder(Window(self.pattern, size(amount, unit, attribute=attribute)))
+        if isinstance(amount, (str, timedelta, nodes.Size)):
+            return Builder(nodes.Window(self.pattern, width(amount)))
+        return Builder(nodes.Window(self.pattern, size(amount, unit, attribute=attribute)))
 
     def project(self, *variables: str) -> Builder:
         """`PROJECT{x, y}(self)`."""
-        return Builder(Project(self.pattern, variables))
+        return Builder(nodes.Project(self.pattern, variables))
 
-    def select(self, strategy: str | Strategy) -> Builder:
+    def select(self, strategy: str | nodes.Strategy) -> Builder:
         """`NEXT(self)` and its sisters."""
-        chosen = strategy if isinstance(strategy, Strategy) else Strategy.named(strategy)
-        return Builder(Select(chosen, self.pattern))
+        chosen = strategy if isinstance(strategy, nodes.Strategy) else nodes.Strategy.named(strategy)
+        return Builder(nodes.Select(chosen, self.pattern))
 
 
 class Absent:
@@ -215,7 +194,7 @@ def _event(type: str | None, condition: Term | str | None, store: str | None, *,
         raise ArgumentError(
             f"an event type is a name, not {type!r}", hint="write event('BUY'), or event() for any type"
         )
-    return Builder(Event(type, None if condition is None else _condition(condition), marked, store))
+    return Builder(nodes.Event(type, None if condition is None else _condition(condition), marked, store))
 
 
 def _condition(written: Term | str) -> Expression:
@@ -241,30 +220,30 @@ def absent(pattern: Builder) -> Absent:
 
 def permute(*parts: Builder) -> Builder:
     """`PERMUTE(…)`: each, in any order."""
-    return Builder(Permute(_several(parts)))
+    return Builder(nodes.Permute(_several(parts)))
 
 
 def skip_any(*parts: Builder) -> Builder:
     """SREMO's ⟲: any events between the parts."""
-    return Builder(SkipAny(_several(parts)))
+    return Builder(nodes.SkipAny(_several(parts)))
 
 
 def skip_next(*parts: Builder) -> Builder:
     """SREMO's @: each time the next occurrence."""
-    return Builder(SkipNext(_several(parts)))
+    return Builder(nodes.SkipNext(_several(parts)))
 
 
 def empty() -> Builder:
     """ε."""
-    return Builder(Empty())
+    return Builder(nodes.Empty())
 
 
 def nothing() -> Builder:
     """∅."""
-    return Builder(Nothing())
+    return Builder(nodes.Nothing())
 
 
-def size(amount: int | float, unit: str | None = None, *, attribute: str | None = None) -> Size:
+def size(amount: int | float, unit: str | None = None, *, attribute: str | None = None) -> nodes.Size:
     """A window size: `size(30, "seconds")`, `size(500, "events")`, `size(10000, attribute="stock_time")`."""
     if (unit is None) == (attribute is None):
         raise ArgumentError("a window has a unit (a time unit or 'events') or an attribute")
@@ -273,19 +252,19 @@ def size(amount: int | float, unit: str | None = None, *, attribute: str | None 
         raise ArgumentError(f"unknown unit {unit!r}: one of {', '.join(UNITS)}, events")
     if not 0 <= amount < inf or (named == "events" and (amount < 1 or amount != int(amount))):
         raise ArgumentError(f"a window cannot be {amount} long")
-    return Size(int(amount) if named == "events" else amount, named, attribute)
+    return nodes.Size(int(amount) if named == "events" else amount, named, attribute)
 
 
-Width = Size | str | timedelta
+Width = nodes.Size | str | timedelta
 
 
-def width(given: Width) -> Size:
+def width(given: Width) -> nodes.Size:
     """How wide a window is: as CEQL writes it, or as Python measures time.
 
     >>> [str(width(each)) for each in ("30 seconds", "500 EVENTS", "0.5 [price]", timedelta(minutes=2, seconds=1))]
     ['30 seconds', '500 EVENTS', '0.5 [price]', '121 seconds']
     """
-    if isinstance(given, Size):
+    if isinstance(given, nodes.Size):
         return given
     if isinstance(given, timedelta):
         microseconds = given // timedelta(microseconds=1)
@@ -296,6 +275,6 @@ def width(given: Width) -> Size:
     return parse_window(given)
 
 
-def seconds(amount: int | float) -> Size:
+def seconds(amount: int | float) -> nodes.Size:
     """A window of so many seconds: `within=seconds(30)`."""
     return size(amount, "seconds")

@@ -14,31 +14,8 @@ from lark import Token, Tree
 from cerite.core.errors import CeriteError, PatternError, QuerySyntaxError, Span
 from cerite.language.conditions import condition_of, name_of, size_of
 from cerite.language.parsing import Node, placed, span_of, subtree
-from cerite.pattern.nodes import (
-    ANY_TYPE,
-    Complement,
-    Concat,
-    Empty,
-    Event,
-    Filter,
-    Intersection,
-    Iteration,
-    Named,
-    Nothing,
-    On,
-    Pattern,
-    Permute,
-    Project,
-    Select,
-    Sequence,
-    Size,
-    SkipAny,
-    SkipNext,
-    Strategy,
-    Union,
-    Window,
-    walk,
-)
+from cerite.pattern import nodes
+from cerite.pattern.nodes import ANY_TYPE, Pattern, walk
 from cerite.pattern.references import filtered_variable
 from cerite.pattern.variables import same_event
 from cerite.predicate.expression import Attribute, Expression, Reference, references, transform
@@ -47,10 +24,10 @@ _MAX_ALTERNATIVES = 10_000  # nodes that ORs between filters may multiply a patt
 _COUNTS = {"+": (1, None), "*": (0, None), "?": (0, 1)}
 
 
-def strategy_of(node: Node) -> Strategy | None:
+def strategy_of(node: Node) -> nodes.Strategy | None:
     """The strategy a word names; None for ALL."""
     word = str(node.children[0])
-    return None if word.upper() == "ALL" else Strategy.named(word)
+    return None if word.upper() == "ALL" else nodes.Strategy.named(word)
 
 
 def pattern_of(tree: object) -> Pattern:
@@ -79,7 +56,7 @@ def _sequence(node: Node) -> Pattern:
             parts.append(pattern_of(link))
     if waiting:
         raise _negation_at("end", subtree(node.children[-1]))
-    return Sequence(tuple(parts), tuple(absent))
+    return nodes.Sequence(tuple(parts), tuple(absent))
 
 
 def _negation_at(where: str, node: Node) -> PatternError:
@@ -101,7 +78,7 @@ def _event(node: Node) -> Pattern:
                 register = name_of(child.children[0])
             case _:
                 type_ = "" if str(child.children[0]) == ANY_TYPE else name_of(child)
-    return Event(type_ or None, condition, output, register)
+    return nodes.Event(type_ or None, condition, output, register)
 
 
 def _counted(node: Node) -> Pattern:
@@ -110,7 +87,7 @@ def _counted(node: Node) -> Pattern:
     if mark == "?" and operand.data in ("counted", "bounded"):
         raise _reluctant(operand, count)
     least, most = _COUNTS[mark[-1]]
-    return Iteration(pattern_of(operand), least, most, contiguous=mark.startswith(":"))
+    return nodes.Iteration(pattern_of(operand), least, most, contiguous=mark.startswith(":"))
 
 
 def _reluctant(operand: Node, count: Node) -> QuerySyntaxError:
@@ -142,27 +119,29 @@ def _bounded(node: Node) -> Pattern:
         )  # fmt: skip
     if max(least, most or 0) > 10_000:
         raise QuerySyntaxError("an iteration's bounds go up to 10000", span=span_of(bounds))
-    return Iteration(pattern_of(operand), least, most, contiguous=str(opening).startswith(":"))
+    return nodes.Iteration(pattern_of(operand), least, most, contiguous=str(opening).startswith(":"))
 
 
 def _applied(node: Node) -> Pattern:
     operator, operand = map(subtree, node.children)
     if str(operator.children[0]).upper() == "COMPLEMENT":
-        return Complement(pattern_of(operand))
+        return nodes.Complement(pattern_of(operand))
     strategy = strategy_of(operator)
     assert strategy is not None
-    return Select(strategy, pattern_of(operand))
+    return nodes.Select(strategy, pattern_of(operand))
 
 
 def _applied_to_many(node: Node) -> Pattern:
     operator, *parts = [subtree(child) for child in node.children if isinstance(child, Tree)]
-    kind = {"PERMUTE": Permute, "SKIP_ANY": SkipAny, "SKIP_NEXT": SkipNext}[str(operator.children[0]).upper()]
+    kind = {"PERMUTE": nodes.Permute, "SKIP_ANY": nodes.SkipAny, "SKIP_NEXT": nodes.SkipNext}[
+        str(operator.children[0]).upper()
+    ]
     return kind(tuple(map(pattern_of, parts)))
 
 
 def _project(node: Node) -> Pattern:
     *names, operand = [child for child in node.children if isinstance(child, Tree)]
-    return Project(pattern_of(operand), tuple(map(name_of, names)))
+    return nodes.Project(pattern_of(operand), tuple(map(name_of, names)))
 
 
 def _filter(node: Node) -> Pattern:
@@ -175,14 +154,14 @@ def _apply(operand: Pattern, filters: Node, span: Span | None) -> Pattern:
     if filters.data == "filter_group":
         return _apply(operand, subtree(filters.children[0]), span)
     if filters.data == "filters":
-        union = Union(tuple(_apply(operand, subtree(each), span) for each in filters.children), span=span)
+        union = nodes.Union(tuple(_apply(operand, subtree(each), span) for each in filters.children), span=span)
         if sum(1 for _ in walk(union)) > _MAX_ALTERNATIVES:
             raise PatternError(
                 "the ORs between these filters multiply the pattern too often", span=span_of(filters),
                 hint="write alternatives about one variable inside its brackets: `x[a = 1 OR a = 2]`",
             )  # fmt: skip
         return union
-    conditions: list[On] = []
+    conditions: list[nodes.On] = []
     each: Node
     for each in map(subtree, filters.children) if filters.data == "filter_conjunction" else (filters,):
         if each.data == "filter_group":
@@ -193,13 +172,13 @@ def _apply(operand: Pattern, filters: Node, span: Span | None) -> Pattern:
     return _filtered(operand, conditions, span)
 
 
-def _filtered(operand: Pattern, conditions: list[On], span: Span | None) -> Pattern:
-    return Filter(operand, tuple(conditions), span=span) if conditions else operand
+def _filtered(operand: Pattern, conditions: list[nodes.On], span: Span | None) -> Pattern:
+    return nodes.Filter(operand, tuple(conditions), span=span) if conditions else operand
 
 
-def _on(node: Node, operand: Pattern) -> On:
+def _on(node: Node, operand: Pattern) -> nodes.On:
     if node.data == "on":
-        return On(name_of(node.children[0]), condition_of(node.children[1]), span=span_of(node))
+        return nodes.On(name_of(node.children[0]), condition_of(node.children[1]), span=span_of(node))
     condition = condition_of(node.children[0])
     mentioned = references(condition)
     if not mentioned:
@@ -214,25 +193,25 @@ def _on(node: Node, operand: Pattern) -> On:
         its = each.variable == variable or same_event(operand, each.variable, variable)
         return Attribute(each.name, span=each.span) if its else each
 
-    return On(variable, transform(condition, own), span=span_of(node))
+    return nodes.On(variable, transform(condition, own), span=span_of(node))
 
 
 def _named(node: Node) -> Pattern:
-    return Named(pattern_of(node.children[0]), name_of(node.children[1]))
+    return nodes.Named(pattern_of(node.children[0]), name_of(node.children[1]))
 
 
 def _window(node: Node) -> Pattern:
-    size: Size = size_of(node.children[1])
-    return Window(pattern_of(node.children[0]), size)
+    size: nodes.Size = size_of(node.children[1])
+    return nodes.Window(pattern_of(node.children[0]), size)
 
 
 _BUILDERS: dict[str, Callable[[Node], Pattern]] = {
     "filter": _filter,
-    "union": lambda node: Union(_parts(node)),
-    "intersection": lambda node: Intersection(_parts(node)),
+    "union": lambda node: nodes.Union(_parts(node)),
+    "intersection": lambda node: nodes.Intersection(_parts(node)),
     "sequence": _sequence,
     "negated": lambda node: _raise(_negation_at("start", node)),
-    "concat": lambda node: Concat(_parts(node)),
+    "concat": lambda node: nodes.Concat(_parts(node)),
     "counted": _counted,
     "bounded": _bounded,
     "named": _named,
@@ -241,8 +220,8 @@ _BUILDERS: dict[str, Callable[[Node], Pattern]] = {
     "applied": _applied,
     "applied_to_many": _applied_to_many,
     "project": _project,
-    "empty": lambda node: Empty(),
-    "nothing": lambda node: Nothing(),
+    "empty": lambda node: nodes.Empty(),
+    "nothing": lambda node: nodes.Nothing(),
     "event": _event,
 }
 

@@ -20,22 +20,8 @@ from cerite.core.errors import CeriteError, PatternError, QuerySyntaxError
 from cerite.core.names import quoted
 from cerite.language.conditions import condition_of, name_of, size_of
 from cerite.language.parsing import Node, parse, placed, span_of, subtree
-from cerite.pattern.nodes import (
-    ANY_TYPE,
-    Complement,
-    Concat,
-    Empty,
-    Event,
-    Intersection,
-    Iteration,
-    Nothing,
-    Pattern,
-    Size,
-    SkipAny,
-    SkipNext,
-    Union,
-    Window,
-)
+from cerite.pattern import nodes
+from cerite.pattern.nodes import ANY_TYPE, Pattern
 from cerite.predicate.printing import text as condition_text
 
 _NAMES = frozenset(("eps", "epsilon", "nothing", "true", "false"))
@@ -88,7 +74,7 @@ def _terminal(node: Node) -> Pattern:
         condition = condition_of(guard.children[1]) if len(guard.children) > 1 else None
     elif guard.data == "conditioned":
         condition = condition_of(guard.children[0])
-    return Event(type_, condition, output, register)
+    return nodes.Event(type_, condition, output, register)
 
 
 def _counted_window(node: Node) -> Pattern:
@@ -97,22 +83,22 @@ def _counted_window(node: Node) -> Pattern:
         raise QuerySyntaxError(
             f"a window is [1..w], not [{low}..{high}]", span=span_of(cast(Token, low)), hint=f"write [1..{high}]"
         )
-    return Window(_pattern(operand), Size.events(int(cast(Token, high))))
+    return nodes.Window(_pattern(operand), nodes.Size.events(int(cast(Token, high))))
 
 
 _BUILDERS: dict[str, Callable[[Node], Pattern]] = {
-    "sum_of_patterns": lambda node: Union(_parts(node)),
-    "meet": lambda node: Intersection(_parts(node)),
-    "chain": lambda node: Concat(_parts(node)),
-    "complement": lambda node: Complement(_pattern(node.children[1])),
-    "star": lambda node: Iteration(_pattern(node.children[0]), 0, None, contiguous=True),
+    "sum_of_patterns": lambda node: nodes.Union(_parts(node)),
+    "meet": lambda node: nodes.Intersection(_parts(node)),
+    "chain": lambda node: nodes.Concat(_parts(node)),
+    "complement": lambda node: nodes.Complement(_pattern(node.children[1])),
+    "star": lambda node: nodes.Iteration(_pattern(node.children[0]), 0, None, contiguous=True),
     "group": lambda node: _pattern(node.children[0]),
     "counted_window": _counted_window,
-    "sized_window": lambda node: Window(_pattern(node.children[0]), size_of(node.children[1])),
-    "skip_any": lambda node: SkipAny(_parts(node)),
-    "skip_next": lambda node: SkipNext(_parts(node)),
-    "empty": lambda node: Empty(),
-    "nothing": lambda node: Nothing(),
+    "sized_window": lambda node: nodes.Window(_pattern(node.children[0]), size_of(node.children[1])),
+    "skip_any": lambda node: nodes.SkipAny(_parts(node)),
+    "skip_next": lambda node: nodes.SkipNext(_parts(node)),
+    "empty": lambda node: nodes.Empty(),
+    "nothing": lambda node: nodes.Nothing(),
     "terminal": _terminal,
 }
 
@@ -124,35 +110,35 @@ def _at(pattern: Pattern, level: int) -> str:
 
 def _render(node: Pattern) -> tuple[str, int]:
     match node:
-        case Event():
+        case nodes.Event():
             return _event(node), _STAR
-        case Empty():
+        case nodes.Empty():
             return "eps", _STAR
-        case Nothing():
+        case nodes.Nothing():
             return "nothing", _STAR
-        case Union(parts=parts):
+        case nodes.Union(parts=parts):
             return " + ".join(_at(part, _MEET) for part in parts), _UNION
-        case Intersection(parts=parts):
+        case nodes.Intersection(parts=parts):
             return " & ".join(_at(part, _CHAIN) for part in parts), _MEET
-        case Concat(parts=parts):
+        case nodes.Concat(parts=parts):
             return " . ".join(_at(part, _PREFIX) for part in parts), _CHAIN
-        case Complement(operand=operand):
+        case nodes.Complement(operand=operand):
             return f"!{_at(operand, _PREFIX)}", _PREFIX
-        case Iteration(operand=operand, least=0, most=None, contiguous=True):
+        case nodes.Iteration(operand=operand, least=0, most=None, contiguous=True):
             return f"{_at(operand, _STAR)}*", _STAR
-        case Window(operand=operand, size=size):
+        case nodes.Window(operand=operand, size=size):
             shown = f"1..{size.amount}" if size.unit == "events" else f"WITHIN {size}"
             return f"({sremo_text(operand)})[{shown}]", _STAR
-        case SkipAny(parts=parts):
+        case nodes.SkipAny(parts=parts):
             return f"#({', '.join(map(sremo_text, parts))})", _STAR
-        case SkipNext(parts=parts):
+        case nodes.SkipNext(parts=parts):
             return f"@({', '.join(map(sremo_text, parts))})", _STAR
     raise PatternError(
         f"`{node}` has no spelling in SREMO", hint="print it with str(pattern), which writes CEQL and knows everything"
     )
 
 
-def _event(event: Event) -> str:
+def _event(event: nodes.Event) -> str:
     condition = "" if event.condition is None else f"[{condition_text(event.condition)}]"
     name = "" if event.type is None else _name(event.type)
     output = "^o" if event.output else ""

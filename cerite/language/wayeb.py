@@ -21,21 +21,8 @@ from cerite.core.errors import CeriteError, PatternError, QuerySyntaxError, Span
 from cerite.language.conditions import name_of, signed_of
 from cerite.language.parsing import Node, parse, placed, span_of, subtree
 from cerite.language.wayeb_sentences import event_of, negated, predicate_of, register_of
-from cerite.pattern.nodes import (
-    Complement,
-    Concat,
-    Empty,
-    Event,
-    Iteration,
-    Pattern,
-    Sequence,
-    Size,
-    SkipAny,
-    SkipNext,
-    Union,
-    Window,
-    walk,
-)
+from cerite.pattern import nodes
+from cerite.pattern.nodes import Pattern, walk
 from cerite.pattern.query import QuerySpec
 from cerite.pattern.variables import nullable
 from cerite.predicate.expression import And, Expression, Or, references
@@ -64,8 +51,10 @@ def parse_wayeb(text: str) -> QuerySpec:
                 hint="give each a file of its own",
             )  # fmt: skip
     same = len({query.within for query in queries}) == 1
-    parts = tuple(each.where if same or each.within is None else Window(each.where, each.within) for each in queries)
-    return replace(queries[0], where=Union(parts), within=queries[0].within if same else None)
+    parts = tuple(
+        each.where if same or each.within is None else nodes.Window(each.where, each.within) for each in queries
+    )
+    return replace(queries[0], where=nodes.Union(parts), within=queries[0].within if same else None)
 
 
 def parse_wayeb_patterns(text: str) -> tuple[QuerySpec, ...]:
@@ -96,7 +85,7 @@ def _query(node: Node, text: str) -> QuerySpec:
     formula, *settings = map(subtree, node.children)
     where = _pattern(formula)
     _check_registers(where)
-    if isinstance(where, SkipAny):  # around the whole pattern, what is skipped at either end belongs to no match
+    if isinstance(where, nodes.SkipAny):  # around the whole pattern, what is skipped at either end belongs to no match
         where = placed(_with_gaps(_one(where.parts)), formula)
     given: dict[str, Node] = {}
     for setting in settings:
@@ -122,7 +111,7 @@ def _query(node: Node, text: str) -> QuerySpec:
 
 def _check_registers(pattern: Pattern) -> None:
     """Refuse to read what nothing stores; whether it is stored in time is for `cerite.pattern.check`."""
-    events = [each for each in walk(pattern) if isinstance(each, Event)]
+    events = [each for each in walk(pattern) if isinstance(each, nodes.Event)]
     stored = {each.register for each in events if each.register is not None}
     for event in events:
         for reference in references(event.condition) if event.condition is not None else ():
@@ -138,7 +127,7 @@ def _spans(given: dict[str, Node], **clauses: str) -> dict[str, Span]:
     return {clause: cast(Span, span_of(given[key])) for clause, key in clauses.items() if key in given}
 
 
-def _window(given: dict[str, Node]) -> Size | None:
+def _window(given: dict[str, Node]) -> nodes.Size | None:
     """By default a window counts events; a time window is in the unit of the event time, milliseconds for us."""
     if "window" not in given:
         if "windowType" in given:
@@ -155,7 +144,7 @@ def _window(given: dict[str, Node]) -> Size | None:
         raise QuerySyntaxError(
             f"no type of window is called `{kind}`", span=span_of(given["windowType"]), hint="write time or count"
         )
-    return Size(amount, "milliseconds" if kind == "time" else "events", span=span_of(node))
+    return nodes.Size(amount, "milliseconds" if kind == "time" else "events", span=span_of(node))
 
 
 def _whole(node: Node, key: str) -> int:
@@ -188,7 +177,7 @@ def _formula(node: Node) -> Pattern | Expression:
 
 
 def _predicate(node: Node) -> Pattern | Expression:
-    return Empty() if name_of(node.children[0]) == "EpsilonPredicate" else predicate_of(node)
+    return nodes.Empty() if name_of(node.children[0]) == "EpsilonPredicate" else predicate_of(node)
 
 
 def _stored(node: Node) -> Pattern:
@@ -236,16 +225,16 @@ def _operation(node: Node) -> Pattern | Expression:
 
 def _one(parts: tuple[Pattern, ...]) -> Pattern:
     """Where an operator takes one pattern, a list is its sequence."""
-    return parts[0] if len(parts) == 1 else Concat(parts)
+    return parts[0] if len(parts) == 1 else nodes.Concat(parts)
 
 
 def _skip_any(parts: tuple[Pattern, ...]) -> Pattern:
     """Where what comes first and last needs an event, ⟲ is CEQL's `;`; else ⟲ may begin or end with what it skips."""
     match _one(parts):
-        case Concat(parts=inner) if nullable(inner[0]) or nullable(inner[-1]):
-            return SkipAny(inner)
-        case Iteration(operand=operand, contiguous=True) as iteration if nullable(operand):
-            return SkipAny((iteration,))
+        case nodes.Concat(parts=inner) if nullable(inner[0]) or nullable(inner[-1]):
+            return nodes.SkipAny(inner)
+        case nodes.Iteration(operand=operand, contiguous=True) as iteration if nullable(operand):
+            return nodes.SkipAny((iteration,))
         case other:
             return _with_gaps(other)
 
@@ -253,9 +242,9 @@ def _skip_any(parts: tuple[Pattern, ...]) -> Pattern:
 def _with_gaps(pattern: Pattern) -> Pattern:
     """The sequence or iteration with gaps, where it was contiguous; anything else as it is."""
     match pattern:
-        case Concat(parts=parts):
-            return Sequence(parts)
-        case Iteration():
+        case nodes.Concat(parts=parts):
+            return nodes.Sequence(parts)
+        case nodes.Iteration():
             return replace(pattern, contiguous=False)
         case _:
             return pattern
@@ -263,20 +252,20 @@ def _with_gaps(pattern: Pattern) -> Pattern:
 
 def _skip_next(parts: tuple[Pattern, ...]) -> Pattern:
     match _one(parts):
-        case Concat(parts=inner):
-            return SkipNext(inner)
-        case Iteration(contiguous=True) as iteration:
-            return SkipNext((iteration,))
+        case nodes.Concat(parts=inner):
+            return nodes.SkipNext(inner)
+        case nodes.Iteration(contiguous=True) as iteration:
+            return nodes.SkipNext((iteration,))
         case other:
             return other
 
 
 _REGULAR: dict[str, Callable[[tuple[Pattern, ...]], Pattern]] = {
-    ";": Concat,
-    "+": Union,
-    "|": Union,
-    "*": lambda parts: Iteration(_one(parts), 0, None, contiguous=True),
-    "!": lambda parts: Complement(_one(parts)),
+    ";": nodes.Concat,
+    "+": nodes.Union,
+    "|": nodes.Union,
+    "*": lambda parts: nodes.Iteration(_one(parts), 0, None, contiguous=True),
+    "!": lambda parts: nodes.Complement(_one(parts)),
     "#": _skip_any,
     "@": _skip_next,
 }

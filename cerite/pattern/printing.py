@@ -3,28 +3,8 @@
 from __future__ import annotations
 
 from cerite.core.names import quoted
-from cerite.pattern.nodes import (
-    ANY_TYPE,
-    Complement,
-    Concat,
-    Empty,
-    Event,
-    Filter,
-    Intersection,
-    Iteration,
-    Named,
-    Nothing,
-    On,
-    Pattern,
-    Permute,
-    Project,
-    Select,
-    Sequence,
-    SkipAny,
-    SkipNext,
-    Union,
-    Window,
-)
+from cerite.pattern import nodes
+from cerite.pattern.nodes import ANY_TYPE, Pattern
 from cerite.pattern.query import Consume, QuerySpec
 from cerite.predicate.printing import text as condition_text
 
@@ -60,13 +40,13 @@ def query_text(query: QuerySpec) -> str:
     return "\n".join(lines)
 
 
-def event_text(event: Event) -> str:
+def event_text(event: nodes.Event) -> str:
     """An event with its inline condition: `BUY[price > 3]`."""
     name = ANY_TYPE if event.type is None else f"`{ANY_TYPE}`" if event.type == ANY_TYPE else quoted(event.type)
     return name if event.condition is None else f"{name}[{condition_text(event.condition)}]"
 
 
-def on_text(on: On) -> str:
+def on_text(on: nodes.On) -> str:
     """One condition of a filter: `x[price > 3]`."""
     return f"{quoted(on.variable)}[{condition_text(on.condition)}]"
 
@@ -78,27 +58,27 @@ def _at(pattern: Pattern, level: int) -> str:
 
 def _render(node: Pattern) -> tuple[str, int]:
     match node:
-        case Event():
+        case nodes.Event():
             return _event(node), _POSTFIX
-        case Filter(operand=operand, conditions=conditions):
+        case nodes.Filter(operand=operand, conditions=conditions):
             filters = " AND ".join(on_text(each) for each in conditions)
             return f"{_at(operand, _UNION)} FILTER {filters}", _FILTER
-        case Union(parts=parts):
+        case nodes.Union(parts=parts):
             return _joined(" OR ", parts, _UNION)
-        case Intersection(parts=parts):
+        case nodes.Intersection(parts=parts):
             return _joined(" AND ", parts, _INTERSECTION)
-        case Sequence():
+        case nodes.Sequence():
             return _sequence(node), _SEQUENCE
-        case Concat(parts=parts):
+        case nodes.Concat(parts=parts):
             return _joined(" : ", parts, _CONCAT)
-        case Named(operand=operand, variable=variable):
+        case nodes.Named(operand=operand, variable=variable):
             return f"{_at(operand, _POSTFIX)} AS {quoted(variable)}", _POSTFIX
-        case Iteration(operand=operand):
-            apart = isinstance(operand, (Named, Iteration))  # `A+?` would look like a reluctant quantifier
-            apart = apart or (isinstance(operand, Event) and operand != Event(operand.type))
+        case nodes.Iteration(operand=operand):
+            apart = isinstance(operand, (nodes.Named, nodes.Iteration))  # `A+?` would look like a reluctant quantifier
+            apart = apart or (isinstance(operand, nodes.Event) and operand != nodes.Event(operand.type))
             inner = f"({text(operand)})" if apart else _at(operand, _POSTFIX)
             return inner + _count(node), _POSTFIX
-        case Window(operand=operand, size=size):
+        case nodes.Window(operand=operand, size=size):
             return f"({text(operand)} WITHIN {size})", _POSTFIX
         case _:
             return _call(node), _POSTFIX
@@ -108,7 +88,7 @@ def _joined(operator: str, parts: tuple[Pattern, ...], level: int) -> tuple[str,
     return operator.join(_at(part, level + 1) for part in parts), level
 
 
-def _sequence(node: Sequence) -> str:
+def _sequence(node: nodes.Sequence) -> str:
     pieces = [_at(node.parts[0], _CONCAT)]
     for gap, part in zip(node.absent, node.parts[1:], strict=True):
         pieces += [f"NOT {_at(each, _CONCAT)}" for each in gap]
@@ -116,14 +96,14 @@ def _sequence(node: Sequence) -> str:
     return " ; ".join(pieces)
 
 
-def _event(event: Event) -> str:
+def _event(event: nodes.Event) -> str:
     if event.output:
         stored = "" if event.register is None else f" INTO {quoted(event.register)}"
         return event_text(event) + stored
     return f"SKIP {event_text(event)}" + ("" if event.register is None else f" INTO {quoted(event.register)}")
 
 
-def _count(node: Iteration) -> str:
+def _count(node: nodes.Iteration) -> str:
     colon = ":" if node.contiguous else ""
     short = _COUNTS.get((node.least, node.most))
     if short:
@@ -135,20 +115,20 @@ def _count(node: Iteration) -> str:
 
 def _call(node: Pattern) -> str:
     match node:
-        case Empty():
+        case nodes.Empty():
             return "EMPTY"
-        case Nothing():
+        case nodes.Nothing():
             return "NOTHING"
-        case Permute(parts=parts):
+        case nodes.Permute(parts=parts):
             return f"PERMUTE({', '.join(map(text, parts))})"
-        case SkipAny(parts=parts):
+        case nodes.SkipAny(parts=parts):
             return f"SKIP_ANY({', '.join(map(text, parts))})"
-        case SkipNext(parts=parts):
+        case nodes.SkipNext(parts=parts):
             return f"SKIP_NEXT({', '.join(map(text, parts))})"
-        case Complement(operand=operand):
+        case nodes.Complement(operand=operand):
             return f"COMPLEMENT({text(operand)})"
-        case Select(strategy=strategy, operand=operand):
+        case nodes.Select(strategy=strategy, operand=operand):
             return f"{strategy.value}({text(operand)})"
-        case Project(operand=operand, variables=variables):
+        case nodes.Project(operand=operand, variables=variables):
             return f"PROJECT{{{', '.join(map(quoted, variables))}}}({text(operand)})"
     raise TypeError(f"not a pattern: {node!r}")

@@ -19,25 +19,8 @@ from itertools import accumulate
 
 from cerite.core.errors import PatternError, suggestion
 from cerite.core.names import quoted
-from cerite.pattern.nodes import (
-    ANY_TYPE,
-    Complement,
-    Concat,
-    Event,
-    Filter,
-    Intersection,
-    Iteration,
-    Named,
-    Nothing,
-    On,
-    Pattern,
-    Project,
-    Select,
-    Sequence,
-    Union,
-    Window,
-    transform,
-)
+from cerite.pattern import nodes
+from cerite.pattern.nodes import ANY_TYPE, Pattern, transform
 from cerite.pattern.rewrite.orders import expand_permute
 from cerite.pattern.variables import (
     Chain,
@@ -91,14 +74,14 @@ def orient_references(pattern: Pattern) -> Pattern:
     """
 
     def change(node: Pattern) -> Pattern:
-        if not isinstance(node, Filter):
+        if not isinstance(node, nodes.Filter):
             return node
         return replace(node, conditions=tuple(_turned(each, node.operand) for each in node.conditions))
 
     return transform(resolve(pattern), change)
 
 
-def _turned(on: On, scope: Pattern) -> On:
+def _turned(on: nodes.On, scope: Pattern) -> nodes.On:
     ahead = {each.variable for each in references(on.condition) if each.later}
     if not ahead:
         return on
@@ -112,14 +95,14 @@ def _turned(on: On, scope: Pattern) -> On:
             return Attribute(node.name, span=node.span) if own else replace(node, later=False)
         return node
 
-    return On(last, change_condition(on.condition, change), span=on.span)
+    return nodes.On(last, change_condition(on.condition, change), span=on.span)
 
 
-Waiting = list[On]  # conditions on their way out to the scope that binds what they wait for
+Waiting = list[nodes.On]  # conditions on their way out to the scope that binds what they wait for
 
 
 def _resolve(node: Pattern, frames: tuple[_Frame, ...], strict: bool) -> tuple[Pattern, Waiting]:
-    if isinstance(node, Event):
+    if isinstance(node, nodes.Event):
         if strict:
             _check_event(node, frames)
         return node, []
@@ -130,12 +113,12 @@ def _resolve(node: Pattern, frames: tuple[_Frame, ...], strict: bool) -> tuple[P
         waiting.extend(more)
         return resolved
 
-    if isinstance(node, Filter):
+    if isinstance(node, nodes.Filter):
         apart = _apart(node)
         if apart is not node:
             return _resolve(apart, frames, strict)
         operand = inside(node.operand, None)
-        kept: list[On] = []
+        kept: list[nodes.On] = []
         for on in node.conditions:
             marked, outer = _mark(on, node.operand, frames)
             (waiting if outer else kept).append(marked)
@@ -146,7 +129,7 @@ def _resolve(node: Pattern, frames: tuple[_Frame, ...], strict: bool) -> tuple[P
     return result, waiting
 
 
-def _apart(node: Filter) -> Pattern:
+def _apart(node: nodes.Filter) -> Pattern:
     """Conditions whose variables come in one order here and in another there, moved into the alternatives."""
     for on in node.conditions:
         if any(_order_varies(node.operand, each, on) for each in on.reads):
@@ -156,28 +139,28 @@ def _apart(node: Filter) -> Pattern:
     return node
 
 
-def _order_varies(operand: Pattern, read: str, on: On) -> bool:
+def _order_varies(operand: Pattern, read: str, on: nodes.On) -> bool:
     """Whether the variable read comes before in some match and only after in another."""
     if read == on.variable or surely_precedes(operand, read, on.variable):
         return False
     return may_precede(operand, read, on.variable) and may_precede(operand, on.variable, read, again=False)
 
 
-def _moved(node: Pattern, on: On) -> Pattern:
+def _moved(node: Pattern, on: nodes.On) -> Pattern:
     names = on.reads | {on.variable}
     if not any(_order_varies(node, each, on) for each in on.reads):
         missing = [each for each in on.reads if each not in written(node)]
         if on.variable not in bound(node):
             return node  # the filter says nothing here
-        return Nothing() if missing else Filter(node, (on,), span=on.span)
+        return nodes.Nothing() if missing else nodes.Filter(node, (on,), span=on.span)
     match node:
-        case Union():
+        case nodes.Union():
             return node.map(lambda part: _moved(part, on))
-        case Filter() | Window():
+        case nodes.Filter() | nodes.Window():
             return replace(node, operand=_moved(node.operand, on))
-        case Named(operand=operand, variable=variable) if variable not in names:
+        case nodes.Named(operand=operand, variable=variable) if variable not in names:
             return replace(node, operand=_moved(operand, on))
-        case Sequence(parts=parts) | Concat(parts=parts):
+        case nodes.Sequence(parts=parts) | nodes.Concat(parts=parts):
             concerned = [index for index, part in enumerate(parts) if written(part) & names]
             if len(concerned) == 1:
                 at = concerned[0]
@@ -190,7 +173,7 @@ def _moved(node: Pattern, on: On) -> Pattern:
 
 def _map_with_frames(node: Pattern, inside: Callable[[Pattern, _Frame | None], Pattern]) -> Pattern:
     match node:
-        case Sequence(parts=parts, absent=absent):
+        case nodes.Sequence(parts=parts, absent=absent):
             frames = _frames(parts)
             new_parts = tuple(map(inside, parts, frames))
             new_absent = tuple(
@@ -198,20 +181,20 @@ def _map_with_frames(node: Pattern, inside: Callable[[Pattern, _Frame | None], P
                 for gap, following in zip(absent, frames[1:], strict=True)
             )
             return replace(node, parts=new_parts, absent=new_absent)
-        case Iteration(operand=operand, most=most):
+        case nodes.Iteration(operand=operand, most=most):
             again = written(operand) if most is None or most > 1 else _NONE
             return replace(node, operand=inside(operand, _Frame(before=again, wall="an iteration")))
-        case Intersection(parts=parts):
+        case nodes.Intersection(parts=parts):
             sides = tuple(
                 inside(part, _Frame(beside=_writes(parts[:i] + parts[i + 1 :]), wall="one side of AND"))
                 for i, part in enumerate(parts)
             )
             return replace(node, parts=sides)
-        case Union():
+        case nodes.Union():
             return node.map(lambda part: inside(part, _Frame(wall="one branch of OR")))
-        case Select(strategy=strategy):
+        case nodes.Select(strategy=strategy):
             return node.map(lambda part: inside(part, _Frame(wall=f"{strategy.value}(…)")))
-        case Complement() | Project():
+        case nodes.Complement() | nodes.Project():
             return node.map(lambda part: inside(part, _Frame(wall=f"{type(node).__name__.upper()}(…)")))
         case _ if isinstance(node, Chain):
             around = iter(_frames(visible(node)))
@@ -232,9 +215,9 @@ def _writes(parts: tuple[Pattern, ...]) -> frozenset[str]:
     return _NONE.union(*map(written, parts))
 
 
-def _check_event(event: Event, frames: tuple[_Frame, ...]) -> None:
+def _check_event(event: nodes.Event, frames: tuple[_Frame, ...]) -> None:
     """A terminal's registers must have been written before it."""
-    own = On(ANY_TYPE if event.type is None else event.type, event.condition or TRUE)
+    own = nodes.On(ANY_TYPE if event.type is None else event.type, event.condition or TRUE)
     for reference in references(own.condition):
         if not _looks_back(reference, own, frames):
             raise PatternError(
@@ -251,10 +234,10 @@ def _settle(scope: Pattern, waiting: Waiting) -> tuple[Pattern, Waiting]:
         return scope, waiting
     for on in here:
         _check_scope(on, scope)
-    return Filter(scope, tuple(here), span=scope.span), [on for on in waiting if on not in here]
+    return nodes.Filter(scope, tuple(here), span=scope.span), [on for on in waiting if on not in here]
 
 
-def _mark(on: On, operand: Pattern, frames: tuple[_Frame, ...]) -> tuple[On, bool]:
+def _mark(on: nodes.On, operand: Pattern, frames: tuple[_Frame, ...]) -> tuple[nodes.On, bool]:
     """The condition with forward references marked, and whether it must wait in an outer scope."""
     outer = False
 
@@ -262,7 +245,7 @@ def _mark(on: On, operand: Pattern, frames: tuple[_Frame, ...]) -> tuple[On, boo
         nonlocal outer
         if not isinstance(node, Reference) or node.later:
             return node
-        if node.variable in written(operand) and (node.variable != on.variable or not isinstance(operand, Event)):
+        if node.variable in written(operand) and (node.variable != on.variable or not isinstance(operand, nodes.Event)):
             if may_precede(operand, node.variable, on.variable) or _known_before(node, on, frames):
                 return node
             if node.variable != on.variable and not may_precede(operand, on.variable, node.variable):
@@ -279,7 +262,7 @@ def _mark(on: On, operand: Pattern, frames: tuple[_Frame, ...]) -> tuple[On, boo
     return marked, outer
 
 
-def _of_itself(node: Reference, on: On) -> PatternError:
+def _of_itself(node: Reference, on: nodes.On) -> PatternError:
     """`y[BUY.price > 5]` of `BUY AS y`: a reference reads an earlier event, and this one can only be the same."""
     return PatternError(
         f"`{node}` can only be `{on.variable}` itself, and a reference reads another event", span=node.span,
@@ -288,12 +271,12 @@ def _of_itself(node: Reference, on: On) -> PatternError:
     )  # fmt: skip
 
 
-def _known_before(node: Reference, on: On, frames: tuple[_Frame, ...]) -> bool:
+def _known_before(node: Reference, on: nodes.On, frames: tuple[_Frame, ...]) -> bool:
     """`x[p > x.p]` where the pattern binds x once: the previous x is one of an outer scope."""
     return node.variable == on.variable and any(node.variable in frame.before for frame in frames)
 
 
-def _looks_back(node: Reference, on: On, frames: tuple[_Frame, ...]) -> bool:
+def _looks_back(node: Reference, on: nodes.On, frames: tuple[_Frame, ...]) -> bool:
     walls: list[str] = []
     for frame in frames:
         if node.variable in frame.before:
@@ -321,7 +304,7 @@ def _looks_back(node: Reference, on: On, frames: tuple[_Frame, ...]) -> bool:
     )  # fmt: skip
 
 
-def _check_scope(on: On, scope: Pattern) -> None:
+def _check_scope(on: nodes.On, scope: Pattern) -> None:
     """Refuse a forward reference unless both sides are exactly one event and nothing else is in doubt."""
     ahead = {each.variable: each for each in references(on.condition) if each.later}
     for variable, reference in ahead.items():

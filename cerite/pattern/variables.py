@@ -9,34 +9,17 @@ from __future__ import annotations
 from itertools import combinations
 from math import inf
 
-from cerite.pattern.nodes import (
-    Complement,
-    Concat,
-    Empty,
-    Event,
-    Filter,
-    Intersection,
-    Iteration,
-    Named,
-    Nothing,
-    Pattern,
-    Permute,
-    Project,
-    Sequence,
-    SkipAny,
-    SkipNext,
-    Union,
-    Window,
-)
+from cerite.pattern import nodes
+from cerite.pattern.nodes import Pattern
 
-Chain = (Sequence, Concat, SkipAny, SkipNext)
+Chain = (nodes.Sequence, nodes.Concat, nodes.SkipAny, nodes.SkipNext)
 
 
 def visible(pattern: Pattern) -> tuple[Pattern, ...]:
     """The sub-patterns whose variables are the pattern's own: negated ones and complements are not."""
-    if isinstance(pattern, Sequence):
+    if isinstance(pattern, nodes.Sequence):
         return pattern.parts
-    return () if isinstance(pattern, Complement) else pattern.children
+    return () if isinstance(pattern, nodes.Complement) else pattern.children
 
 
 def bound(pattern: Pattern) -> frozenset[str]:
@@ -46,36 +29,36 @@ def bound(pattern: Pattern) -> frozenset[str]:
     >>> sorted(bound(parse_pattern("A AS x ; NOT B ; (C OR D)+ AS y")))
     ['A', 'C', 'D', 'x', 'y']
     """
-    if isinstance(pattern, Event):
+    if isinstance(pattern, nodes.Event):
         return pattern.labels
     names = frozenset().union(*map(bound, visible(pattern)))
-    if isinstance(pattern, Named) and names:
+    if isinstance(pattern, nodes.Named) and names:
         return names | {pattern.variable}
-    return names & frozenset(pattern.variables) if isinstance(pattern, Project) else names
+    return names & frozenset(pattern.variables) if isinstance(pattern, nodes.Project) else names
 
 
 def written(pattern: Pattern) -> frozenset[str]:
     """The registers some match leaves an event in: `bound`, and what SREMO stores without marking."""
-    if isinstance(pattern, Event):
+    if isinstance(pattern, nodes.Event):
         return pattern.writes
-    if isinstance(pattern, Project):
+    if isinstance(pattern, nodes.Project):
         return bound(pattern)
     names = frozenset().union(*map(written, visible(pattern)))
-    return names | {pattern.variable} if isinstance(pattern, Named) and bound(pattern) else names
+    return names | {pattern.variable} if isinstance(pattern, nodes.Named) and bound(pattern) else names
 
 
 def nullable(pattern: Pattern) -> bool:
     """Whether the pattern can match without consuming an event."""
     match pattern:
-        case Empty():
+        case nodes.Empty():
             return True
-        case Event() | Nothing():
+        case nodes.Event() | nodes.Nothing():
             return False
-        case Union(parts=parts):
+        case nodes.Union(parts=parts):
             return any(map(nullable, parts))
-        case Iteration(operand=operand, least=least):
+        case nodes.Iteration(operand=operand, least=least):
             return least == 0 or nullable(operand)
-        case Complement(operand=operand):
+        case nodes.Complement(operand=operand):
             return not nullable(operand)
         case _:
             return all(map(nullable, visible(pattern)))
@@ -89,20 +72,20 @@ def counts(pattern: Pattern, variable: str) -> tuple[int, float]:
     ((1, 2), (2, inf))
     """
     match pattern:
-        case Event():
+        case nodes.Event():
             hit = int(variable in pattern.writes)
             return hit, hit
-        case Named(operand=operand) if pattern.variable == variable:
+        case nodes.Named(operand=operand) if pattern.variable == variable:
             return _marks(operand)
-        case Project() if variable not in pattern.variables:
+        case nodes.Project() if variable not in pattern.variables:
             return 0, 0
-        case Union(parts=parts):
+        case nodes.Union(parts=parts):
             each = [counts(part, variable) for part in parts]
             return min(low for low, _ in each), max(high for _, high in each)
-        case Intersection(parts=parts):
+        case nodes.Intersection(parts=parts):
             each = [counts(part, variable) for part in parts]
             return max(low for low, _ in each), sum(high for _, high in each)
-        case Iteration(operand=operand, least=least, most=most):
+        case nodes.Iteration(operand=operand, least=least, most=most):
             low, high = counts(operand, variable)
             return low * least, 0 if high == 0 else high * (inf if most is None else most)
         case _:
@@ -113,15 +96,15 @@ def counts(pattern: Pattern, variable: str) -> tuple[int, float]:
 def _marks(pattern: Pattern) -> tuple[int, float]:
     """The least and greatest number of events a match marks."""
     match pattern:
-        case Event():
+        case nodes.Event():
             return int(pattern.output), int(pattern.output)
-        case Union(parts=parts) | Intersection(parts=parts):
+        case nodes.Union(parts=parts) | nodes.Intersection(parts=parts):
             each = [_marks(part) for part in parts]
             return min(low for low, _ in each), max(high for _, high in each)
-        case Iteration(operand=operand, least=least, most=most):
+        case nodes.Iteration(operand=operand, least=least, most=most):
             low, high = _marks(operand)
             return low * least, 0 if high == 0 else high * (inf if most is None else most)
-        case Project():
+        case nodes.Project():
             return 0, inf
         case _:
             each = [_marks(part) for part in visible(pattern)]
@@ -134,16 +117,18 @@ def may_precede(pattern: Pattern, earlier: str, later: str, *, again: bool = Tru
     Without `again`, only within one repetition of every iteration, and not across the sides of an AND.
     """
     parts = visible(pattern)
-    if isinstance(pattern, (*Chain, Permute)) or (again and isinstance(pattern, Intersection) and _has_room(pattern)):
+    if isinstance(pattern, (*Chain, nodes.Permute)) or (
+        again and isinstance(pattern, nodes.Intersection) and _has_room(pattern)
+    ):
         pairs = list(combinations(parts, 2))
         if not isinstance(pattern, Chain):
             pairs += [(second, first) for first, second in pairs]
         if any(earlier in written(first) and later in written(second) for first, second in pairs):
             return True
-    repeats = isinstance(pattern, Iteration) and (pattern.most is None or pattern.most > 1)
+    repeats = isinstance(pattern, nodes.Iteration) and (pattern.most is None or pattern.most > 1)
     if again and repeats and {earlier, later} <= written(parts[0]):
         return True
-    if isinstance(pattern, Named) and pattern.variable in (earlier, later):
+    if isinstance(pattern, nodes.Named) and pattern.variable in (earlier, later):
         return _named_precedes(pattern, earlier, later, again=again)
     return any(may_precede(part, earlier, later, again=again) for part in parts)
 
@@ -158,20 +143,20 @@ def may_precede_first(pattern: Pattern, earlier: str, later: str) -> bool:
     if not {earlier, later} <= written(pattern):
         return False
     match pattern:
-        case Event():
+        case nodes.Event():
             return False
-        case Union(parts=parts):
+        case nodes.Union(parts=parts):
             return any(may_precede_first(part, earlier, later) for part in parts)
-        case Iteration(operand=operand, most=most):
+        case nodes.Iteration(operand=operand, most=most):
             again = most is None or most > 1
             return may_precede_first(operand, earlier, later) or (again and _has_alone(operand, earlier, later))
-        case Named() if _is_one_event(pattern) or (pattern.variable == later and _marks_all(pattern)):
+        case nodes.Named() if _is_one_event(pattern) or (pattern.variable == later and _marks_all(pattern)):
             return False
         case _ if isinstance(pattern, Chain):
             return _precedes_in_chain(pattern, earlier, later)
-        case Named(operand=operand) if pattern.variable not in (earlier, later):
+        case nodes.Named(operand=operand) if pattern.variable not in (earlier, later):
             return may_precede_first(operand, earlier, later)
-        case Filter(operand=operand) | Window(operand=operand):
+        case nodes.Filter(operand=operand) | nodes.Window(operand=operand):
             return may_precede_first(operand, earlier, later)
     return may_precede(pattern, earlier, later)
 
@@ -194,11 +179,13 @@ def _has_alone(pattern: Pattern, one: str, other: str) -> bool:
 
 def _marks_all(pattern: Pattern) -> bool:
     """Whether every event that it reads is marked, so that the first one has all its names."""
-    if isinstance(pattern, Event):
+    if isinstance(pattern, nodes.Event):
         return pattern.output
-    if isinstance(pattern, (Complement, Project, SkipAny, SkipNext, Empty, Nothing)):
+    if isinstance(
+        pattern, (nodes.Complement, nodes.Project, nodes.SkipAny, nodes.SkipNext, nodes.Empty, nodes.Nothing)
+    ):
         return False
-    return all(map(_marks_all, pattern.children if not isinstance(pattern, Sequence) else pattern.parts))
+    return all(map(_marks_all, pattern.children if not isinstance(pattern, nodes.Sequence) else pattern.parts))
 
 
 def same_event(pattern: Pattern, one: str, two: str) -> bool:
@@ -217,7 +204,7 @@ def surely_precedes(pattern: Pattern, earlier: str, later: str) -> bool:
     if later not in written(pattern):
         return True
     parts = visible(pattern)
-    if not parts or (isinstance(pattern, Named) and pattern.variable == later):
+    if not parts or (isinstance(pattern, nodes.Named) and pattern.variable == later):
         return False
     known = False
     for part in parts:
@@ -227,18 +214,18 @@ def surely_precedes(pattern: Pattern, earlier: str, later: str) -> bool:
     return True
 
 
-def _has_room(pattern: Intersection) -> bool:
+def _has_room(pattern: nodes.Intersection) -> bool:
     """Whether a match of an AND may have two events: no side is always one event."""
     return not any(_is_one_event(part) for part in pattern.parts)
 
 
 def _is_one_event(pattern: Pattern) -> bool:
-    if isinstance(pattern, (*Chain, Permute, Iteration, Complement)):
+    if isinstance(pattern, (*Chain, nodes.Permute, nodes.Iteration, nodes.Complement)):
         return False
-    return isinstance(pattern, Event) or (bool(pattern.children) and all(map(_is_one_event, pattern.children)))
+    return isinstance(pattern, nodes.Event) or (bool(pattern.children) and all(map(_is_one_event, pattern.children)))
 
 
-def _named_precedes(pattern: Named, earlier: str, later: str, *, again: bool) -> bool:
+def _named_precedes(pattern: nodes.Named, earlier: str, later: str, *, again: bool) -> bool:
     """Inside `φ AS x` every marked event is an x, so x stands for any of φ's variables."""
     own = bound(pattern.operand)
     firsts = own | {earlier} if pattern.variable == earlier else {earlier}

@@ -14,25 +14,8 @@ from dataclasses import dataclass, replace
 from functools import reduce
 
 from cerite.core.errors import CeriteError, PatternError
-from cerite.pattern.nodes import (
-    Complement,
-    Concat,
-    Empty,
-    Event,
-    Filter,
-    Intersection,
-    Iteration,
-    Named,
-    Nothing,
-    Pattern,
-    Permute,
-    Project,
-    Select,
-    Sequence,
-    Union,
-    Window,
-    walk,
-)
+from cerite.pattern import nodes
+from cerite.pattern.nodes import Pattern, walk
 from cerite.pattern.rewrite.skips import expand_skips
 from cerite.predicate.expression import variables
 from cerite.reference.srt.conditions import Condition
@@ -100,25 +83,25 @@ def build(pattern: Pattern) -> Transducer:
 
 def _build(node: Pattern, place: _Place) -> Transducer:
     match node:
-        case Empty():
+        case nodes.Empty():
             return empty()
-        case Nothing():
+        case nodes.Nothing():
             return nothing()
-        case Event(type=kind, condition=condition, output=output):
+        case nodes.Event(type=kind, condition=condition, output=output):
             return terminal(Condition.of(kind, condition), output=output, writes=node.writes & place.registers)
-        case Union(parts=parts):
+        case nodes.Union(parts=parts):
             return union(*(_build(part, place) for part in parts))
-        case Concat(parts=parts):
+        case nodes.Concat(parts=parts):
             return concat(*(_build(part, _between(parts, index, place)) for index, part in enumerate(parts)))
-        case Intersection(parts=parts):
+        case nodes.Intersection(parts=parts):
             sides = [_with_registers(_build(part, place), place.registers) for part in parts]
             return _placed(lambda: reduce(product, sides), node)
-        case Iteration(contiguous=True):
+        case nodes.Iteration(contiguous=True):
             return _iteration(node, place)
-        case Window(operand=operand, size=size) if size.unit == "events":
+        case nodes.Window(operand=operand, size=size) if size.unit == "events":
             inside = _build(operand, place.inside(int(size.amount)))
             return _placed(lambda: windowed(eliminate_epsilon(inside), int(size.amount)), node)
-        case Complement(operand=operand):
+        case nodes.Complement(operand=operand):
             return _complement(node, _with_registers(_build(operand, place.negated()), place.registers), place)
     raise PatternError(
         f"`{node}` is not a SREMO", span=node.span, hint=_ADVICE.get(type(node), "write it with SREMO's operators")
@@ -126,14 +109,14 @@ def _build(node: Pattern, place: _Place) -> Transducer:
 
 
 _ADVICE: dict[type[Pattern], str] = {
-    Sequence: "write #(e, f) for a sequence with gaps, @(e, f) if no f may lie in them",
-    Iteration: "write #(e*) for an iteration with gaps",
-    Permute: "write the orders as a union: #(e, f) + #(f, e)",
-    Named: "store the event under the name: A^o>x",
-    Filter: "write the condition on the event itself: A[price > 3]^o",
-    Project: "mark only the events to be kept: ^o for these, ^x for the others",
-    Select: "write ⟲ or @ where the pattern skips: #(e, f), @(e, f)",
-    Window: "count events: (…)[1..w]; or store the first event and compare with the last: [at - r.at <= 30]",
+    nodes.Sequence: "write #(e, f) for a sequence with gaps, @(e, f) if no f may lie in them",
+    nodes.Iteration: "write #(e*) for an iteration with gaps",
+    nodes.Permute: "write the orders as a union: #(e, f) + #(f, e)",
+    nodes.Named: "store the event under the name: A^o>x",
+    nodes.Filter: "write the condition on the event itself: A[price > 3]^o",
+    nodes.Project: "mark only the events to be kept: ^o for these, ^x for the others",
+    nodes.Select: "write ⟲ or @ where the pattern skips: #(e, f), @(e, f)",
+    nodes.Window: "count events: (…)[1..w]; or store the first event and compare with the last: [at - r.at <= 30]",
 }
 
 
@@ -141,7 +124,7 @@ def _registers(pattern: Pattern) -> Registers:
     """reg(e): what is stored to by name, or read."""
     names: set[str] = set()
     for node in walk(pattern):
-        if isinstance(node, Event):
+        if isinstance(node, nodes.Event):
             names |= frozenset() if node.condition is None else variables(node.condition)
             names |= frozenset() if node.register is None else {node.register}
     return frozenset(names)
@@ -159,20 +142,20 @@ def _between(parts: tuple[Pattern, ...], index: int, place: _Place) -> _Place:
 def _marks(pattern: Pattern) -> bool:
     """Whether every match of the pattern marks an event."""
     match pattern:
-        case Event(output=output):
+        case nodes.Event(output=output):
             return output
-        case Union(parts=parts):
+        case nodes.Union(parts=parts):
             return all(map(_marks, parts))
-        case Concat(parts=parts) | Intersection(parts=parts):
+        case nodes.Concat(parts=parts) | nodes.Intersection(parts=parts):
             return any(map(_marks, parts))
-        case Iteration(operand=operand, least=least):
+        case nodes.Iteration(operand=operand, least=least):
             return least > 0 and _marks(operand)
-        case Window(operand=operand):
+        case nodes.Window(operand=operand):
             return _marks(operand)
     return False
 
 
-def _iteration(node: Iteration, place: _Place) -> Transducer:
+def _iteration(node: nodes.Iteration, place: _Place) -> Transducer:
     """e{n,m}: n copies, then any number, or m - n copies that may be left out."""
     once = _build(node.operand, place)
     optional = 1 if node.most is None else node.most - node.least
@@ -182,7 +165,7 @@ def _iteration(node: Iteration, place: _Place) -> Transducer:
     return concat(*(once,) * node.least, *(rest,) * optional)
 
 
-def _complement(node: Complement, operand: Transducer, place: _Place) -> Transducer:
+def _complement(node: nodes.Complement, operand: Transducer, place: _Place) -> Transducer:
     def construct() -> Transducer:
         plain = eliminate_epsilon(operand).trim()
         # What is longer than the bound is outside a window, whatever the complement says of it.
