@@ -67,6 +67,7 @@ def run(folder: Path) -> None:
     assert list(matches) == reference.matches(query.query, TRADES, time="at")
     matches.to_parquet(folder / "matches.parquet")
     matches.to_jsonl(folder / "matches.jsonl", events=True)
+    matches.to_json(folder / "matches.json")
     matches.to_csv(folder / "matches.csv")
     print(matches.columns, [table.num_rows for table in matches.tables()])
     print(matches.to_arrow().num_rows, matches.to_pandas().shape, matches.to_polars().shape)
@@ -76,13 +77,18 @@ def run(folder: Path) -> None:
 
 
 def follow() -> None:
-    """A stream in batches, taken up again from a snapshot."""
+    """A stream in batches, taken up again from a snapshot; another whose events come late and out of order."""
     query = cerite.query(TEXT)
     stream: cerite.EventStream = query.stream(COLUMNS, time="at", counting=True)
     print(stream.push(TRADES[:1]).count(), stream.rows)
     again = query.stream(COLUMNS, time="at", counting=True)
     again.restore(stream.snapshot())
     print(again.push(TRADES[1:]).count())
+    late = query.stream(COLUMNS, time="at", watermark=timedelta(seconds=5), late="side")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", errors.LateWarning)
+        print([matches.count() for matches in late.follow(TRADES, close=False)], late.metrics, late.closed)
+        print(late.advance(90_000).count(), late.close().count())
 
 
 def fail() -> list[str]:
