@@ -21,7 +21,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-TESTS = ("tests/engine_core/test_reached.py", "tests/engine_core")  # the first finds most, without compiling
+TESTS = (  # the first finds most, without compiling
+    "tests/engine_core/test_reached.py",
+    "tests/engine_core",
+    "tests/faults/test_recycling.py",
+    "tests/properties/test_recycling.py",
+)
 MINUTES = 15  # that a run may take: a fault may also loop for ever
 
 
@@ -124,6 +129,41 @@ FAULTS = (
     Fault(
         "tecs/enumerate.py", "walked = nodes[right, MAX] >= oldest", "walked = nodes[right, MAX] > oldest",
         "enumeration leaves out what starts exactly at the window's edge",
+    ),
+    Fault(
+        "intake.py", "lows[:] = 1 - int(window.amount)", "lows[:] = 2 - int(window.amount)",
+        "recycling forgets what the next event of a partition could still end in a window of events",
+    ),
+    Fault(
+        "subset/recogniser.py", "np.maximum(self.lows[slots[owners]], lows[owners])", "lows[owners] + 1",
+        "recycling forgets what starts exactly at the edge of the next window",
+    ),
+    Fault(
+        "counting/kernel.py", "newest[s] < lows[part]", "newest[s] <= lows[part]",
+        "recycling frees the slot of a counted partition whose last start is at the window's edge",
+    ),
+    Fault(
+        "subset/recogniser.py", "drop_columns(self.head, self.det.ended, self.tecs)",
+        "drop_columns(self.head, self.det.accepting, self.tecs)",
+        "recycling forgets runs that have accepted and could go on",
+    ),
+    Fault(
+        "recycle.py", "strings = distinct(*(engine.strings for engine in storing))",
+        "strings = distinct(*(engine.strings for engine in storing[:0]))",
+        "recycling forgets strings that registers hold",
+    ),
+    Fault(
+        "registers/base.py", "column[known] = np.searchsorted(strings, column[known])",
+        "column[:] = np.searchsorted(strings, column)",
+        "recycling gives numbers of strings to values that are none",
+    ),
+    Fault(
+        "registers/leaves.py", "            self._ranks.keep(partitions)\n", "            pass\n",
+        "recycling leaves the ranks of inner windows with the partitions that had the numbers before",
+    ),
+    Fault(
+        "counting/limbs.py", "return int(keys[-1])", "return int(keys[0])",
+        "recycling takes the oldest start of a partition with wide numbers for its newest",
     ),
 )  # fmt: skip
 

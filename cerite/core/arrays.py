@@ -48,3 +48,11 @@ def picked(array: npt.NDArray[S], kept: npt.NDArray[np.int64], fill: int = 0) ->
     """`array[kept]` for ascending places, as far as the array has them; one place that holds `fill` if it has none."""
     inside = kept[: np.searchsorted(kept, array.shape[0])]
     return array[inside] if inside.size else np.full((1, *array.shape[1:]), fill, array.dtype)
+
+
+def distinct(*numbers: Longs) -> Longs:
+    """The numbers, small and not negative, that are in one of these, rising; np.unique would sort or hash them."""
+    marks = np.zeros(max((int(each.max()) + 1 for each in numbers if each.size), default=0), np.bool_)
+    for each in numbers:
+        marks[each] = True
+    return np.flatnonzero(marks)

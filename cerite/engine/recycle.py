@@ -20,11 +20,8 @@ until as many numbers were given as there are things to look at.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import reduce
 
-import numpy as np
-
-from cerite.core.arrays import Longs
+from cerite.core.arrays import distinct
 from cerite.engine.counting.counter import Counter
 from cerite.engine.intake import Intake
 from cerite.engine.registers.counter import RegisterCounter
@@ -42,6 +39,7 @@ class Recycler:
     def __init__(self, intake: Intake) -> None:
         self._intake = intake
         self._enough = FEWEST
+        self._done = -1, 0  # events and engines when it was last done
 
     @property
     def due(self) -> bool:
@@ -51,12 +49,15 @@ class Recycler:
     def recycle(self, engines: Sequence[Engine]) -> None:
         """Forget what none of the engines, which read the same intake and are idle, can bind any more."""
         intake = self._intake
+        if self._done == (intake.rows, len(engines)):
+            return
+        self._done = intake.rows, len(engines)
         lows = intake.lows()
         for engine in engines:
             engine.forget(lows)
-        partitions = None if intake.groups is None else _union([engine.partitions for engine in engines])
+        partitions = None if intake.groups is None else distinct(*(engine.partitions for engine in engines))
         storing = [each for each in engines if isinstance(each, RegisterRecogniser | RegisterCounter)]
-        strings = _union([engine.strings for engine in storing])
+        strings = distinct(*(engine.strings for engine in storing))
         intake.keep(partitions, strings)
         for engine in engines:
             if isinstance(engine, RegisterRecogniser | RegisterCounter):
@@ -64,8 +65,3 @@ class Recycler:
             elif partitions is not None:
                 engine.keep(partitions)
         self._enough = intake.names + max(FEWEST, sum(engine.size for engine in engines))
-
-
-def _union(numbers: Sequence[Longs]) -> Longs:
-    """The numbers that are in one of these, rising."""
-    return reduce(np.union1d, numbers, np.zeros(0, np.int64))

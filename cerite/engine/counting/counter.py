@@ -155,6 +155,9 @@ class Counter:
         used = self.slots.n_slots - self.slots.n_free
         arrays |= {name: getattr(self, name)[:used] for name in _BY_SLOT}
         arrays |= {name: getattr(self, name)[:nodes] for name in _BY_NODE} | {"cursor": to_longs(self.cursor)}
+        backs = self.back[:used][self.back[:used] >= 0]
+        arrays["node_v"] = self.node_v[: backs.min() if backs.size else nodes]  # only the front's are ever read
+        arrays["p"] = self.p[:used][self.front[:used] >= 0]  # the same holds for products
         for slot, wide in self.wide_slots.items():
             arrays |= {f"wide {slot} {name}": array for name, array in wide.arrays().items()}
         return pack("counter", meta, arrays)
@@ -165,6 +168,10 @@ class Counter:
         if meta["fingerprint"] != self._fingerprint():
             raise SnapshotError("the snapshot was taken with another query")
         restore_common(self.det, self.classes, self.slots, meta, arrays)
+        products, vectors = arrays["p"], arrays["node_v"]
+        arrays["p"] = np.zeros((arrays["front"].size, *products.shape[1:]), np.uint64)
+        arrays["p"][arrays["front"] >= 0] = products
+        arrays["node_v"] = grown(vectors, arrays["node_next"].size)
         for name in _BY_SLOT:
             setattr(self, name, grown(arrays[name], self.slots.n_slots))
         self.cursor = of_longs(Cursor, arrays["cursor"])
@@ -268,9 +275,10 @@ class Counter:
 
     def forget(self, lows: Longs) -> None:
         """Let go of all that no event can bind any more; `lows` is by partition, for matches that end from now on."""
-        owner = {int(self.slots.slot_of[part]): part for part in self.partitions} if self.wide_slots else {}
+        by_slot = np.zeros(self.slots.n_slots, np.int64)
+        by_slot[self.slots.slot_of[self.partitions]] = lows[self.partitions]
         for slot, wide in list(self.wide_slots.items()):
-            if wide.newest < lows[owner[slot]]:
+            if wide.newest < by_slot[slot]:
                 wide.clear()
                 to_kernel(self, slot, self.wide_slots.pop(slot))
         self._swept(lows)
@@ -297,11 +305,10 @@ class Counter:
         self.cursor.free_slots = self.slots.n_free
         for name in _BY_SLOT:
             setattr(self, name, grown(getattr(self, name)[used], self.slots.n_slots))
-        number = {int(old): new for new, old in enumerate(used)} if self.wide_slots else {}
-        self.wide_slots = {number[slot]: wide for slot, wide in self.wide_slots.items()}
-        stacks = np.stack([self.front[: used.size], self.back[: used.size]], axis=1)
+        self.wide_slots = {int(np.argmax(used == slot)): wide for slot, wide in self.wide_slots.items()}
+        stacks = np.stack([self.front[: used.size], self.back[: used.size]])  # the fronts come first
         order, links = packed(stacks, self.node_next)
-        self.front[: used.size], self.back[: used.size] = stacks.T
+        self.front[: used.size], self.back[: used.size] = stacks
         self._take_nodes({name: getattr(self, name)[order] for name in _BY_NODE} | {"node_next": links})
         return order.size
 

@@ -12,7 +12,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from cerite.core.arrays import Longs
+from cerite.core.arrays import Longs, distinct
 from cerite.core.hashing import fold
 from cerite.core.jit import kernel
 from cerite.predicate.columns.codes import Strings
@@ -54,7 +54,7 @@ class Groups:
         for values, pairs in zip(reversed(self._values[1:]), reversed(self._pairs), strict=True):
             known = pairs.known
             both = np.zeros(0, np.int64) if known is None else known.to_numpy()[partitions]
-            firsts, seconds = np.unique(both >> _HALF), np.unique(both & _SECOND)
+            firsts, seconds = distinct(both >> _HALF), distinct(both & _SECOND)
             renumbered = np.searchsorted(firsts, both >> _HALF) << _HALF | np.searchsorted(seconds, both & _SECOND)
             pairs.know(pa.array(renumbered, pa.int64()))
             values.keep(seconds)

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cerite.automaton.automaton import PLAIN
-from cerite.core.arrays import Flags, Ints, Longs, picked
+from cerite.core.arrays import Flags, Ints, Longs, distinct, picked
 from cerite.core.jit import kernel, maker
 from cerite.engine.cursor import MORE_CELLS, MORE_INDEX, MORE_SCRATCH, MORE_SETS, RESET, Cursor, of_longs, to_longs
 from cerite.engine.events.rows import Rows
@@ -145,7 +145,7 @@ class RegisterEngine:
     def partitions(self) -> Longs:
         """The partitions of sets that hold something, and those with ways that every later one is compared with."""
         holding = self.sets.part[: self.cursor.sets][self.head[: self.cursor.sets, 0] >= 0]
-        return np.union1d(holding, np.flatnonzero((self.sets.common >= 0).any(axis=1)))
+        return distinct(holding, np.flatnonzero((self.sets.common >= 0).any(axis=1)))
 
     @property
     def strings(self) -> Longs:
@@ -155,7 +155,7 @@ class RegisterEngine:
         begins = np.cumsum(sizes) - sizes
         rows = self.sets.rows[np.repeat(self.sets.begin[kept] - begins, sizes) + np.arange(int(sizes.sum()))]
         found = [rows[known, VALUES + slot] for slot, known in self._strings_in(rows)]
-        return np.unique(np.concatenate([np.zeros(0, np.int64), *found]))
+        return distinct(*found)
 
     @property
     def size(self) -> int:
