@@ -83,11 +83,11 @@ def _check_schema(there: dict[str, str], here: dict[str, str]) -> None:
     if list(there.items()) == list(here.items()):
         return
     differing = [name for name in {**there, **here} if there.get(name) != here.get(name)]
-    told = "; ".join(
+    differences = "; ".join(
         f"`{name}` is {there.get(name, 'missing')} there and {here.get(name, 'missing')} here" for name in differing[:3]
     )
     raise SnapshotError(
-        f"the snapshot was taken with other columns: {told or 'they are in another order'}",
+        f"the snapshot was taken with other columns: {differences or 'they are in another order'}",
         hint="restore it into a stream of the schema it was taken with",
     )
 

@@ -45,11 +45,11 @@ class KeptRows:
         if first is not None:
             self._merge(first)
 
-    def prune(self, held: Longs) -> None:
+    def prune(self, needed: Longs) -> None:
         """Keep only rows at these positions, which rise."""
         parts = []
         for positions, rows in self._parts:
-            mine = np.flatnonzero(np.isin(positions, held, assume_unique=True))
+            mine = np.flatnonzero(np.isin(positions, needed, assume_unique=True))
             if mine.size == positions.size:
                 parts.append((positions, rows))
             elif mine.size:

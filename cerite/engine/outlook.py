@@ -48,17 +48,17 @@ def notes(plan: Plan) -> list[Note]:
     if plan.has_registers:
         return []
     most = most_states()
-    found = explored(plan, most)
-    if found is None:
+    outlook = explored(plan, most)
+    if outlook is None:
         return []
-    if found.states > most and found.certain:
+    if outlook.states > most and outlook.certain:
         refuse_states(most)
-    return [Note(message, hint=hint) for message, hint in _told(plan, found, most)]
+    return [Note(message, hint=hint) for message, hint in _told(plan, outlook, most)]
 
 
-def _told(plan: Plan, found: Outlook, most: int) -> Iterator[tuple[str, str]]:
-    about = "" if found.whole else "at least "
-    states, window = found.states, plan.window
+def _told(plan: Plan, outlook: Outlook, most: int) -> Iterator[tuple[str, str]]:
+    about = "" if outlook.whole else "at least "
+    states, window = outlook.states, plan.window
     if states > most:
         yield (
             f"this query may have more than {most:,} deterministic states, and is refused by a stream that shows them",
@@ -114,28 +114,28 @@ def _tests(guard: Guard) -> Iterator[Test]:
 def _classes(guards: tuple[Guard, ...]) -> Iterator[int]:
     """Which guards hold, as bits, for every kind of event: its type, and which conditions on that type hold."""
     tests = {test for guard in guards for test in _tests(guard)}
-    found: set[int] = set()
+    classes: set[int] = set()
     for kind in (*sorted({test.type for test in tests if test.type is not None}), None):
-        asked = sorted(
+        conditions = sorted(
             {str(test.condition) for test in tests if test.type in (kind, None) and test.condition is not None}
         )
-        if len(asked) > CONDITIONS:
+        if len(conditions) > CONDITIONS:
             return
-        for truth in product((False, True), repeat=len(asked)):
-            true = {text for text, holds in zip(asked, truth, strict=True) if holds}
+        for truth in product((False, True), repeat=len(conditions)):
+            true = {text for text, holds in zip(conditions, truth, strict=True) if holds}
 
             def holds(test: object, kind: str | None = kind, true: set[str] = true) -> bool:
                 assert isinstance(test, Test)
                 return test.type in (kind, None) and (test.condition is None or str(test.condition) in true)
 
-            found.add(
+            classes.add(
                 sum(
                     1 << number
                     for number, guard in enumerate(guards)
                     if all(map(holds, guard.tests)) and not any(map(holds, guard.negated))
                 )
             )
-    yield from sorted(found)
+    yield from sorted(classes)
 
 
 def _reached(automaton: Automaton, classes: list[int], most: int, depth: int | None) -> tuple[int, bool]:
@@ -168,13 +168,13 @@ def _unique(rows: Words) -> Words:
     """The distinct rows, in the order of their bytes."""
     if rows.shape[1] == 1:
         return np.unique(rows[:, 0])[:, None]
-    found = np.unique(_as_one(rows))
-    return found.view(np.uint64).reshape(-1, rows.shape[1])
+    unique = np.unique(_as_one(rows))
+    return unique.view(np.uint64).reshape(-1, rows.shape[1])
 
 
 def _without(rows: Words, others: Words) -> Words:
-    found: Words = rows[~np.isin(_as_one(rows), _as_one(others), assume_unique=True)]
-    return found
+    rest: Words = rows[~np.isin(_as_one(rows), _as_one(others), assume_unique=True)]
+    return rest
 
 
 def _as_one(rows: Words) -> npt.NDArray[np.void] | Words:
@@ -186,18 +186,18 @@ def _as_one(rows: Words) -> npt.NDArray[np.void] | Words:
 
 def _moves(automaton: Automaton, holds: int, words: int) -> dict[int, dict[int, Words]]:
     """For each label, the states that it leads to from each state in an event where these guards hold."""
-    found: dict[int, dict[int, Words]] = {}
+    moves: dict[int, dict[int, Words]] = {}
     for each in automaton.transitions:
         if each.condition == TRUE or holds >> each.condition & 1:
-            to = found.setdefault(each.label, {}).setdefault(each.source, np.zeros(words, np.uint64))
+            to = moves.setdefault(each.label, {}).setdefault(each.source, np.zeros(words, np.uint64))
             to[each.target // 64] |= np.uint64(1 << each.target % 64)
-    return found
+    return moves
 
 
 def _targets(level: Words, by_state: dict[int, Words]) -> Words:
     """Where all sets of a level go under one label."""
-    found = np.zeros_like(level)
+    targets = np.zeros_like(level)
     for state, to in by_state.items():
         inside = (level[:, state // 64] >> np.uint64(state % 64)) & np.uint64(1)
-        found |= (np.uint64(0) - inside)[:, None] & to
-    return found
+        targets |= (np.uint64(0) - inside)[:, None] & to
+    return targets

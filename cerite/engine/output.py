@@ -125,12 +125,12 @@ def lists_of(chunk: MatchChunk, labels: Labels, variables: tuple[str, ...]) -> l
     positions = pa.array(chunk.positions)
     if chunk.sequence is None:
         every = pa.ListArray.from_arrays(pa.array(chunk.offsets.astype(np.int32)), positions)
-        made = _by_label(chunk, columns, len(labels)) if columns else []
+        lists = _by_label(chunk, columns, len(labels)) if columns else []
     else:
         every = pa.ListArray.from_arrays(_ramp(len(chunk.sequence), len(chunk)), positions)
-        made = _by_place(chunk, columns, len(chunk.sequence)) if columns else []
-    made.append(every)
-    return [every, *(made[k] for k in shared)]
+        lists = _by_place(chunk, columns, len(chunk.sequence)) if columns else []
+    lists.append(every)
+    return [every, *(lists[k] for k in shared)]
 
 
 @lru_cache(maxsize=64)

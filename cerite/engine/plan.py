@@ -161,10 +161,10 @@ def _with_known_ends(automaton: Automaton, attribute: str) -> Automaton:
                 guards.append(guard)
             yield replace(each, condition=guards.index(guard))
 
-    found = tuple(transitions())
-    used = sorted({each.condition for each in found} - {TRUE})
+    narrowed = tuple(transitions())
+    used = sorted({each.condition for each in narrowed} - {TRUE})
     number = {TRUE: TRUE} | {old: new for new, old in enumerate(used)}
-    renumbered = tuple(replace(each, condition=number[each.condition]) for each in found)
+    renumbered = tuple(replace(each, condition=number[each.condition]) for each in narrowed)
     return replace(automaton, transitions=renumbered, conditions=tuple(guards[old] for old in used))
 
 

@@ -107,18 +107,18 @@ def _hot(layout: Layout) -> list[str]:
     return [f"hot keys: {len(layout.hot.cuts)} buckets of keys are cut into {pieces} chunks that overlap by the window"]
 
 
-def _kept(asked: Request) -> str:
-    relevance = asked.relevance
+def _kept(request: Request) -> str:
+    relevance = request.relevance
     if relevance.every_row:
         return "all: some step takes any event"
     kept = f"where {formula_text(relevance.formula)}"
     if relevance.gaps:
         kept += ", and each first row after those (contiguity)"
-    return kept + ("; ranks are counted by Spark over all rows" if asked.ranked else "")
+    return kept + ("; ranks are counted by Spark over all rows" if request.ranked else "")
 
 
-def _order(asked: Request) -> list[str]:
-    return ["file and row index" if name == "cerite.file" else name for name in asked.order if name != "cerite.row"]
+def _order(request: Request) -> list[str]:
+    return ["file and row index" if name == "cerite.file" else name for name in request.order if name != "cerite.row"]
 
 
 def pushed_filters(df: DataFrame) -> str:
@@ -126,8 +126,8 @@ def pushed_filters(df: DataFrame) -> str:
     shown = StringIO()
     with redirect_stdout(shown):
         df.explain()
-    found = search(r"PushedFilters: \[(.*?)\](?:, ReadSchema|\n|$)", shown.getvalue())
-    return found[1] if found and found[1] else "nothing"
+    filters = search(r"PushedFilters: \[(.*?)\](?:, ReadSchema|\n|$)", shown.getvalue())
+    return filters[1] if filters and filters[1] else "nothing"
 
 
 def formula_text(formula: Formula) -> str:

@@ -128,8 +128,8 @@ def _write(path: Path, text: str) -> None:
 def _version(java: str) -> int:
     """The major version of a java command, 0 if it is none."""
     try:
-        told = subprocess.run([java, "-version"], capture_output=True, text=True, check=False, timeout=60).stderr
+        output = subprocess.run([java, "-version"], capture_output=True, text=True, check=False, timeout=60).stderr
     except (OSError, subprocess.TimeoutExpired):
         return 0
-    found = re.search(r'version "(?:1\.)?(\d+)', told)
-    return int(found[1]) if found else 0
+    number = re.search(r'version "(?:1\.)?(\d+)', output)
+    return int(number[1]) if number else 0

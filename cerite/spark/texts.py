@@ -41,9 +41,9 @@ def read_csv(session: SparkSession, path: str, delimiter: str, reading: Reading)
         seen = row[f"c{at}"]
         if kind is not None and seen["misfit"] is not None:
             raise refusal(_file(seen["misfit"]["file"]), name, seen["misfit"]["value"], kind)
-        found = _kind(seen) if kind is None else kind
-        spellings = (*(ABSENT if found == "string" else MISSING), *reading.null_values)
-        columns.append(_as(_missing(fn.col(f"c{at}"), spellings), found, bool(seen["zoned"])).alias(name))
+        own = _kind(seen) if kind is None else kind
+        spellings = (*(ABSENT if own == "string" else MISSING), *reading.null_values)
+        columns.append(_as(_missing(fn.col(f"c{at}"), spellings), own, bool(seen["zoned"])).alias(name))
     return df.select(*columns)
 
 
@@ -122,15 +122,15 @@ def sights(df: DataFrame, columns: Mapping[str, Column]) -> dict[str, dict[str, 
         looks.append(fn.first(fn.when(other, _placed(text)), ignorenulls=True))
     shapes = (*SIGHTS, "text")
     (row,) = _with_file(df).select(*(each.alias(f"c{at}") for at, each in enumerate(looks))).collect()
-    found: dict[str, dict[str, Sight]] = {}
+    by_column: dict[str, dict[str, Sight]] = {}
     for at, name in enumerate(columns):
         mine: list[Any] = list(row)[at * len(shapes) : (at + 1) * len(shapes)]
-        found[name] = {
+        by_column[name] = {
             shape: Sight(each["value"], _file(each["file"]))
             for shape, each in zip(shapes, mine, strict=True)
             if each is not None
         }
-    return found
+    return by_column
 
 
 def _file(uri: str) -> str:

@@ -84,16 +84,16 @@ class Machine:
 
     def _tests(self, tests: frozenset[Test | Reach]) -> tuple[frozenset[Test | Reach], tuple[int, ...]]:
         alone: set[Test | Reach] = set()
-        found: list[int] = []
+        programs: list[int] = []
         for test in sorted(tests, key=str):
             if isinstance(test, Reach):
-                found.append(self._program(test))
+                programs.append(self._program(test))
                 continue
             unary, across = test.split()
             if unary != Test(None, None):
                 alone.add(unary)
-            found += [self._program(part) for part in across]
-        return frozenset(alone), tuple(dict.fromkeys(found))
+            programs += [self._program(part) for part in across]
+        return frozenset(alone), tuple(dict.fromkeys(programs))
 
     def _program(self, what: Reach | Expression) -> int:
         if what not in self._known:
@@ -106,12 +106,12 @@ class Machine:
 
     def _bits(self) -> tuple[Guard, ...]:
         """The distinct guards that are evaluated by columns; one without tests needs no bit."""
-        found: dict[Guard, None] = {}
+        guards: dict[Guard, None] = {}
         for split in self.splits:
             for guard in (split.alone, *(when for when, _ in split.groups)):
                 if guard != Guard():
-                    found.setdefault(guard)
-        return tuple(found)
+                    guards.setdefault(guard)
+        return tuple(guards)
 
     def bit(self, guard: Guard) -> int:
         """The number of a guard's bit; -1 for the guard that always holds."""
@@ -163,23 +163,23 @@ class Machine:
     @cached_property
     def inner(self) -> frozenset[int]:
         """The states of watched patterns."""
-        found = {watcher.entry for watcher in self.automaton.watchers}
+        states = {watcher.entry for watcher in self.automaton.watchers}
         while True:
-            more = {t.target for t in self.automaton.transitions if t.source in found} - self.automaton.finals - found
+            more = {t.target for t in self.automaton.transitions if t.source in states} - self.automaton.finals - states
             if not more:
-                return frozenset(found)
-            found |= more
+                return frozenset(states)
+            states |= more
 
     def actions(self, writes: frozenset[str], clears: frozenset[str], target: int) -> list[int]:
         """What becomes of every stored value on the way to a state."""
-        made = []
+        values = []
         for slot, (register, leaf) in enumerate(self.slots):
             if slot not in self.live[target] or (register in clears and register not in writes):
-                made.append(DROP)
+                values.append(DROP)
             else:
-                made.append(self.leaves.index(leaf) if register in writes else KEEP)
-        made += [KEEP if k in self.watching[target] else DROP for k in range(len(self.automaton.watchers))]
-        return made
+                values.append(self.leaves.index(leaf) if register in writes else KEEP)
+        values += [KEEP if k in self.watching[target] else DROP for k in range(len(self.automaton.watchers))]
+        return values
 
     def opening(self, watcher: Watcher) -> list[int]:
         """What a watched pattern begins with: the registers around it, but none where ways from any start compare."""
@@ -190,8 +190,8 @@ class Machine:
 
 def _finest(schema: pa.Schema) -> int:
     units = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
-    found = [units[kind.unit] for kind in _types(schema).values() if pa.types.is_timestamp(kind)]
-    return min([*found, 10**3])  # durations are whole microseconds
+    units_used = [units[kind.unit] for kind in _types(schema).values() if pa.types.is_timestamp(kind)]
+    return min([*units_used, 10**3])  # durations are whole microseconds
 
 
 def _types(schema: pa.Schema) -> dict[str, pa.DataType]:

@@ -46,10 +46,10 @@ class Conditions:
 
     def test(self, test: Test) -> Formula:
         """Where an event has this type and satisfies this condition."""
-        found: list[Expression] = [] if test.condition is None else [test.condition]
+        conditions: list[Expression] = [] if test.condition is None else [test.condition]
         if test.type is not None and self._type is not None:
-            found.insert(0, Comparison("=", Attribute(self._type), Literal(test.type)))
-        return self._formulas.every([self._formulas.of(each) for each in found])
+            conditions.insert(0, Comparison("=", Attribute(self._type), Literal(test.type)))
+        return self._formulas.every([self._formulas.of(each) for each in conditions])
 
     def guard(self, guard: Guard) -> Formula:
         """Where a guard without registers lets an event pass."""
@@ -109,17 +109,17 @@ class Conditions:
     def _in(self, value: Value, items: tuple[Literal | Interval, ...]) -> Column:
         points = [item.value for item in items if isinstance(item, Literal)]
         plain = str if value.kind == "string" else int
-        found: list[Column] = []
+        columns: list[Column] = []
         if len(points) > _MANY and value.kind in ("string", "int"):
             listed = [point for point in points if type(point) is plain and _fits(point)]
             points = [point for point in points if type(point) is not plain]
-            found.append(value.column.isin(listed))
-        found += [compared("=", value, self._values.constant(point)) for point in points]
+            columns.append(value.column.isin(listed))
+        columns += [compared("=", value, self._values.constant(point)) for point in points]
         for item in items:
             if isinstance(item, Interval):
                 low, high = self._values.constant(item.low.value), self._values.constant(item.high.value)
-                found.append(compared(">=", value, low) & compared("<=", value, high))
-        return reduce(Column.__or__, found)
+                columns.append(compared(">=", value, low) & compared("<=", value, high))
+        return reduce(Column.__or__, columns)
 
 
 def _fits(point: object) -> bool:

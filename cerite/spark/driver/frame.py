@@ -86,8 +86,8 @@ class Frame:
     @cached_property
     def kinds(self) -> dict[str, Kind]:
         """The kinds of the columns that conditions can read."""
-        found = {name: kind_of(spark) for name, spark in self.types.items()}
-        return {name: kind for name, kind in found.items() if kind is not None}
+        every = {name: kind_of(spark) for name, spark in self.types.items()}
+        return {name: kind for name, kind in every.items() if kind is not None}
 
     @property
     def schema(self) -> Schema:
@@ -97,8 +97,8 @@ class Frame:
     def column(self, name: str) -> Column:
         """A column of `df`, whatever it was called; strings compare byte by byte, whatever their collation."""
         self.known(name)
-        found = fn.col(f"c{self.names.index(name)}")
-        return fn.collate(found, "UTF8_BINARY") if _collated(self.types[name]) else found
+        plain = fn.col(f"c{self.names.index(name)}")
+        return fn.collate(plain, "UTF8_BINARY") if _collated(self.types[name]) else plain
 
     def known(self, name: str) -> None:
         """Refuse a name that is no column's."""
@@ -168,8 +168,8 @@ def _number(name: Column, names: Sequence[str]) -> Column:
         unknown = fn.raise_error(fn.concat(fn.lit("Cerite does not know the file "), name))
         return fn.when(name == names[0], place).otherwise(unknown.cast("long"))
     middle = len(names) // 2
-    found = fn.when(name < names[middle], _number(name, names[:middle]))
-    return found.otherwise(_number(name, names[middle:]) + middle)
+    lower = fn.when(name < names[middle], _number(name, names[:middle]))
+    return lower.otherwise(_number(name, names[middle:]) + middle)
 
 
 def kind_of(spark: ty.DataType) -> Kind | None:

@@ -32,68 +32,70 @@ class ParquetPlan:
     cuts: tuple[Cut, ...]
 
 
-def parquet_plan(asked: Request, choice: Choice, tasks: int, *, forced: bool) -> ParquetPlan | Rejected:
+def parquet_plan(request: Request, choice: Choice, tasks: int, *, forced: bool) -> ParquetPlan | Rejected:
     """The plan without a shuffle, or why there is none."""
-    if asked.time is None or asked.clock != asked.time:
+    if request.time is None or request.clock != request.time:
         return Rejected("the order of events is not that of one time column")
-    counted = asked.plan.window is not None and asked.plan.window.unit == "events"
+    counted = request.plan.window is not None and request.plan.window.unit == "events"
     if choice.operator == "partitions" and (counted or not choice.cut):
         return Rejected("partitions without a window over time are gathered by key")
-    found = asked.footers
-    if isinstance(found, Rejected):
-        return found
-    disorder = found.disorder
+    footers = request.footers
+    if isinstance(footers, Rejected):
+        return footers
+    disorder = footers.disorder
     if disorder:
         return Rejected(disorder)
-    for name in _columns(asked):
-        if name not in found.schema.names or not same_type(found.schema.field(name).type, asked.frame.types[name]):
+    for name in _columns(request):
+        if name not in footers.schema.names or not same_type(
+            footers.schema.field(name).type, request.frame.types[name]
+        ):
             return Rejected(f"Spark reads column `{name}` in another type than the file has")
     if choice.operator == "sequence":
-        return ParquetPlan(found, ())
-    count = tasks if forced else chunk_count(found.rows, tasks)
-    return ParquetPlan(found, _cuts(asked, found, count, spaced=not forced))
+        return ParquetPlan(footers, ())
+    count = tasks if forced else chunk_count(footers.rows, tasks)
+    return ParquetPlan(footers, _cuts(request, footers, count, spaced=not forced))
 
 
-def scanned(asked: Request, plan: ParquetPlan) -> DataFrame:
+def scanned(request: Request, plan: ParquetPlan) -> DataFrame:
     """The matches."""
-    return mapped(_chunks(asked, plan), stretch_task(stretches(asked, plan)), asked.schema)
+    return mapped(_chunks(request, plan), stretch_task(stretches(request, plan)), request.schema)
 
 
-def scanned_count(asked: Request, plan: ParquetPlan) -> DataFrame:
+def scanned_count(request: Request, plan: ParquetPlan) -> DataFrame:
     """The numbers of matches, chunk by chunk."""
-    return mapped(_chunks(asked, plan), counting_task(stretches(asked, plan)), COUNTS)
+    return mapped(_chunks(request, plan), counting_task(stretches(request, plan)), COUNTS)
 
 
-def _chunks(asked: Request, plan: ParquetPlan) -> DataFrame:
+def _chunks(request: Request, plan: ParquetPlan) -> DataFrame:
     chunks = len(plan.cuts) + 1
-    return asked.frame.original.sparkSession.range(0, chunks, 1, chunks).toDF("chunk")
+    return request.frame.original.sparkSession.range(0, chunks, 1, chunks).toDF("chunk")
 
 
-def stretches(asked: Request, plan: ParquetPlan) -> OrderedParquet:
+def stretches(request: Request, plan: ParquetPlan) -> OrderedParquet:
     """What the tasks have to know."""
-    window = asked.plan.window
+    window = request.plan.window
     timed = window is not None and window.unit != "events"
-    ids = () if asked.counting else tuple(asked.order)
-    sort = () if FILE in asked.order else tuple(asked.order)
+    ids = () if request.counting else tuple(request.order)
+    sort = () if FILE in request.order else tuple(request.order)
     job = Job(
-        plan=asked.plan, columns=_columns(asked), tests=0, unit=(), order=sort or ids,
-        keys=asked.plan.partition, time=asked.time, position=asked.position, shown=asked.shown,
-        window=(asked.time or "", window) if window is not None and timed else None, owned=True,
-        files=asked.frame.paths, root=asked.frame.root,
+        plan=request.plan, columns=_columns(request), tests=0, unit=(), order=sort or ids,
+        keys=request.plan.partition, time=request.time, position=request.position, shown=request.shown,
+        window=(request.time or "", window) if window is not None and timed else None, owned=True,
+        files=request.frame.paths, root=request.frame.root,
     )  # fmt: skip
-    return OrderedParquet(job, Columns(asked.type, asked.time, unit=asked.unit), plan.footers, plan.cuts, sort)
+    return OrderedParquet(job, Columns(request.type, request.time, unit=request.unit), plan.footers, plan.cuts, sort)
 
 
-def _columns(asked: Request) -> tuple[str, ...]:
+def _columns(request: Request) -> tuple[str, ...]:
     """The columns that are read: those that would travel, and those that conditions look at."""
-    tests = [attributes(asked.conditions.test(test)) for test in unary_tests(asked.plan)]
-    named = {asked.type, *asked.shipped, *(name for each in tests for name in each)}
-    return tuple(name for name in asked.frame.names if name in named)
+    tests = [attributes(request.conditions.test(test)) for test in unary_tests(request.plan)]
+    named = {request.type, *request.shipped, *(name for each in tests for name in each)}
+    return tuple(name for name in request.frame.names if name in named)
 
 
-def _cuts(asked: Request, footers: Footers, count: int, *, spaced: bool) -> tuple[Cut, ...]:
+def _cuts(request: Request, footers: Footers, count: int, *, spaced: bool) -> tuple[Cut, ...]:
     """Even chunks: cut at row groups where there are many, else inside them."""
-    window = asked.plan.window
+    window = request.plan.window
     assert window is not None
     least = np.array([group.least for group in footers.groups])
     before = np.concatenate([[0], np.cumsum([group.rows for group in footers.groups])])
@@ -114,7 +116,7 @@ def _cuts(asked: Request, footers: Footers, count: int, *, spaced: bool) -> tupl
             enough = [j for j in range(ahead) if before[ahead - 1] - before[j] >= window.amount - 1]
             read = footers.groups[enough[-1] if enough else 0].least
         else:
-            width = asked.width(window)
+            width = request.width(window)
             if spaced and own - last < SPAN * width:
                 continue
             read = reach(own, width)

@@ -34,8 +34,8 @@ class Survey:
 
 def survey(df: DataFrame, tick: Column) -> Survey:
     """The survey of a whole stream."""
-    (found,) = df.select(tick.alias(_TICK)).agg(*_figures()).collect()
-    return Survey(found[0], found[0] - found[1], tuple(found[2] or ()))
+    (figures,) = df.select(tick.alias(_TICK)).agg(*_figures()).collect()
+    return Survey(figures[0], figures[0] - figures[1], tuple(figures[2] or ()))
 
 
 def bins(df: DataFrame, tick: Column, edges: Sequence[Number]) -> tuple[int, ...]:
@@ -80,9 +80,9 @@ def hot_buckets(
         quantiles = {row[0]: row[3] or [] for row in figures}
     cuts: dict[int, tuple[Cut, ...]] = {}
     for index in hot:
-        found = time_cuts(quantiles[index], round(2 * counts[index] / share), width, spaced=least == _HOT_ROWS)
-        if found:
-            cuts[index] = found
+        own = time_cuts(quantiles[index], round(2 * counts[index] / share), width, spaced=least == _HOT_ROWS)
+        if own:
+            cuts[index] = own
     return Hot(sizes, cuts, sum(row[1] - row[2] for row in counted))
 
 

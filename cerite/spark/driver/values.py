@@ -100,10 +100,10 @@ class Values:
             case Attribute(name=name):
                 return self.attribute(name)
             case Negative(operand=operand):
-                found = self.of(operand)
-                if found.kind == "duration":
-                    return Value(-found.column, "duration")
-                return _arithmetic("-", self.constant(0), found)
+                inner = self.of(operand)
+                if inner.kind == "duration":
+                    return Value(-inner.column, "duration")
+                return _arithmetic("-", self.constant(0), inner)
             case Arithmetic(op=op, left=left, right=right):
                 return _arithmetic(op, self.of(left), self.of(right))
             case Call(function=function, arguments=arguments):
@@ -145,13 +145,13 @@ def compared(op: str, left: Value, right: Value) -> Column:
         return _mixed(op, left, right) if left.kind == "int" else _mixed(_FLIPPED.get(op, op), right, left)
     if isinstance(right.constant, int) and float(right.constant) != right.constant:
         return _between(op, left, right.constant)
-    found = _COMPARE[op](left.as_float, right.as_float)
+    truth = _COMPARE[op](left.as_float, right.as_float)
     sides = [side for side in (left, right) if side.nan]
     if len(sides) == 1 and right.constant is not None and op in ("=", "<", "<="):
-        return found  # NaN is above every constant
+        return truth  # NaN is above every constant
     for side in sides:
-        found = found & ~fn.isnan(side.column)
-    return found
+        truth = truth & ~fn.isnan(side.column)
+    return truth
 
 
 def _at_scale(op: str, left: Value, constant: Fraction, scale: int) -> Column:
@@ -205,7 +205,7 @@ def _mixed(op: str, whole: Value, real: Value) -> Column:
     """A whole number of 64 bits against a float, without rounding it to a float."""
     number, value = whole.column.cast("bigint"), real.column
     below = fn.floor(value).cast("bigint")
-    found = (
+    sign = (
         fn.when(number.isNull() | real.null, None)
         .when(value >= fn.lit(2.0**63), -1)
         .when(value < fn.lit(-(2.0**63)), 1)
@@ -214,7 +214,7 @@ def _mixed(op: str, whole: Value, real: Value) -> Column:
         .when(value > below.cast("double"), -1)
         .otherwise(0)
     )
-    return _COMPARE[op](found, fn.lit(0))
+    return _COMPARE[op](sign, fn.lit(0))
 
 
 def _between(op: str, left: Value, constant: int) -> Column:
@@ -222,8 +222,8 @@ def _between(op: str, left: Value, constant: int) -> Column:
     if op in ("=", "!="):
         return ~left.null if op == "!=" else fn.lit(False)
     above = float(constant) if float(constant) > constant else math.nextafter(float(constant), math.inf)
-    found = _COMPARE[{"<=": "<", ">": ">="}.get(op, op)](left.column, fn.lit(above))
-    return found if op in ("<", "<=") else found & ~fn.isnan(left.column)
+    truth = _COMPARE[{"<=": "<", ">": ">="}.get(op, op)](left.column, fn.lit(above))
+    return truth if op in ("<", "<=") else truth & ~fn.isnan(left.column)
 
 
 def _beyond(op: str, left: Value, right: Value) -> Column:
@@ -257,9 +257,9 @@ def _exact_decimals(op: str, left: Value, right: Value) -> Value:
     one, other = (_digits(side, scale) for side, scale in zip((left, right), scales, strict=True))
     digits = _EXACT[op](one, other)
     kind = ty.DecimalType(20 + common, common)
-    found = digits.cast("decimal(19,0)")
-    found = found * fn.lit(Decimal((0, (1,), -common))) if common else found
-    return Value(found.cast(kind), "float", kind, digits=digits)
+    exact = digits.cast("decimal(19,0)")
+    exact = exact * fn.lit(Decimal((0, (1,), -common))) if common else exact
+    return Value(exact.cast(kind), "float", kind, digits=digits)
 
 
 def _digits(value: Value, scale: int) -> Column:
@@ -285,10 +285,10 @@ def _times(op: str, left: Value, right: Value) -> Value:
     one, other = (_micros_of(side) if side.kind == "timestamp" else side.column for side in (left, right))
     if op == "/":
         return Value(fn.try_divide(one.cast("double"), other.cast("double")), "float", nan=True)
-    found = _EXACT[op](one, other)
+    result = _EXACT[op](one, other)
     if left.kind == right.kind:
-        return Value(found, "duration")
-    return Value(fn.when(found.between(EARLIEST, LATEST), found), "timestamp", ty.LongType())
+        return Value(result, "duration")
+    return Value(fn.when(result.between(EARLIEST, LATEST), result), "timestamp", ty.LongType())
 
 
 def _called(name: str, values: list[Value]) -> Value:
@@ -324,8 +324,8 @@ def _part(name: str, micros: Column) -> Column:
     in_day = fn.pmod(micros, day)
     days = ((micros - in_day) / day).cast("int")  # whole, and a multiple of 2^14: exact as a double
     if name in ("hour", "minute", "second"):
-        found = fn.floor(in_day / fn.lit(UNITS[f"{name}s"]))
-        return found if name == "hour" else fn.pmod(found, fn.lit(60))
+        part = fn.floor(in_day / fn.lit(UNITS[f"{name}s"]))
+        return part if name == "hour" else fn.pmod(part, fn.lit(60))
     if name == "weekday":
         return (fn.pmod(days + 3, fn.lit(7)) + 1).cast("bigint")
     date = fn.date_add(fn.to_date(fn.lit("1970-01-01")), days)
@@ -361,10 +361,10 @@ def _micros_of(value: Value) -> Column:
     assert value.spark is not None
     if isinstance(value.spark, ty.LongType):  # computed
         return value.column
-    found = ticks(value.column, value.spark, "")
-    return found * 1_000 if isinstance(value.spark, ty.DateType) else found
+    micros = ticks(value.column, value.spark, "")
+    return micros * 1_000 if isinstance(value.spark, ty.DateType) else micros
 
 
 def _micros(text: str) -> int:
-    found = datetime.fromisoformat(text)
-    return ((found if found.tzinfo else found.replace(tzinfo=timezone.utc)) - _EPOCH) // timedelta(microseconds=1)
+    instant = datetime.fromisoformat(text)
+    return ((instant if instant.tzinfo else instant.replace(tzinfo=timezone.utc)) - _EPOCH) // timedelta(microseconds=1)

@@ -57,8 +57,8 @@ class Packs:
     def next(self) -> Pack | None:
         """The next pack, None at the end."""
         if self._back is not None:
-            found, self._back = self._back, None
-            return found
+            pack, self._back = self._back, None
+            return pack
         some: list[pa.RecordBatch] = []
         while sum(batch.num_rows for batch in some) < PACK and (batch := next(self._batches, None)) is not None:
             some.append(batch)
@@ -142,8 +142,8 @@ class TaskRows(Source):
         rows, job = pack.rows, self._job
         words = [rows.column(name).to_numpy(zero_copy_only=False) for name in job.words]
         bits = [pa.array(((words[k // WORD] >> (k % WORD)) & 1).astype(np.bool_)) for k in range(job.tests)]
-        made = {f"{BIT}{k}": bit for k, bit in enumerate(bits)} | {GROUP: pa.array(pack.groups)}
-        return pa.RecordBatch.from_pydict(made | {name: rows.column(name) for name in job.read})
+        columns = {f"{BIT}{k}": bit for k, bit in enumerate(bits)} | {GROUP: pa.array(pack.groups)}
+        return pa.RecordBatch.from_pydict(columns | {name: rows.column(name) for name in job.read})
 
 
 def check_order(job: Job, columns: Mapping[str, pa.Array], begins: Flags) -> None:
@@ -182,11 +182,11 @@ def _joined(before: pa.RecordBatch | None, rows: pa.RecordBatch, name: str) -> p
 
 def _differ(columns: list[pa.Array], count: int) -> Flags:
     """Which rows differ from the one before them in some column; NULLs equal each other."""
-    found = np.zeros(count, np.bool_)
+    differ = np.zeros(count, np.bool_)
     for column in columns:
         one, other = column.slice(1), column.slice(0, len(column) - 1)
         equal = pc.fill_null(pc.equal(one, other), False)
         if column.null_count:
             equal = pc.or_(equal, pc.and_(pc.is_null(one), pc.is_null(other)))
-        found |= ~equal.to_numpy(zero_copy_only=False)
-    return found
+        differ |= ~equal.to_numpy(zero_copy_only=False)
+    return differ

@@ -74,8 +74,8 @@ class Footers:
         order = np.argsort(points, kind="stable")
         before = np.cumsum(np.repeat([group.rows / each for group in self.groups], each)[order])
         wanted = np.searchsorted(before, np.arange(count) * before[-1] / count, side="right")
-        found = points[order][np.minimum(wanted, points.size - 1)].tolist()
-        return tuple(map(type(self.groups[0].least), found))
+        values = points[order][np.minimum(wanted, points.size - 1)].tolist()
+        return tuple(map(type(self.groups[0].least), values))
 
 
 def opened(uri: str) -> pq.ParquetFile:
@@ -89,8 +89,8 @@ def located(uri: str) -> tuple[fs.FileSystem, str]:
     parts = urlsplit(uri)
     if parts.scheme in ("", "file"):
         return fs.LocalFileSystem(), unquote(parts.path)
-    found: tuple[fs.FileSystem, str] = fs.FileSystem.from_uri(uri)
-    return found
+    place: tuple[fs.FileSystem, str] = fs.FileSystem.from_uri(uri)
+    return place
 
 
 @dataclass(frozen=True)
@@ -116,10 +116,10 @@ def footers(uris: Sequence[str], clock: str) -> Footers | Rejected:
         if schema is not None and not mine.equals(schema):
             return Rejected("the files have different columns")
         schema = mine
-        found = _groups(metadata, number, clock)
-        if isinstance(found, Rejected):
-            return found
-        groups += found
+        own = _groups(metadata, number, clock)
+        if isinstance(own, Rejected):
+            return own
+        groups += own
     if schema is None:
         return Rejected("there are no files")
     groups = [group for group in groups if group.rows]
@@ -140,7 +140,7 @@ def _groups(metadata: pq.FileMetaData, file: int, clock: str) -> list[Group] | R
     if clock not in names:
         return Rejected(f"a file has no column `{clock}`")
     place, kind = names.index(clock), metadata.schema.to_arrow_schema().field(clock).type
-    found: list[Group] = []
+    groups: list[Group] = []
     first = 0
     for index in range(metadata.num_row_groups):
         group = metadata.row_group(index)
@@ -153,9 +153,9 @@ def _groups(metadata: pq.FileMetaData, file: int, clock: str) -> list[Group] | R
             return Rejected(str(error))
         if missing is not None:
             return Rejected(f"`{clock}` holds values that are no numbers")
-        found.append(Group(file, index, group.num_rows, first, ends[0].item(), ends[1].item()))
+        groups.append(Group(file, index, group.num_rows, first, ends[0].item(), ends[1].item()))
         first += group.num_rows
-    return found
+    return groups
 
 
 # Whether a DataFrame is nothing but a scan of Parquet files, and whether Spark reads a column as the file has it.

@@ -37,13 +37,13 @@ class Ids:
         lanes = hashes[:, None] ^ _SEEDS
         object.__setattr__(self, "label_hashes", mixed(lanes.ravel()).reshape(-1, 2))
 
-    def of(self, found: MatchChunk, rows: pa.RecordBatch) -> pa.Array:
+    def of(self, chunk: MatchChunk, rows: pa.RecordBatch) -> pa.Array:
         """The ids of some matches; their positions count the rows."""
-        used, places = _numbered(np.concatenate([found.starts, found.ends, found.positions]))
-        text = np.empty(32 * len(found), np.uint8)
-        write_ids(self._events(rows, used), places, found.offsets, found.labels, self.label_hashes, _HEX, text)
-        offsets = np.arange(0, 32 * (len(found) + 1), 32, dtype=np.int32)
-        return pa.StringArray.from_buffers(len(found), pa.py_buffer(offsets), pa.py_buffer(text))
+        used, places = _numbered(np.concatenate([chunk.starts, chunk.ends, chunk.positions]))
+        text = np.empty(32 * len(chunk), np.uint8)
+        write_ids(self._events(rows, used), places, chunk.offsets, chunk.labels, self.label_hashes, _HEX, text)
+        offsets = np.arange(0, 32 * (len(chunk) + 1), 32, dtype=np.int32)
+        return pa.StringArray.from_buffers(len(chunk), pa.py_buffer(offsets), pa.py_buffer(text))
 
     def _events(self, rows: pa.RecordBatch, used: Longs) -> Words:
         """Two hashes for each of the rows used."""
@@ -60,8 +60,8 @@ class Ids:
         column = column if files else column.dictionary_encode()
         names = files or column.dictionary.to_pylist()
         hashes = np.array([_text_hash(name.removeprefix(self.job.root)) for name in names], np.uint64)
-        found: Words = hashes[(column if files else column.indices).to_numpy()]
-        return found
+        by_row: Words = hashes[(column if files else column.indices).to_numpy()]
+        return by_row
 
 
 def _numbered(places: Longs) -> tuple[Longs, Longs]:
@@ -87,8 +87,8 @@ def _hashes(column: pa.Array) -> Words:
     encoded = column if pa.types.is_dictionary(kind) else column.dictionary_encode()
     hashes = np.array([*map(_text_hash, map(str, encoded.dictionary.to_pylist())), 0], np.uint64)
     codes = pc.fill_null(encoded.indices, len(hashes) - 1).to_numpy(zero_copy_only=False)
-    found: Words = hashes[codes]
-    return found
+    by_row: Words = hashes[codes]
+    return by_row
 
 
 def _text_hash(text: str) -> int:
@@ -98,10 +98,10 @@ def _text_hash(text: str) -> int:
 @maker
 def mixed(values: Words) -> Words:
     """Every value mixed."""
-    found = np.empty_like(values)
+    mixture = np.empty_like(values)
     for k in range(values.size):
-        found[k] = mix(values[k])
-    return found
+        mixture[k] = mix(values[k])
+    return mixture
 
 
 @kernel

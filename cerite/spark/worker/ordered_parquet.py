@@ -84,9 +84,9 @@ def counted(stretches: OrderedParquet, chunk: int) -> int:
 def recognised(stretches: OrderedParquet, chunk: int) -> Batches:
     """The matches that end in a chunk."""
     source, output = OrderedChunk(stretches, chunk, stretches.ends(chunk)), Output(stretches.job)
-    for found in find(source.program, source.batches()):
+    for matches in find(source.program, source.batches()):
         base, rows = source.kept.whole
-        yield from output.batches(found, base, rows)
+        yield from output.batches(matches, base, rows)
 
 
 class OrderedChunk(Source):

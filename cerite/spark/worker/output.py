@@ -24,10 +24,10 @@ class Output:
         self._rows: pa.RecordBatch | None = None
         self._owned = np.zeros(0, np.bool_)  # which of these rows the chunk owns
 
-    def batches(self, found: MatchChunk, base: int, rows: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+    def batches(self, chunk: MatchChunk, base: int, rows: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
         """The matches as batches; `base` is the position of the first of the rows."""
-        shifted = MatchChunk(found.starts - base, found.ends - base, found.offsets, found.positions - base,
-                             found.labels, found.sequence)  # fmt: skip
+        shifted = MatchChunk(chunk.starts - base, chunk.ends - base, chunk.offsets, chunk.positions - base,
+                             chunk.labels, chunk.sequence)  # fmt: skip
         if self.job.owned:
             if rows is not self._rows:
                 self._rows, self._owned = rows, rows.column(OWNED).to_numpy(zero_copy_only=False)
@@ -36,33 +36,33 @@ class Output:
         for piece in _pieces(shifted):
             yield self._batch(piece, rows)
 
-    def _batch(self, found: MatchChunk, rows: pa.RecordBatch) -> pa.RecordBatch:
+    def _batch(self, chunk: MatchChunk, rows: pa.RecordBatch) -> pa.RecordBatch:
         job = self.job
-        starts, ends = pa.array(found.starts), pa.array(found.ends)
-        made: dict[str, pa.Array] = {"match": self.ids.of(found, rows)}
+        starts, ends = pa.array(chunk.starts), pa.array(chunk.ends)
+        columns: dict[str, pa.Array] = {"match": self.ids.of(chunk, rows)}
         if job.time is not None:
-            made["start_time"], made["end_time"] = (_taken(rows, job.time, each) for each in (starts, ends))
+            columns["start_time"], columns["end_time"] = (_taken(rows, job.time, each) for each in (starts, ends))
         if job.position is not None:
             position = pc.cast(rows.column(job.position), pa.int64())
-            made["start"], made["end"] = position.take(starts), position.take(ends)
-        made |= {name: _taken(rows, name, ends) for name in job.keys}
+            columns["start"], columns["end"] = position.take(starts), position.take(ends)
+        columns |= {name: _taken(rows, name, ends) for name in job.keys}
         variables = tuple(shown.variable for shown in job.shown if shown.variable is not None)
-        every, *lists = lists_of(found, job.plan.automaton.labels, variables)
+        every, *lists = lists_of(chunk, job.plan.automaton.labels, variables)
         structs: dict[tuple[int, tuple[str, ...]], pa.Array] = {}  # variables of the same marks share their lists
         for shown, mine in zip(job.shown, lists if variables else [every] * len(job.shown), strict=True):
             key = (id(mine), shown.attributes)
             if key not in structs:
                 structs[key] = _structs(mine, rows, shown.attributes)
-            made[shown.column] = structs[key]
-        return pa.RecordBatch.from_arrays(list(made.values()), names=list(made))
+            columns[shown.column] = structs[key]
+        return pa.RecordBatch.from_arrays(list(columns.values()), names=list(columns))
 
 
-def _pieces(found: MatchChunk) -> Iterator[MatchChunk]:
+def _pieces(chunk: MatchChunk) -> Iterator[MatchChunk]:
     begin = 0
-    while begin < len(found):
-        stop = int(np.searchsorted(found.offsets, found.offsets[begin] + MOST, side="right")) - 1
-        stop = min(max(stop, begin + 1), len(found))
-        yield found.slice(begin, stop)
+    while begin < len(chunk):
+        stop = int(np.searchsorted(chunk.offsets, chunk.offsets[begin] + MOST, side="right")) - 1
+        stop = min(max(stop, begin + 1), len(chunk))
+        yield chunk.slice(begin, stop)
         begin = stop
 
 
@@ -76,5 +76,5 @@ def _structs(lists: pa.ListArray, rows: pa.RecordBatch, attributes: tuple[str, .
 
 def _taken(rows: pa.RecordBatch, name: str, places: pa.Array) -> pa.Array:
     """A column's values at these places, as Spark reads them: dictionaries decoded."""
-    found = rows.column(name).take(places)
-    return found.dictionary_decode() if pa.types.is_dictionary(found.type) else found
+    values = rows.column(name).take(places)
+    return values.dictionary_decode() if pa.types.is_dictionary(values.type) else values
