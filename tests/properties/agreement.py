@@ -18,7 +18,7 @@ from cerite.api.stream import EventStream
 from cerite.core.errors import CeriteError, PatternError
 from cerite.core.match import Match
 from cerite.data.columns import canonical_schema
-from cerite.engine.bind import bind
+from cerite.engine.bind import Program, bind
 from cerite.engine.events.rows import Columns
 from cerite.engine.plan import Plan, plan
 from cerite.pattern import Event, Named, QuerySpec, Select, Sequence, Size
@@ -169,21 +169,40 @@ def cases(
 
 
 def stream_agrees(
-    query: QuerySpec, rows: Rows, semantics: Any, rng: Any, share: Share, *, restored: bool = True
+    query: QuerySpec, rows: Rows, semantics: Any, rng: Any, share: Share, dress: Dress = PLAIN, *, restored: bool = True
 ) -> None:
     """A stream in batches, taken up again from a snapshot after each if `restored`, finds what the judge finds."""
+    query, rows = telling(query, rows, partial(looked_at, semantics=semantics))
     if not sorted_window(query, rows):
         query = replace(query, within=Size.events(4))
     assume(runnable(query))
+    table = dress.table(rows)
+    rows = table.to_pylist()
     expected = judged(query, rows, semantics)
-    program = bind(plan(query, semantics), canonical_schema(SCHEMA), Columns("type", "at"))
+    try:
+        program = bind(plan(query, semantics), canonical_schema(table.schema), Columns("type", "at"))
+        found = _pushed(program, table, expected, rng, as_rows=dress == PLAIN, restored=restored)
+    except CeriteError as error:
+        if not refused(error):
+            raise
+        share.refused += 1
+        return
+    same(found, expected, query.limit, judged(replace(query, limit=None), rows, semantics) + found)
+    share.note(bool(expected))
+
+
+def _pushed(
+    program: Program, table: pa.Table, expected: list[Match], rng: Any, *, as_rows: bool, restored: bool
+) -> list[Match]:
+    """What a stream finds that is fed little by little; where its matches are not read, what the judge found there."""
     counting = rng.random() < 0.5
     stream = EventStream(program, counting=counting)
     found: list[Match] = []
     at = 0
-    while at < len(rows):
+    while at < table.num_rows:
         size = rng.randint(0, 3)
-        pushed = stream.push(rows[at : at + size])
+        piece = table.slice(at, size)
+        pushed = stream.push(piece.to_pylist() if as_rows else piece)
         if rng.random() < 0.8:
             some = list(pushed)
             assert pushed.count() == len(some)
@@ -197,8 +216,7 @@ def stream_agrees(
             again = EventStream(program, counting=counting)
             again.restore(stream.snapshot())
             stream = again
-    same(found, expected, query.limit, judged(replace(query, limit=None), rows, semantics) + found)
-    share.note(bool(expected))
+    return found
 
 
 def judged_between(expected: list[Match], begin: int, end: int) -> list[Match]:

@@ -40,15 +40,17 @@ def test_what_is_passed_over_may_lack_the_attribute_of_the_window(rows: Rows) ->
     agree(PASSED_OVER, rows, "valuations")
 
 
-@cases(often(250), engine_queries(), random.streams(8), SEMANTICS, st.randoms(use_true_random=False), least=0.1)
-def test_differential_stream(share: Share, query: QuerySpec, rows: Rows, semantics: Any, rng: Any) -> None:
+@cases(often(250), engine_queries(), random.streams(8), SEMANTICS, st.randoms(use_true_random=False), dresses)
+def test_differential_stream(
+    share: Share, query: QuerySpec, rows: Rows, semantics: Any, rng: Any, dress: Dress
+) -> None:
     """Any batch boundaries, a snapshot and restore at every one of them."""
-    stream_agrees(query, rows, semantics, rng, share)
+    stream_agrees(query, rows, semantics, rng, share, dress)
 
 
-@cases(often(200), random.regular_patterns(size=4), random.streams(10), st.sampled_from(list(Strategy)))
-def test_differential_strategies(share: Share, pattern: Pattern, rows: Rows, strategy: Strategy) -> None:
-    agree(QuerySpec(pattern, strategy=strategy), rows, "valuations", share=share)
+@cases(often(200), random.regular_patterns(size=4), random.streams(10), st.sampled_from(list(Strategy)), dresses)
+def test_differential_strategies(share: Share, pattern: Pattern, rows: Rows, strategy: Strategy, dress: Dress) -> None:
+    agree(QuerySpec(pattern, strategy=strategy), rows, "valuations", dress, share)
 
 
 @cases(often(200), random.queries(random.checked_patterns()), random.streams(4), least=0.05)

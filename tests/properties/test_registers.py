@@ -43,28 +43,32 @@ def test_differential_queries(share: Share, query: QuerySpec, rows: Rows, semant
     agree(query, rows, semantics, dress, share)
 
 
-@cases(SOME, PLAIN, STREAMS, st.sampled_from(list(Strategy)))
-def test_differential_strategies(share: Share, query: QuerySpec, rows: Rows, strategy: Strategy) -> None:
+@cases(SOME, PLAIN, STREAMS, st.sampled_from(list(Strategy)), dresses)
+def test_differential_strategies(share: Share, query: QuerySpec, rows: Rows, strategy: Strategy, dress: Dress) -> None:
     query = replace(query, strategy=strategy)
     assume(reads_others(query))
-    agree(query, rows, "valuations", share=share)
+    agree(query, rows, "valuations", dress, share)
 
 
-@cases(SOME, QUERIES, STREAMS, SEMANTICS, st.randoms(use_true_random=False), least=0.1)
-def test_differential_stream(share: Share, query: QuerySpec, rows: Rows, semantics: Any, rng: Any) -> None:
+@cases(SOME, QUERIES, STREAMS, SEMANTICS, st.randoms(use_true_random=False), dresses)
+def test_differential_stream(
+    share: Share, query: QuerySpec, rows: Rows, semantics: Any, rng: Any, dress: Dress
+) -> None:
     """Any batch boundaries, a snapshot and restore at every one of them."""
     query = query if query.within is not None else replace(query, within=Size.events(7))
     assume(reads_others(query))
-    stream_agrees(query, rows, semantics, rng, share)
+    stream_agrees(query, rows, semantics, rng, share, dress)
 
 
-@cases(SOME, QUERIES, STREAMS, SEMANTICS)
-def test_differential_with_little_room(share: Share, query: QuerySpec, rows: Rows, semantics: Any) -> None:
+@cases(SOME, QUERIES, STREAMS, SEMANTICS, dresses)
+def test_differential_with_little_room(
+    share: Share, query: QuerySpec, rows: Rows, semantics: Any, dress: Dress
+) -> None:
     """Everything has to grow and is rebuilt again and again."""
     query = query if query.within is not None else replace(query, within=Size.events(7))
     assume(reads_others(query))
     with patch.object(base, "FEWEST_SETS", 2), patch.object(base, "FEWEST_ROWS", 2):
-        agree(query, rows, semantics, share=share)
+        agree(query, rows, semantics, dress, share)
 
 
 @pytest.mark.nightly
