@@ -24,7 +24,7 @@ from cerite.predicate.expression import transform as changed
 Rows = list[dict[str, Any]]
 LEAST = 1 / 3
 LEAST_RUN = 1 / 3  # of what is drawn; what the engine does not run tells nothing
-MOST_REFUSED = 1 / 4  # 0 to 12 in 100 are refused as they are drawn
+MOST_REFUSED = 1 / 10
 REFUSED = (  # of numbers that only another type could compare
     "cannot be compared with exactly",
     "64 bits do not keep exactly",

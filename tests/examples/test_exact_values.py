@@ -88,12 +88,30 @@ def _column(value: Any, kind: pa.DataType) -> pa.Array:
     return made.dictionary_encode().cast(kind) if pa.types.is_dictionary(kind) else made
 
 
-def test_large_numbers_beside_floats_of_other_events_are_refused_with_advice() -> None:
-    events = pa.table({"type": ["A", "B"], "v": [BIG + 1, BIG + 1], "w": [0.5, 0.5]})
-    with pytest.raises(CeriteError, match="64 bits do not keep exactly") as refused:
+@pytest.mark.parametrize("kind", [pa.int64(), pa.uint64()], ids=str)
+@pytest.mark.parametrize("value", [BIG + 1, 2**62 + 1, 2**63 - 1])
+def test_large_numbers_meet_floats_of_other_events_exactly(kind: pa.DataType, value: int) -> None:
+    near = float(value)
+    events = pa.table({"type": ["A", "B"], "v": pa.array([value, value], kind), "w": [near, near]})
+    assert not agreed("(A AS x ; B AS y) FILTER y[v = x.w]", events)
+    assert bool(agreed("(A AS x ; B AS y) FILTER y[v < x.w]", events)) == (value < int(near))
+    assert bool(agreed("(A AS x ; B AS y) FILTER y[w < x.v]", events)) == (value > int(near))
+
+
+def test_computed_decimals_meet_floats_of_other_events_exactly() -> None:
+    """0.3 as a float is less than the decimal 0.3."""
+    events = pa.table({"type": ["A", "B"], "v": pa.array([D("0.10"), D("0.40")], pa.decimal128(8, 2)), "w": [0.3, 0.3]})
+    assert agreed("(A AS x ; B AS y) FILTER y[v - x.v > w]", events)
+    assert not agreed("(A AS x ; B AS y) FILTER y[v - x.v = x.w]", events)
+    assert agreed("(A AS x ; B AS y) FILTER y[x.w + 0 < v - x.v]", events)
+
+
+def test_what_is_not_exact_is_refused_with_advice() -> None:
+    far = pa.array([D("1E-30"), D("2E-30")], pa.decimal128(38, 30))
+    events = pa.table({"type": ["A", "B"], "v": far, "w": [0.5, 0.5]})
+    with pytest.raises(CeriteError, match="cannot be compared with exactly") as refused:
         cerite.query("SELECT * FROM S WHERE (A AS x ; B AS y) FILTER y[v > x.w]").run(events).count()
     assert "cast" in str(refused.value)
-    assert agreed("(A AS x ; B AS y) FILTER y[v + x.v > x.w]", events)
 
 
 def test_a_single_decimal_that_is_null_is_not_written_to() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from decimal import Decimal
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -12,9 +13,10 @@ from hypothesis import strategies as st
 
 from cerite.api.query import Query
 from cerite.core.errors import CeriteError
+from cerite.engine.registers.programs import beside
 from cerite.pattern import Event, Filter, Named, On, QuerySpec, Sequence
 from cerite.predicate.columns.bits import ConditionBits
-from cerite.predicate.columns.numbers import floor_at
+from cerite.predicate.columns.numbers import among_wholes, floor_at, whole_among_floats
 from cerite.predicate.evaluate import holds
 from cerite.predicate.expression import (
     Arithmetic,
@@ -100,6 +102,33 @@ def test_floats_are_rounded_down_exactly(value: float, scale: int) -> None:
         assert (digits >= 2**63 - 1024) if beyond > 0 else (digits < -(2**63))
     else:
         assert (int(whole), bool(more)) == (digits, rest != 0)
+
+
+LARGE = st.sampled_from([sign * (2**power + less) for power in (52, 53, 60, 61, 62, 63) for less in (-1, 0, 1)
+                         for sign in (-1, 1)])  # fmt: skip
+wholes = LARGE | st.integers(-(2**63), 2**64 - 1)
+any_floats = st.floats(allow_nan=False) | LARGE.map(float) | LARGE.map(lambda each: float(np.nextafter(each, np.inf)))
+
+
+@MANY
+@given(wholes.filter(lambda each: each >= -(2**63)), any_floats)
+@example(2**64 - 1, 2.0**64)
+@example(-(2**63), -(2.0**63))
+@example(0, -5e-324)
+def test_whole_numbers_and_floats_are_in_one_order(whole: int, other: float) -> None:
+    kind = np.int64 if whole < 2**63 else np.uint64
+    one = int(whole_among_floats(np.array([whole], kind))[0])
+    two = int(among_wholes(np.array([other]))[0])
+    assert (one > two) - (one < two) == (whole > other) - (whole < other)
+
+
+@MANY
+@given(st.integers(-(2**62), 2**62) | st.integers(-999, 999), any_floats, st.integers(0, 22), st.booleans())
+def test_digits_meet_floats_exactly(digits: int, other: float, places: int, near: bool) -> None:
+    other = digits / 10**places if near else other
+    exact = Fraction(digits, 10**places)
+    expected = (exact > other) - (exact < other)
+    assert getattr(beside, "py_func", beside)(digits, other, places) == expected  # `inner` has no wrapper for Python
 
 
 def references(names: tuple[str, ...]) -> st.SearchStrategy[Expression]:

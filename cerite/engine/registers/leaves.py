@@ -24,7 +24,14 @@ from cerite.engine.events.keys import LEAST, MOST, Ranks, count_keys, keys_of, t
 from cerite.engine.events.partitions import Numbering
 from cerite.engine.events.rows import Stored
 from cerite.pattern.nodes import Size
-from cerite.predicate.columns.numbers import as_float, at_scale, compare_numbers, floor_at, ordered_text
+from cerite.predicate.columns.numbers import (
+    among_wholes,
+    as_float,
+    at_scale,
+    floor_at,
+    ordered_text,
+    whole_among_floats,
+)
 from cerite.predicate.columns.read import Column, Instants, Integers
 from cerite.predicate.columns.truth import Block
 from cerite.predicate.expression import Expression, Not
@@ -39,8 +46,9 @@ class Value:
     """An expression over one event's attributes, as a value of this kind.
 
     Where kinds of numbers meet, the `form` says how it is laid out: "digits" of a scale (refused where 64 bits are too
-    few, or NULL), "text" in the order of decimals of any length, "unsigned" numbers in signed order, "exact float" of
-    whole numbers, and "between": twice the digits, one more for a float that lies between two decimals.
+    few, or NULL), "text" in the order of decimals of any length, "unsigned" numbers in signed order, "between": twice
+    the digits, one more for a float that lies between two decimals, and "among floats": whole numbers of any size and
+    floats in one order.
     """
 
     expression: Expression
@@ -182,11 +190,10 @@ def _formed(leaf: Value, found: Any) -> tuple[Longs, npt.NDArray[np.bool_] | Non
     """The payloads of a number in the leaf's form."""
     if leaf.form == "unsigned":
         return keys_of(found.values), None if found.valid is None else ~found.valid
-    if leaf.form == "exact float":
-        floats = np.asarray(as_float(found), np.float64)
-        if isinstance(found, Integers) and compare_numbers("!=", found, floats).any():
-            raise _beyond(leaf)
-        return (floats + 0.0).view(np.int64), np.isnan(floats)
+    if leaf.form == "among floats":
+        if isinstance(found, Integers):
+            return whole_among_floats(found.values), None if found.valid is None else ~found.valid
+        return among_wholes(found), np.isnan(found)
     if isinstance(found, np.ndarray):  # between decimals
         whole, more, beyond = floor_at(found, leaf.scale)
         inside = (beyond == 0) & (whole > -_HALF) & (whole < _HALF)

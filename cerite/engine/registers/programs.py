@@ -57,8 +57,8 @@ from cerite.predicate.kinds import ANY, Kinds, ValueKind, check_condition
 EVENT, STORED, CONSTANT, TO_FLOAT, COMPARE_INT, COMPARE_FLOAT, COMPARE_STRING = range(7)
 ADD, SUBTRACT, MULTIPLY, DIVIDE, MODULO, ADD_FLOAT, SUBTRACT_FLOAT, MULTIPLY_FLOAT, MODULO_FLOAT = range(7, 16)
 ALL, ANY_OF, NEGATE, IS_NULL, IS_TRUE, NULL = range(16, 22)
-COMPARE_MIXED, COMPARE_SCALED = 22, 23  # a whole number with a float; a decimal with one of more places
-PLACES = 8  # in the argument of COMPARE_SCALED: so many times the further places, and the comparison
+COMPARE_MIXED, COMPARE_SCALED = 22, 23  # a decimal or whole number with a float; a decimal with one of more places
+PLACES = 8  # in the argument of both: so many times the (further) places, and the comparison
 ABS, ABS_FLOAT, ROUND, FLOOR, CEIL, PART, IN_YEARS, COALESCE = range(24, 32)
 EQUAL, DIFFERENT, LESS, AT_MOST, MORE, AT_LEAST = range(6)
 COMPARISONS = {"=": EQUAL, "!=": DIFFERENT, "<": LESS, "<=": AT_MOST, ">": MORE, ">=": AT_LEAST}
@@ -266,8 +266,8 @@ class Compiler:
             self._emit_leaves("unsigned", 0, (left, right), program)
             program.code.append((COMPARE_INT, COMPARISONS[op]))
         elif kinds == {"int", "float"} and leaves:
-            self._emit_leaves("exact float", 0, (left, right), program)
-            program.code.append((COMPARE_FLOAT, COMPARISONS[op]))
+            self._emit_leaves("among floats", 0, (left, right), program)
+            program.code.append((COMPARE_INT, COMPARISONS[op]))
         elif kinds == {"int", "float"}:
             if self._kind(plain[0]) == "float":
                 op, left, right = FLIPPED[op], right, left
@@ -295,8 +295,11 @@ class Compiler:
         scales = [self._places(side) for side in plain]
         common = max(scale or 0 for scale in scales)
         if None in scales:  # one is a float: whole numbers that say where it lies between the other's
-            if None in map(_source, sides) or common > MOST_SCALE:
+            if common > MOST_SCALE:
                 raise self._too_many(left if scales[0] is None else right)
+            if None in map(_source, sides):
+                self._emit_with_float(op, sides, common, program)
+                return
             self._emit_leaves("between", common, sides, program)
             program.code.append((COMPARE_INT, COMPARISONS[op]))
         elif None not in map(_source, sides):
@@ -311,6 +314,18 @@ class Compiler:
             self._emit_digits(left, min(first, second), program)
             self._emit_digits(right, common, program)
             program.code.append((COMPARE_SCALED, PLACES * abs(first - second) + COMPARISONS[op]))
+
+    def _emit_with_float(self, op: ComparisonOp, sides: tuple[Expression, ...], scale: int, program: Program) -> None:
+        """A decimal against a float, of which several events give at least one."""
+        exact, other = sides
+        if self._places(transform(exact, _as_attribute)) is None:
+            op, exact, other = FLIPPED[op], other, exact
+        if _source(exact) is None:
+            self._emit_digits(exact, scale, program)
+        else:  # of one event it is compared whole, or refused
+            self._emit_leaves("digits", scale, (exact,), program)
+        self._emit(other, program, as_float=True)
+        program.code.append((COMPARE_MIXED, PLACES * scale + COMPARISONS[op]))
 
     def _emit_digits(self, node: Expression, scale: int, program: Program) -> None:
         """A whole number or decimal by its digits at this scale, NULL where they are too many."""
@@ -712,7 +727,7 @@ def combine(name: int, how: int, top: int, string_order: Longs, stack: Longs, un
     elif name == COMPARE_FLOAT:
         stack[top] = int(compare(how, as_float(a), as_float(b)))
     elif name == COMPARE_MIXED:
-        stack[top] = int(compare(how, float(beside(a, as_float(b))), 0.0))
+        stack[top] = int(compare(how % PLACES, float(beside(a, as_float(b), how // PLACES)), 0.0))
     elif name == COMPARE_SCALED:
         stack[top] = int(compare(how % PLACES, float(coarser(a, b, how // PLACES)), 0.0))
     elif name == COMPARE_STRING and how in (EQUAL, DIFFERENT):
@@ -726,17 +741,34 @@ def combine(name: int, how: int, top: int, string_order: Longs, stack: Longs, un
 
 
 @inner
-def beside(a: int, b: float) -> int:
-    """-1, 0 or 1 where a whole number is below, at or above a float; exactly."""
-    if b >= 9223372036854775808.0:
+def beside(a: int, b: float, places: int) -> int:
+    """-1, 0 or 1 where digits with so many places behind the point are below, at or above a float; exactly.
+
+    The product with a power of ten is a float and its exact error (Dekker); see `numbers.floor_at`.
+    """
+    factor = 1.0
+    for _ in range(places):
+        factor *= 10.0
+    product = b * factor
+    if product >= 9223372036854775808.0:
         return -1
-    if b < -9223372036854775808.0:
+    if product < -9223372036854775808.0:
         return 1
-    below = np.floor(b)
+    if b != 0.0 and abs(product) < 1e-200:  # the error may vanish there
+        return -1 if a < 0 or (a == 0 and b > 0.0) else 1
+    one, other = 134217729.0 * b, 134217729.0 * factor
+    high, power = one - (one - b), other - (other - factor)
+    low, rest = b - high, factor - power
+    error = low * rest - (((product - high * power) - low * power) - high * rest)
+    below = np.floor(product)
     whole = np.int64(below)
+    more = product != below
+    if not more:
+        whole += np.int64(np.floor(error))
+        more = error != np.floor(error)
     if a != whole:
         return -1 if a < whole else 1
-    return -1 if b > below else 0
+    return -1 if more else 0
 
 
 @inner

@@ -31,6 +31,7 @@ Operands = Union[Integers, Floats, Decimals]
 _WRAP = 2**64 - 1
 _SIGN = 2**63
 _LARGEST = 2**53  # up to here every whole number is a float
+_RANKED = 2.0**61
 _SPLIT = 2.0**27 + 1
 _HEX = np.frombuffer(bytes(range(256)).hex().encode(), np.uint8).reshape(256, 2)
 _EXACT_SCALE = 22  # 10 to this power is a float, and less is
@@ -264,6 +265,41 @@ def floor_at(floats: Floats, scale: int) -> tuple[npt.NDArray[np.int64], Flags, 
         whole = below.astype(np.int64) + np.where(product == below, rest, 0).astype(np.int64)
         tiny = (np.abs(product) < 1e-200) & (safe != 0)  # the error may vanish there
         return np.where(tiny, np.where(safe < 0, -1, 0), whole), cut | tiny, beyond
+
+
+# Whole numbers of 64 bits and floats in one order that 64 bits hold, so that one of either kind compares with one of
+# the other as their payloads do. Up to 2^61 every whole number is twice itself, and a float between two of them is odd.
+# Beyond, floats are more than 2 apart and go by their rank, and a whole number between two of them is odd.
+
+
+def whole_among_floats(values: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
+    """The payloads of whole numbers, signed or unsigned."""
+    negative = values < 0
+    bits = values.view(np.uint64)
+    size = np.where(negative, np.uint64(0) - bits, bits)
+    cut = np.zeros(size.shape, np.uint64)
+    for place in (61, 62, 63):  # a float has 53 digits
+        cut[size >> np.uint64(place) == 1] = np.uint64(place - 52)
+    even = (size >> cut) << cut
+    rank = 2 * _rank(even.astype(np.float64)) + (even != size)
+    found: npt.NDArray[np.int64] = np.where(negative, -rank, rank)
+    return np.where(cut == 0, 2 * values.astype(np.int64), found)
+
+
+def among_wholes(floats: Floats) -> npt.NDArray[np.int64]:
+    """The payloads of floats."""
+    safe = np.where(np.isnan(floats), 0.0, floats)
+    large = np.abs(safe) >= _RANKED
+    small = np.where(large, 0.0, safe)
+    below = np.floor(small)
+    rank = 2 * _rank(np.where(large, np.abs(safe), _RANKED))
+    return np.where(large, np.where(safe < 0, -rank, rank), 2 * below.astype(np.int64) + (small != below))
+
+
+def _rank(floats: Floats) -> npt.NDArray[np.int64]:
+    """2^61 and floats above it by their order, those that no whole number reaches alike; nonsense below."""
+    most = np.float64(2.0 * _SIGN)
+    return 2**61 + np.minimum(floats, most).view(np.int64) - np.float64(_RANKED).view(np.int64)
 
 
 def _floor_unsigned(floats: Floats) -> tuple[npt.NDArray[np.uint64], Flags, npt.NDArray[np.int8]]:
