@@ -15,6 +15,7 @@ from cerite.core.errors import (
     CeriteWarning,
     LateWarning,
     MissingExtraError,
+    OrderError,
     PatternError,
     QuerySyntaxError,
     SchemaError,
@@ -24,6 +25,6 @@ from cerite.core.errors import (
 )
 
 __all__ = [
-    "ArgumentError", "BudgetError", "CeriteError", "CeriteWarning", "LateWarning", "MissingExtraError", "PatternError",
-    "QuerySyntaxError", "SchemaError", "SnapshotError", "StreamError", "TextWarning",
+    "ArgumentError", "BudgetError", "CeriteError", "CeriteWarning", "LateWarning", "MissingExtraError", "OrderError",
+    "PatternError", "QuerySyntaxError", "SchemaError", "SnapshotError", "StreamError", "TextWarning",
 ]  # fmt: skip

@@ -190,6 +190,14 @@ class StreamError(CeriteError):
     """The data is not what the query needs (no time, a value of the wrong type, unsorted, ...)."""
 
 
+class OrderError(StreamError):
+    """An event comes behind one that was read before it, in the column `name`; `row` is its place in the batch."""
+
+    def __init__(self, message: str, *, name: str = "", row: int = 0, hint: str | None = None) -> None:
+        super().__init__(message, hint=hint)
+        self.name, self.row = name, row
+
+
 class SnapshotError(CeriteError):
     """The bytes are no snapshot of this query's state: damaged, of another version, or of another query."""
 

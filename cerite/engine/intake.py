@@ -24,7 +24,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from cerite.core.arrays import Longs, picked
-from cerite.core.errors import Hint, Setting, StreamError
+from cerite.core.errors import Hint, OrderError, Setting, StreamError
 from cerite.engine.bind import Program
 from cerite.engine.events.keys import (
     LEAST,
@@ -106,12 +106,17 @@ class Intake:
             self._check_order(self.program.columns.time, batch.column(self.program.columns.time), position)
         partition = None if self.groups is None else self.groups.of(batch)
         bits = self._bits(batch)
+        kept = None
         if partition is not None and (partition < 0).any():
             kept = np.flatnonzero(partition >= 0)
             batch, bits, position, partition = batch.take(pa.array(kept)), bits[kept], position[kept], partition[kept]
         stored = None if self._leaves is None else self._leaves.of(batch, partition)
-        with self._carrying(partition):
-            key, low = self._keys(batch, position, partition)
+        try:
+            with self._carrying(partition):
+                key, low = self._keys(batch, position, partition)
+        except OrderError as error:
+            error.row = error.row if kept is None else int(kept[error.row])
+            raise
         return Rows(bits, key, low, position, partition, batch, stored)
 
     @contextmanager
@@ -246,8 +251,10 @@ class Intake:
             at = place + (before is None)
             what = "does not rise" if strictly else "decreases"
             previous = before[1] if before is not None and not at else tick_text(column[at - 1])
-            raise StreamError(
+            raise OrderError(
                 f"`{name}` {what} at row {self.rows + at}: {tick_text(column[at])} after {previous}",
+                name=name,
+                row=at,
                 hint="positions number the events in their order, each once; leave the column out for the rows' numbers"
                 if strictly
                 else Hint("sort by it first, or let Cerite sort: ", Setting("order_by", name)),
@@ -284,8 +291,10 @@ class Intake:
             self._last_keys = np.pad(self._last_keys, ((0, 0), (0, max(top, size))), constant_values=LEAST)
         place = carry(key, low, missing, ids, self._last_keys[0], self._last_keys[1])
         if place >= 0:
-            raise StreamError(
+            raise OrderError(
                 f"the window's attribute `{name}` decreases at position {position[place]}",
+                name=name,
+                row=place,
                 hint=Hint(
                     "a window over an attribute needs the events in its order; sort by it: ", Setting("order_by")
                 ),

@@ -24,10 +24,12 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from cerite.core.arrays import Longs
-from cerite.core.errors import Hint, Setting, SnapshotError, StreamError, in_plain_words
+from cerite.core.errors import Hint, OrderError, Setting, SnapshotError, StreamError, in_plain_words
 from cerite.engine.bind import Program
+from cerite.engine.events.batches import joined
 from cerite.engine.events.clock import Clock
 from cerite.engine.events.keys import LEAST
+from cerite.engine.events.rows import Rows
 from cerite.engine.identity import check_identity, identity
 from cerite.engine.kept import KeptRows
 from cerite.engine.output import MatchChunk
@@ -38,6 +40,11 @@ from cerite.engine.sorter import Aside, Offer, Ordering, Sorter
 Treatment = Literal["refuse", "aside"]  # of the push, or of the event
 COUNTERS = ("events", "relevant", "matches", "occurrences", "late", "untimed", "duplicates")
 LATE, UNTIMED = "late", "no time"
+MOST_BEHIND = 1_000  # events that one push sets aside because another column than time puts them behind
+BEHIND_HINT = (
+    "the event waited for the watermark; restore a snapshot into a stream with late='side', which sets it aside"
+)
+Behind = tuple[pa.RecordBatch, str]  # an event, and the column in which it is behind
 
 
 @dataclass(frozen=True)
@@ -204,10 +211,12 @@ class LiveRun:
     def snapshot(self) -> bytes:
         """The whole state, to be restored by a run of the same program and ordering."""
         self.finish()
-        self._clear_up()
+        with self._breaking():
+            run = self._run.state(counting=self.counting)  # recycled: the engine holds just what it must
+            self._kept.prune(self._run.recogniser.held())
         arrays: dict[str, npt.NDArray[Any]] = {
             "counters": np.array([*self._counters.values(), self._floor, self._closed]),
-            **_prefixed("run.", self._run.state(counting=self.counting)),
+            **_prefixed("run.", run),
             **_prefixed("kept.", self._kept.state()),
         }
         if self.sorter is not None:
@@ -296,14 +305,13 @@ class LiveRun:
         else:
             with self._breaking():
                 self._run.recycle()
-        ready = offer.ready if offer.ready is not None and offer.ready.num_rows else None
         try:
-            rows = None if ready is None else self._run.intake.take(ready)
+            rows, behind = self._read(offer.ready)
         except BaseException:
             if self.sorter is not None:
                 self.sorter.withdraw(offer)
             raise
-        late = self._account(offer, batch)
+        late = self._account(offer, batch, behind)
         if rows is None:
             return self._released(iter(()), late)
         with self._breaking():
@@ -318,20 +326,43 @@ class LiveRun:
             self._counters["matches"] += count
         return self._released(self._reading(chunks), late, count)
 
-    def _account(self, offer: Offer, batch: pa.RecordBatch | None) -> pa.RecordBatch | None:
+    def _read(self, ready: pa.RecordBatch | None) -> tuple[Rows | None, list[Behind]]:
+        """What is ready, as the engine reads it, and events that another column than time puts behind what was read.
+
+        Which they are is known only now, so they would refuse every push to come: they are set aside where events
+        without a time are.
+        """
+        behind: list[Behind] = []
+        while ready is not None and ready.num_rows:
+            try:
+                return self._run.intake.take(ready), behind
+            except OrderError as error:
+                if self.sorter is None or self._untimed == "refuse" or len(behind) == MOST_BEHIND:
+                    error.hint = error.hint if self.sorter is None else BEHIND_HINT
+                    raise
+                behind.append((ready.slice(error.row, 1), error.name))
+                ready = joined([ready.slice(0, error.row), ready.slice(error.row + 1)])
+        return None, behind
+
+    def _account(self, offer: Offer, batch: pa.RecordBatch | None, behind: list[Behind]) -> pa.RecordBatch | None:
         """Go on as the offer says; the late events, told how late they are by the watermark they met."""
-        late = None
+        told = []
         if offer.aside is not None and self.sorter is not None:
-            late = self._told(offer.aside, self.sorter.watermark)
+            told.append(self._told(offer.aside, self.sorter.watermark))
             self._counters["late"] += offer.aside.late
             self._counters["untimed"] += offer.aside.untimed.size - offer.aside.late
+        for row, name in behind:
+            schema = self.late_schema(row.schema)
+            more = [pa.nulls(1, schema.types[-2]), pa.array([f"behind in `{name}`"])]
+            told.append(pa.RecordBatch.from_arrays([*row.columns, *more], schema=schema))
+        self._counters["late"] += len(behind)
         if self.sorter is not None:
             self.sorter.accept(offer)
         if batch is not None:
             self._schema = batch.schema
             self._counters["events"] += batch.num_rows
             self._counters["duplicates"] += offer.duplicates
-        return late
+        return joined(told) if told else None
 
     def _told(self, aside: Aside, watermark: int) -> pa.RecordBatch:
         assert self.clock is not None

@@ -190,13 +190,35 @@ def test_an_event_that_cannot_be_read_is_refused_when_it_is_pushed_not_when_it_i
     assert stream.close().count() == 1
 
 
-def test_a_position_that_does_not_rise_with_time_is_refused_when_it_is_read() -> None:
-    stream = opened(position="v")
-    stream.push([event("A", 1, v=5), event("B", 2, v=4)])
-    saved = stream.snapshot()
-    with pytest.raises(StreamError, match="`v` does not rise"):
-        stream.push(event("C", 99, v=9))
-    assert stream.snapshot() == saved
+BEHIND: dict[str, tuple[dict[str, Any], str]] = {  # events that only others make unreadable: known when they are read
+    "a position": ({"position": "v"}, "A AS x ; B AS y"),
+    "a window's attribute": ({}, "A AS x ; B AS y WITHIN 9 [v]"),
+    "a partition's": ({}, "A AS x ; B AS y PARTITION BY [name] WITHIN 9 [v]"),
+}
+
+
+@pytest.mark.parametrize("name", BEHIND)
+def test_an_event_that_another_column_puts_behind_is_refused_or_set_aside(name: str) -> None:
+    settings, pattern = BEHIND[name]
+    query, schema = cerite.query(f"SELECT * FROM S WHERE {pattern}"), pa.schema([*SCHEMA, ("name", pa.string())])
+    careless, careful = (
+        query.stream(schema, time="at", watermark="5 milliseconds", late=late, **settings) for late in ("count", "side")
+    )
+    rows = [("C", 1, 1, None), ("A", 2, 5, "n"), ("C", 3, 6, None), ("B", 4, 4, "n"), ("B", 5, 7, "n")]
+    careless.push([dict(zip(("type", "at", "v", "name"), row, strict=True)) for row in rows])
+    saved, last = careless.snapshot(), {**event("C", 99, v=9), "name": None}
+    for _ in range(2):
+        with pytest.raises(StreamError, match=r"`v` (does not rise|decreases)(.|\n)*late='side'"):
+            careless.push(last)
+    assert careless.snapshot() == saved
+    careful.restore(saved)
+    found = careful.push(last)
+    assert found.late.select(["v", "late_by", "reason"]).to_pylist() == [
+        {"v": 4, "late_by": None, "reason": "behind in `v`"}
+    ]
+    told = careful.metrics
+    assert (told.events, told.read, told.pending, told.late) == (6, 4, 1, 1)
+    assert [[each["v"] for each in match.events] for match in found] == [[5, 7]]
 
 
 # ------------------------------------------------------------ settings
