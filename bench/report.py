@@ -40,7 +40,7 @@ def read_results(folder: Path = RESULTS) -> dict[str, Row]:
 def page(results: Mapping[str, Row]) -> str:
     """The page: the template, with the results of a suite where it says so."""
     text = TEMPLATE.read_text(encoding="utf-8")
-    for suite, render in (("papers", _papers), ("registers", _registers)):
+    for suite, render in (("papers", _papers), ("registers", _registers), ("live", _live)):
         parts = [part for result in results.values() if result["suite"] == suite for part in render(result)]
         text = text.replace(f"<!-- results: {suite} -->", "\n\n".join(parts) or "No results yet.")
     return text
@@ -69,6 +69,20 @@ def _registers(result: Row) -> list[str]:
             if mine:
                 parts += [f"#### {where}: {title}", _origin(mine), _register_table(mine, unit)]
     return parts
+
+
+def _live(result: Row) -> list[str]:
+    """The pushes of a stream, against their goals."""
+    heads = ("Query", "Events a push", "Arrival", "Events", "Matches", "M events/s", "ms a push", "Goal, M events/s")
+    cells = (
+        (
+            row["name"], whole(row["push"]), "out of order" if row["watermark"] else "in order", whole(row["events"]),
+            whole(row["matches"]), million(row["rate"]), f"{row['push_ms']:.2f}", f"{row['goal'] / 1e6:g}",
+            "yes" if row["rate"] >= row["goal"] else "no",
+        )
+        for row in result["workloads"]
+    )  # fmt: skip
+    return [*_head(result), table((*heads, "Met"), cells)]
 
 
 def _head(result: Row) -> list[str]:

@@ -16,8 +16,9 @@ from cerite.api.result import Matches, Shown
 from cerite.core.arrays import Longs
 from cerite.core.errors import StreamError
 from cerite.engine.events.batches import tidied
-from cerite.engine.live import LiveRun, Released
+from cerite.engine.live import Released
 from cerite.engine.output import MatchChunk
+from cerite.engine.plan import Plan
 
 COUNTED = 1 << 26  # matches of a push that are counted by enumerating them
 KEPT = 1 << 23  # events of matches that are held for a push whose matches were not read: about 100 MB
@@ -26,13 +27,12 @@ KEPT = 1 << 23  # events of matches that are held for a push whose matches were 
 class Pushed(Matches):
     """The matches that a push, `advance` or `close` completed, and the events that came too late (`late`)."""
 
-    def __init__(self, run: LiveRun, released: Released, shown: Shown | None) -> None:
-        plan = run.program.plan
+    def __init__(self, plan: Plan, released: Released, late: pa.Schema, shown: Shown | None) -> None:
         self.variables = plan.variables if plan.semantics == "valuations" else ()
         self.labels = plan.automaton.labels
         self.partition = plan.partition
         self.shown = shown
-        self._late_schema = run.late_schema(run.program.schema)
+        self._late_schema = late
         self._rest = released.chunks
         self._released: Released | None = released  # until the stream goes on
         self._late = released.late

@@ -85,6 +85,7 @@ class EventStream:
             program, Ordering(program.columns.time) if ordering is None else ordering, counting=counting,
             late="refuse" if late == "raise" else "aside", untimed="aside" if late == "side" else "refuse",
         )  # fmt: skip
+        self._late_schema = self._run.late_schema(program.schema)
         self._latest: weakref.ref[Pushed] | None = None  # who might still read what the last push found
 
     @property
@@ -186,7 +187,7 @@ class EventStream:
         """What a step completes, after what the one before it found was held."""
         self._hold()
         released = step()
-        pushed = Pushed(self._run, released, self._shown)
+        pushed = Pushed(self._program.plan, released, self._late_schema, self._shown)
         self._latest = weakref.ref(pushed)
         if released.late is not None and self._late == "count" and not self._warned:
             self._warned = True

@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import lru_cache
 from typing import Union
 
 import numpy as np
@@ -68,6 +69,7 @@ def _unscaled(column: pa.Array, name: str) -> pa.Array:
     return pa.array(values, mask=None if not column.null_count else column.is_null().to_numpy(zero_copy_only=False))
 
 
+@lru_cache(maxsize=256)  # a stream asks for every push
 def width_of(size: Size, kind: pa.DataType, unit: str = "ms") -> Fraction:
     """A window's width in steps of `numbers`; plain numbers count `unit`, days are in milliseconds."""
     if pa.types.is_dictionary(kind):
