@@ -134,12 +134,14 @@ class KernelCache(_Cache):  # type: ignore[misc]
 
 _announced = False
 _expected: list[Any] = []  # kernels that will be called soon
+_unneeded: list[Any] = []  # what they could call, and will not with the records that they are given
 
 
-def expect(*kernels: Any) -> None:
+def expect(*kernels: Any, without: tuple[Any, ...] = ()) -> None:
     """Name what an engine is going to call, so that the first compilation can tell how long all of it takes."""
     if not _announced:
         _expected.extend(kernel for kernel in kernels if kernel not in _expected)
+        _unneeded[:] = [kernel.py_func for kernel in without if isinstance(kernel, Dispatcher)]
 
 
 def announce(function: Any, folder: str) -> None:
@@ -147,7 +149,7 @@ def announce(function: Any, folder: str) -> None:
     global _announced
     if _announced or os.environ.get("CERITE_QUIET", "") not in ("", "0"):
         return
-    seen: set[Any] = set()
+    seen: set[Any] = set(_unneeded)
     total = bytes_to_compile(function, folder, seen)
     for kernel in _expected:
         if isinstance(kernel, Dispatcher) and kernel.py_func not in seen and not _kept(kernel, folder):

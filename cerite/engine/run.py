@@ -21,6 +21,7 @@ from cerite.engine.counting.kernel import count_events
 from cerite.engine.intake import Intake
 from cerite.engine.output import MatchChunk
 from cerite.engine.recycle import Engine, Recycler
+from cerite.engine.registers.base import unneeded
 from cerite.engine.registers.counter import RegisterCounter
 from cerite.engine.registers.counter import count as count_registers
 from cerite.engine.registers.recogniser import RegisterRecogniser
@@ -44,7 +45,7 @@ class Run:
         """The engine that finds the matches."""
         plan, machine = self.program.plan, self.program.machine
         if machine is not None:
-            expect(update_registers, enumerate_roots)
+            expect(update_registers, enumerate_roots, without=unneeded(machine, maximal=plan.strategy == "max"))
             return RegisterRecogniser(
                 machine, consume=plan.consume, limit=plan.limit, strategy=plan.strategy,
                 shared_clock=self.program.shared_clock,
@@ -61,7 +62,7 @@ class Run:
         plan, machine = self.program.plan, self.program.machine
         windowed, clock = plan.window is not None, self.program.shared_clock
         if machine is not None:
-            expect(count_registers)
+            expect(count_registers, without=unneeded(machine))
             return RegisterCounter(machine, windowed=windowed, consume=plan.consume, shared_clock=clock)
         expect(count_events)
         return Counter(plan.automaton, windowed=windowed, consume=plan.consume, shared_clock=clock)

@@ -251,3 +251,19 @@ def test_a_plain_query_compiles_nothing_of_selection() -> None:
     assert cerite.query(query.format("NEXT *")).run(table).to_arrow().num_rows == 4
     spelled = {str(types[5]).partition("(")[0] for types in enumerate_roots.signatures}
     assert spelled == {"none", "Chooser"}
+
+
+def test_a_query_with_registers_compiles_nothing_of_watching_nor_of_longer_programs() -> None:
+    table = pa.table({"type": ["A", "B"] * 4, "v": range(8)})
+    query = "SELECT * FROM S WHERE A AS x ; B AS y FILTER y[{}]"
+    by_name = {f"{k.py_func.__module__}.{k.py_func.__name__}": k for k in kernels()}
+    update = by_name["cerite.engine.registers.recogniser.update"]
+
+    def records() -> set[tuple[str, ...]]:
+        return {tuple(str(types[k]).partition("(")[0] for k in (6, 7)) for types in update.signatures}
+
+    before = records()
+    assert cerite.query(query.format("v > x.v")).run(table).to_arrow().num_rows == 10
+    assert records() - before <= {("none", "none")}
+    assert cerite.query(query.format("v + x.v > 4")).run(table).to_arrow().num_rows == 8
+    assert records() - before <= {("none", "none"), ("Code", "none")}

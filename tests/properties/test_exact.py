@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from cerite.api.query import Query
 from cerite.core.errors import CeriteError
-from cerite.engine.registers.programs import beside
+from cerite.engine.registers.interpret import beside
 from cerite.pattern import Event, Filter, Named, On, QuerySpec, Sequence
 from cerite.predicate.columns.bits import ConditionBits
 from cerite.predicate.columns.numbers import among_wholes, floor_at, whole_among_floats

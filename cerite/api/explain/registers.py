@@ -17,8 +17,9 @@ from cerite.automaton.guards import Reach
 from cerite.engine.plan import Plan
 from cerite.engine.registers import layout as lay
 from cerite.engine.registers.compile import Signature, masks, signatures, tables, watched
+from cerite.engine.registers.interpret import AT_LEAST, AT_MOST, LESS, MORE
 from cerite.engine.registers.leaves import Leaf, Mark
-from cerite.engine.registers.programs import AT_LEAST, AT_MOST, LESS, MORE, Slot
+from cerite.engine.registers.programs import Slot
 from cerite.engine.registers.tables import Machine
 from cerite.predicate.expression import Attribute, Literal
 

@@ -17,19 +17,31 @@ from cerite.core.jit import kernel, maker
 from cerite.engine.cursor import MORE_CELLS, MORE_INDEX, MORE_SCRATCH, MORE_SETS, RESET, Cursor, of_longs, to_longs
 from cerite.engine.events.rows import Rows
 from cerite.engine.registers import layout as lay
-from cerite.engine.registers.compile import masks, tables
+from cerite.engine.registers.compile import code_of, masks, tables
 from cerite.engine.registers.index import FIRST, FREE, enter, link
+from cerite.engine.registers.interpret import FLAGS, KNOWN, VALUES, run
 from cerite.engine.registers.leaves import Value
-from cerite.engine.registers.moves import relevant
-from cerite.engine.registers.programs import FLAGS, KNOWN, VALUES
+from cerite.engine.registers.moves import compared, relevant
 from cerite.engine.registers.sets import NO_SET, digest
 from cerite.engine.registers.tables import Machine
+from cerite.engine.registers.watch import advance_common, watch
 from cerite.engine.slots import grown
 
 Arrays = dict[str, npt.NDArray[Any]]
 LEAST = np.iinfo(np.int64).min
 FEWEST_SETS = 1 << 11  # room to begin with; tests begin with less
 FEWEST_ROWS = 1 << 6
+
+
+def unneeded(machine: Machine, *, maximal: bool = False) -> tuple[object, ...]:
+    """The kernels that this machine's engine could call, and never does: they are not compiled."""
+    of_programs = () if code_of(machine) is not None else (run,)
+    return of_programs if watches(machine, maximal=maximal) else (*of_programs, watch, compared, advance_common)
+
+
+def watches(machine: Machine, *, maximal: bool) -> bool:
+    """Whether runs are compared with others: such an engine needs `Watching`."""
+    return maximal or bool(machine.automaton.watchers) or bool(machine.automaton.before)
 
 
 class RegisterEngine:
@@ -42,13 +54,15 @@ class RegisterEngine:
         self.machine = machine
         self.shared_clock = shared_clock
         self.tables = tables(machine, maximal=maximal)
+        self.code = code_of(machine)
         self.head = np.full((FEWEST_SETS, 1), -1, np.int32)
         self.lows: Longs = np.full(1, LEAST, np.int64)
         self._masks = masks(machine, self.tables, max(1, -(-len(machine.guards) // 64)))
         watchers = machine.automaton.watchers
         self._width = VALUES + len(machine.slots) + len(watchers)
         commons = any(each.kind != PLAIN for each in watchers) or bool(machine.automaton.before)
-        self._common = len(watchers) + 1 if commons else 0
+        self.common: Longs = np.full((1, len(watchers) + 1 if commons else 0), NO_SET, np.int64)
+        self._watches = watches(machine, maximal=maximal)
         self.sets = self._new_sets(FEWEST_SETS, FEWEST_SETS)
         self._entries = 4 * FEWEST_SETS
         self._spare = FEWEST_SETS
@@ -72,11 +86,14 @@ class RegisterEngine:
         top = int(part.max()) + 1 if part.size else 1
         if top > self.lows.size:
             self.lows = grown(self.lows, max(top, 2 * self.lows.size), LEAST)
-            self.sets = self.sets._replace(common=grown(self.sets.common, self.lows.size, NO_SET))
+            self.common = grown(self.common, self.lows.size, NO_SET)
+            self._watch()
         longs = (np.require(each, np.int64, ["C", "W"]) for each in (rows.key, rows.low, rows.position))
         key, low, position = longs
         stored = rows.stored
-        return lay.Events(kept, bits, stored.values, stored.nulls, key, low, position, part, stored.string_order)
+        if self.code is not None:
+            self.code = self.code._replace(string_order=stored.string_order)
+        return lay.Events(kept, bits, stored.values, stored.nulls, key, low, position, part)
 
     def more(self, why: int) -> None:
         """Make room where a kernel found none."""
@@ -111,7 +128,7 @@ class RegisterEngine:
         if partitions is not None:
             self.lows = picked(self.lows, partitions, LEAST)
             part = np.where(old.part < 0, old.part, np.searchsorted(partitions, old.part))
-            old = old._replace(part=part, common=picked(old.common, partitions, NO_SET))
+            old, self.common = old._replace(part=part), picked(self.common, partitions, NO_SET)
         self.sets = self._new_sets(_power(2 * n + self._spare), 2 * rows + self._spare + self.scratch.order.size)
         begins = np.concatenate([[0], np.cumsum(sizes)])[:-1] if n else np.zeros(0, np.int64)
         places = np.repeat(old.begin[kept] - begins, sizes) + np.arange(rows)
@@ -145,7 +162,7 @@ class RegisterEngine:
     def partitions(self) -> Longs:
         """The partitions of sets that hold something, and those with ways that every later one is compared with."""
         holding = self.sets.part[: self.cursor.sets][self.head[: self.cursor.sets, 0] >= 0]
-        return distinct(holding, np.flatnonzero((self.sets.common >= 0).any(axis=1)))
+        return distinct(holding, np.flatnonzero((self.common >= 0).any(axis=1)))
 
     @property
     def strings(self) -> Longs:
@@ -172,7 +189,7 @@ class RegisterEngine:
         """The sets that hold something, are common, or are watched by one of these."""
         n = self.cursor.sets
         alive = self.head[:n, 0] >= 0
-        alive[self.sets.common[self.sets.common >= 0]] = True
+        alive[self.common[self.common >= 0]] = True
         if self.machine.automaton.watchers:
             _keep_watched(alive, self.sets, self._width - len(self.machine.automaton.watchers))
         return np.flatnonzero(alive)
@@ -183,7 +200,7 @@ class RegisterEngine:
         number[kept] = np.arange(kept.size)
         watched = self.sets.rows[:rows, self._width - len(self.machine.automaton.watchers) :]
         watched[:] = number[watched]
-        self.sets.common[:] = number[old.common]
+        self.common = number[self.common]
         _fill_codes(self.sets, kept.size)
 
     def state(self) -> Arrays:
@@ -193,7 +210,7 @@ class RegisterEngine:
         return {
             "cursor": to_longs(self.cursor), "lows": self.lows, "head": self.head[:n],
             "begin": sets.begin[:n], "size": sets.size[:n], "part": sets.part[:n], "code": sets.code[:n],
-            "rows": sets.rows[:rows], "common": sets.common, "cell_next": self.cell_next[: self.cursor.cells],
+            "rows": sets.rows[:rows], "common": self.common, "cell_next": self.cell_next[: self.cursor.cells],
         }  # fmt: skip
 
     def restore_state(self, arrays: Arrays) -> None:
@@ -204,7 +221,7 @@ class RegisterEngine:
         for name in ("begin", "size", "part", "code"):
             getattr(self.sets, name)[:n] = arrays[name]
         self.sets.rows[:rows] = arrays["rows"]
-        self.sets.common[:] = arrays["common"]
+        self.common = arrays["common"]
         self.head = grown(arrays["head"].astype(np.int32), self.sets.begin.size, -1)
         _fill_table(self.sets, n)
         self._index()
@@ -212,9 +229,8 @@ class RegisterEngine:
 
     def _new_sets(self, sets: int, rows: int) -> lay.Sets:
         begin, size, part, code = (np.zeros(sets, np.int64) for _ in range(4))
-        common = np.full((self.lows.size, self._common), NO_SET, np.int64)
         table = np.full(4 * sets, -1, np.int32)
-        return lay.Sets(begin, size, part, code, np.zeros((rows, self._width), np.int64), table, common)
+        return lay.Sets(begin, size, part, code, np.zeros((rows, self._width), np.int64), table, self.cursor)
 
     def _index(self) -> None:
         """Enter every set into an index with room for `_entries` entries, or more."""
@@ -227,31 +243,42 @@ class RegisterEngine:
             place, value = np.zeros(n, np.int64), np.zeros(n, np.int64)
             self.index = lay.Index(key, begin, entry_set, place, linked, following, right, value)
             self.cursor.buckets = self.cursor.entries = self.cursor.entered = 0
-            if _enter_all(self.tables, self.sets, self.index, self.head, self.cursor):
+            if _enter_all(self.tables, self.sets, self.index, self.head):
                 return
             self._entries *= 2
 
     def _scratch(self, size: int) -> None:
-        sets, depth = self.sets.begin.size, 8 + self.tables.code.shape[0]
+        sets = self.sets.begin.size
         longs = [np.zeros(size, np.int64) for _ in range(2)]
         self.scratch = lay.Scratch(
             rows=np.zeros((size, self._width), np.int64), label=longs[0], order=longs[1],
-            stack=np.zeros(depth, np.int64), unknown=np.zeros(depth, np.int64), tree=np.zeros(1 << 10, np.int64),
+            tree=np.zeros(1 << 10, np.int64),
             moving=np.zeros(sets, np.int32),
             move=np.zeros((max(4 * sets, size), 4), np.int64), stamp=np.zeros(sets, np.int64),
             span=np.zeros((sets + 1, 2), np.int64), taken=np.zeros(sets + 1, np.int32),
-            start=np.zeros((size + 4, self._width), np.int64), inner_rows=np.zeros((size, self._width), np.int64),
-            inner_label=np.zeros(size, np.int64), inner_order=np.zeros(size, np.int64),
-            following=np.full(self._common, NO_SET, np.int64),
+            start=np.zeros((size + 4, self._width), np.int64),
         )  # fmt: skip
         self.cursor.mark = 0
+        self._watch()
+
+    def _watch(self) -> None:
+        """Room for one watched set, of as many rows as there is scratch for, if the query needs any."""
+        size = self.scratch.order.size
+        self.watching: lay.Watching | None = None
+        if self._watches:
+            self.watching = lay.Watching(
+                common=self.common, following=np.full(self.common.shape[1], NO_SET, np.int64),
+                rows=np.zeros((size, self._width), np.int64), label=np.zeros(size, np.int64),
+                order=np.zeros(size, np.int64),
+            )  # fmt: skip
 
 
 @kernel
-def _enter_all(made: lay.Tables, sets: lay.Sets, index: lay.Index, head: Ints, cursor: Cursor) -> bool:
+def _enter_all(made: lay.Tables, sets: lay.Sets, index: lay.Index, head: Ints) -> bool:
+    cursor = sets.cursor
     while cursor.entered < cursor.sets:
         d = cursor.entered
-        if not enter(d, made, sets, index, cursor):
+        if not enter(d, made, sets, index):
             return False
         if head[d, 0] >= 0:
             link(d, index)

@@ -9,8 +9,9 @@ import numpy as np
 from cerite.automaton import Transition
 from cerite.automaton.automaton import PLAIN
 from cerite.core.arrays import Longs, Words
+from cerite.engine.registers import interpret as op
 from cerite.engine.registers import layout as lay
-from cerite.engine.registers import programs as op
+from cerite.engine.registers.interpret import Code
 from cerite.engine.registers.programs import Program
 from cerite.engine.registers.tables import KEEP, Machine, Split
 
@@ -153,14 +154,21 @@ def tables(machine: Machine, *, maximal: bool) -> lay.Tables:
         first=_starts(counts), t=_table(rows, 12), programs=np.array(lists, np.int64), groups=_table(groups, 3),
         actions=_table([list(each) for each in actions], len(machine.slots) + len(watchers)),
         program_table=_table([_program_row(each) for each in _placed(machine.programs)], 8),
-        code=_table([list(pair) for each in machine.programs for pair in each.code], 2),
-        constants=np.array(machine.constants, np.int64),
         wakes_first=_starts([len(each) for each in wakes]),
         wakes=np.array([every.index(one) for each in wakes for one in each], np.int64),
         signatures=_table([each.row for each in every], 6), ops=_table(ops, 6), watchers=_table(watchers, 3),
         shape=np.array([automaton.initial, final, automaton.n_states, len(machine.slots), maximal, len(watchers),
                         bool(automaton.before)], np.int64),
     )  # fmt: skip
+
+
+def code_of(machine: Machine) -> Code | None:
+    """The instructions of the programs, without an order of strings; None where each is one comparison."""
+    if all(each.simple is not None for each in machine.programs):
+        return None
+    instructions = _table([list(pair) for each in machine.programs for pair in each.code], 2)
+    stack, unknown = (np.zeros(8 + instructions.shape[0], np.int64) for _ in range(2))
+    return Code(instructions, np.array(machine.constants, np.int64), np.zeros(0, np.int64), stack, unknown)
 
 
 def masks(machine: Machine, made: lay.Tables, words: int) -> tuple[Words, Words] | None:

@@ -15,7 +15,8 @@ from cerite.engine.cursor import DONE, MORE_CELLS, MORE_INDEX, MORE_LIMBS, MORE_
 from cerite.engine.events.rows import Rows
 from cerite.engine.registers.base import RegisterEngine
 from cerite.engine.registers.index import link, touched
-from cerite.engine.registers.layout import Events, Index, Scratch, Sets, Tables
+from cerite.engine.registers.interpret import Code
+from cerite.engine.registers.layout import Events, Index, Scratch, Sets, Tables, Watching
 from cerite.engine.registers.moves import plan
 from cerite.engine.registers.recogniser import ANY, MANY_SETS, consumed, remember
 from cerite.engine.registers.tables import Machine
@@ -55,7 +56,7 @@ class RegisterCounter(RegisterEngine):
         while why != DONE:
             why = count(
                 events, CONSUME[self.consume], self.windowed, self.tables, self.sets, self.index, self.scratch,
-                self.head, self.counts, total, self.lows,
+                self.code, self.watching, self.head, self.counts, total, self.lows,
             )  # fmt: skip
             if why == MORE_LIMBS:
                 self._widen()
@@ -261,7 +262,8 @@ def trim(low: Longs, part: Longs, head: Ints, counts: Counts) -> None:
 
 @kernel
 def count(events: Events, consume: int, windowed: bool, tables: Tables, sets: Sets, index: Index, scratch: Scratch,
-          head: Ints, counts: Counts, total: Words, lows: Longs) -> int:  # fmt: skip
+          code: Code | None, watching: Watching | None, head: Ints, counts: Counts, total: Words,
+          lows: Longs) -> int:  # fmt: skip
     """Read events.kept[cursor.next:], adding all matches to `total`; returns why it stopped."""
     cursor = counts.cursor
     for x in range(cursor.next, events.kept.size):
@@ -273,11 +275,11 @@ def count(events: Events, consume: int, windowed: bool, tables: Tables, sets: Se
         cursor.mark += 1
         n = touched(i, part, cursor.mark, head, events, tables, index, scratch)
         n = alive(n, low, head, counts, scratch)
-        why = plan(i, part, n, events, tables, sets, index, scratch, cursor)
+        why = plan(i, part, n, events, tables, sets, index, scratch, code, watching)
         if why != DONE:
             return why
         if n == 0 and cursor.moves == 0:
-            remember(part, sets, scratch)
+            remember(part, watching)
             continue
         if cursor.cells + needed(n, head, counts, scratch) + 1 > counts.cell_key.size:
             return MORE_CELLS
@@ -286,7 +288,7 @@ def count(events: Events, consume: int, windowed: bool, tables: Tables, sets: Se
                 scratch.taken[y] = head[scratch.moving[y], 0]
                 head[scratch.moving[y], 0] = -1
         found = False
-        remember(part, sets, scratch)
+        remember(part, watching)
         if scratch.span[n, 0] < scratch.span[n, 1]:
             first = new_cell(events.key[i] if windowed else 0, -1, counts)
             counts.numbers[first, 0] = np.uint64(1)
@@ -297,7 +299,7 @@ def count(events: Events, consume: int, windowed: bool, tables: Tables, sets: Se
         if found:
             cursor.occurrences += 1
             if consume:
-                consumed(consume, part, tables.signatures.shape[0] - 1, head, counts, sets, index)
+                consumed(consume, part, tables.signatures.shape[0] - 1, head, counts, index, watching)
         if cursor.wide or (found and consume == ANY and cursor.sets > MANY_SETS):
             cursor.next = x + 1
             return MORE_LIMBS if cursor.wide else RESET

@@ -14,8 +14,8 @@ import numpy as np
 from cerite.core.arrays import Ints, Longs
 from cerite.core.hashing import fold
 from cerite.core.jit import inlined, inner
-from cerite.engine.cursor import Cursor
-from cerite.engine.registers import programs as op
+from cerite.engine.registers import interpret as op
+from cerite.engine.registers.interpret import FLAGS, KNOWN, STATE, VALUES
 from cerite.engine.registers.layout import (
     ALWAYS,
     KIND,
@@ -34,7 +34,6 @@ from cerite.engine.registers.layout import (
     Sets,
     Tables,
 )
-from cerite.engine.registers.programs import FLAGS, KNOWN, STATE, VALUES
 from cerite.engine.registers.sets import bit_of
 
 PART, SIGNATURE, VALUE, FIRST = range(4)
@@ -106,9 +105,9 @@ def plant(at: int, entry: int, index: Index) -> None:
 
 
 @inner
-def enter(d: int, tables: Tables, sets: Sets, index: Index, cursor: Cursor) -> bool:
+def enter(d: int, tables: Tables, sets: Sets, index: Index) -> bool:
     """Give a set entries under the signatures of its rows; False without room, and nothing is lost by a second try."""
-    states = tables.shape[STATES]
+    states, cursor = tables.shape[STATES], sets.cursor
     index.begin[d], index.begin[d + 1] = cursor.entries, cursor.entries
     if sets.part[d] < 0:
         return True  # watched, not active

@@ -1,17 +1,15 @@
 """The arrays that the kernels share, grouped as named tuples.
 
-`Tables` never change; `Sets`, `Index` and `Scratch` grow. Kernels check for room before they write and return to
-Python for more; interning twice is harmless, so an event that was begun is begun again.
+`Tables` never change; `Sets`, `Index`, `Scratch` and `Watching` grow. Kernels check for room before they write and
+return to Python for more; interning twice is harmless, so an event that was begun is begun again.
 """
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
-import numpy as np
-import numpy.typing as npt
-
-from cerite.core.arrays import Ints, Longs
+from cerite.core.arrays import Flags, Ints, Longs, Words
+from cerite.engine.cursor import Cursor
 
 # wake signatures: which events a state may be moved by
 ALWAYS, WHEN, UNLESS, SAME, ORDER, LISTED = range(6)  # LISTED wakes on nothing: it finds a partition's sets
@@ -27,8 +25,6 @@ class Tables(NamedTuple):
     groups: Longs  # bit, begin and end of the list in `programs`
     actions: Longs
     program_table: Longs
-    code: Longs
-    constants: Longs
     wakes_first: Longs  # signatures of state q: wakes[wakes_first[q]:wakes_first[q + 1]]
     wakes: Longs
     signatures: Longs
@@ -52,7 +48,7 @@ class Sets(NamedTuple):
     code: Longs  # hash
     rows: Longs
     table: Ints
-    common: Longs  # by partition and watcher: all ways begun so far; in the last column those that marked nothing
+    cursor: Cursor  # how many sets and rows there are
 
 
 class Index(NamedTuple):
@@ -62,7 +58,7 @@ class Index(NamedTuple):
     begin: Longs  # the entries of set d: begin[d]:begin[d + 1]
     entry_set: Ints
     place: Longs  # the entry's bucket
-    linked: npt.NDArray[np.bool_]  # whether it is in its chain (or tree)
+    linked: Flags  # whether it is in its chain (or tree)
     following: Ints  # next in a chain, left in a tree
     right: Ints
     value: Longs
@@ -74,30 +70,36 @@ class Scratch(NamedTuple):
     rows: Longs
     label: Longs
     order: Longs
-    stack: Longs
-    unknown: Longs
     tree: Longs  # the way down a tree; a treap is never that deep
     moving: Ints
     move: Longs  # source place, label, target, accepts
     span: Longs  # moves of the y-th moving set: move[span[y, 0]:span[y, 1]]; -1 where it stays
     taken: Ints
     start: Longs  # the rows in which runs begin
-    inner_rows: Longs  # the same for the sets that are watched
-    inner_label: Longs
-    inner_order: Longs
-    following: Longs  # what `Sets.common` of the partition becomes
     stamp: Longs
+
+
+class Watching(NamedTuple):
+    """What runs are compared with: watched sets, and what else than a run is followed in a partition.
+
+    It is None for a query that has neither watchers nor late starts nor MAX, and then none of that is compiled.
+    """
+
+    common: Longs  # by partition and watcher: all ways begun so far; in the last column those that marked nothing
+    following: Longs  # what `common` of the partition becomes
+    rows: Longs  # room for one watched set
+    label: Longs
+    order: Longs
 
 
 class Events(NamedTuple):
     """A batch, as the kernels read it."""
 
     kept: Longs
-    bits: npt.NDArray[np.uint64]
+    bits: Words
     values: Longs
-    nulls: npt.NDArray[np.uint64]
+    nulls: Words
     key: Longs
     low: Longs
     position: Longs
     part: Longs
-    string_order: Longs

@@ -9,8 +9,9 @@ import numpy.typing as npt
 
 from cerite.core.arrays import Longs
 from cerite.core.jit import inlined, inner, kernel
-from cerite.engine.cursor import DONE, MORE_INDEX, MORE_SCRATCH, MORE_SETS, Cursor
+from cerite.engine.cursor import DONE, MORE_INDEX, MORE_SCRATCH, MORE_SETS
 from cerite.engine.registers.index import enter
+from cerite.engine.registers.interpret import STATE, VALUES, Code
 from cerite.engine.registers.layout import (
     FINAL,
     INITIAL,
@@ -24,8 +25,8 @@ from cerite.engine.registers.layout import (
     Scratch,
     Sets,
     Tables,
+    Watching,
 )  # fmt: skip
-from cerite.engine.registers.programs import STATE, VALUES
 from cerite.engine.registers.sets import NO_SET, bit_of, copy_row, enabled, follow, intern, place, same_row
 from cerite.engine.registers.tables import BIT, EARLY, LABEL, OPS, OPS_END
 from cerite.engine.registers.watch import advance_common, watch
@@ -35,7 +36,7 @@ THIS, EQUAL, LARGER = range(3)
 
 @inlined
 def reach(rows: Longs, begin: int, end: int, i: int, part: int, events: Events, tables: Tables, sets: Sets,
-          scratch: Scratch, cursor: Cursor) -> int:  # fmt: skip
+          scratch: Scratch, code: Code | None, watching: Watching | None) -> int:  # fmt: skip
     """All rows reached from rows[begin:end] on event i, in scratch, ordered by label; how many, or -what is missing."""
     n = np.int64(0)
     states = tables.shape[STATES]
@@ -44,29 +45,29 @@ def reach(rows: Longs, begin: int, end: int, i: int, part: int, events: Events, 
         if q >= states:
             continue  # not of this marking
         for x in range(tables.first[q], tables.first[q + 1]):
-            if tables.t[x, EARLY] or not enabled(x, rows[r], i, events, tables, scratch):
+            if tables.t[x, EARLY] or not enabled(x, rows[r], i, events, tables, code):
                 continue
             if n == scratch.order.size:
                 return -MORE_SCRATCH
             follow(x, rows[r], scratch.rows[n], i, events.values, events.nulls, tables.t, tables.actions,
                    tables.shape)  # fmt: skip
-            watched = 1
-            if tables.t[x, OPS] < tables.t[x, OPS_END]:
-                watched = watch(x, rows[r], scratch.rows[n], part, i, events, tables, sets, scratch, cursor)
-            if watched < 0:
-                return watched
-            if watched:
-                scratch.label[n] = tables.t[x, LABEL]
-                place(n, scratch.rows, scratch.label, scratch.order)
-                n += 1
-    if tables.shape[MAXIMAL] and n:
-        return compared(rows, begin, end, i, n, part, events, tables, sets, scratch, cursor)
+            if watching is not None and tables.t[x, OPS] < tables.t[x, OPS_END]:
+                watched = watch(x, rows[r], scratch.rows[n], part, i, events, tables, sets, scratch, code, watching)
+                if watched < 0:
+                    return watched
+                if not watched:
+                    continue
+            scratch.label[n] = tables.t[x, LABEL]
+            place(n, scratch.rows, scratch.label, scratch.order)
+            n += 1
+    if watching is not None and tables.shape[MAXIMAL] and n:
+        return compared(rows, begin, end, i, n, part, events, tables, sets, scratch, code, watching)
     return n
 
 
 @inner
 def compared(rows: Longs, begin: int, end: int, i: int, n: int, part: int, events: Events, tables: Tables, sets: Sets,
-             scratch: Scratch, cursor: Cursor) -> int:  # fmt: skip
+             scratch: Scratch, code: Code | None, watching: Watching) -> int:  # fmt: skip
     """Add, for every label of this marking, the rows of equal and of larger markings (`MaxDeterminised`)."""
     states = tables.shape[STATES]
     mine = n
@@ -75,7 +76,7 @@ def compared(rows: Longs, begin: int, end: int, i: int, n: int, part: int, event
         if tag == THIS:
             continue
         for x in range(tables.first[q], tables.first[q + 1]):
-            if tables.t[x, EARLY] or not enabled(x, rows[r], i, events, tables, scratch):
+            if tables.t[x, EARLY] or not enabled(x, rows[r], i, events, tables, code):
                 continue
             marked = tables.t[x, LABEL] > 0
             for y in range(mine):
@@ -89,7 +90,7 @@ def compared(rows: Longs, begin: int, end: int, i: int, n: int, part: int, event
                     return -MORE_SCRATCH
                 follow(x, rows[r], scratch.rows[n], i, events.values, events.nulls, tables.t, tables.actions,
                    tables.shape)  # fmt: skip
-                watched = watch(x, rows[r], scratch.rows[n], part, i, events, tables, sets, scratch, cursor)
+                watched = watch(x, rows[r], scratch.rows[n], part, i, events, tables, sets, scratch, code, watching)
                 if watched <= 0:
                     if watched < 0:
                         return watched
@@ -103,12 +104,13 @@ def compared(rows: Longs, begin: int, end: int, i: int, n: int, part: int, event
 
 @inlined
 def moves(source: int, part: int, rows: Longs, begin: int, end: int, i: int, events: Events, tables: Tables,
-          sets: Sets, scratch: Scratch, cursor: Cursor) -> int:  # fmt: skip
+          sets: Sets, scratch: Scratch, code: Code | None, watching: Watching | None) -> int:  # fmt: skip
     """Note where the set rows[begin:end] goes on event i, label 0 last; 0, or what there is no room for.
 
     A move is (source, label, target, accepts); nothing is noted where the set just stays.
     """
-    n = reach(rows, begin, end, i, part, events, tables, sets, scratch, cursor)
+    cursor = sets.cursor
+    n = reach(rows, begin, end, i, part, events, tables, sets, scratch, code, watching)
     if n < 0:
         return -n
     states, final = tables.shape[STATES], tables.shape[FINAL]
@@ -129,7 +131,7 @@ def moves(source: int, part: int, rows: Longs, begin: int, end: int, i: int, eve
             stop += 1
         target = np.int64(NO_SET)
         if mine:
-            target = intern(scratch.rows, scratch.order, at, kept, part, sets, cursor)
+            target = intern(scratch.rows, scratch.order, at, kept, part, sets)
             if target < 0:
                 return MORE_SETS
         if larger:
@@ -145,11 +147,11 @@ def moves(source: int, part: int, rows: Longs, begin: int, end: int, i: int, eve
 
 
 @inlined
-def start_rows(part: int, tables: Tables, sets: Sets, rows: Longs) -> int:
+def start_rows(part: int, tables: Tables, sets: Sets, rows: Longs, watching: Watching | None) -> int:
     """The configurations in which runs begin, with MAX also as equal markings; how many, or -`MORE_SCRATCH`."""
     waiting = np.int64(NO_SET)
-    if tables.shape[LATE]:
-        waiting = sets.common[part, tables.shape[WATCHERS]]
+    if watching is not None and tables.shape[LATE]:
+        waiting = watching.common[part, tables.shape[WATCHERS]]
     count = 1 + (sets.size[waiting] if waiting >= 0 else 0)
     if 2 * count >= rows.shape[0]:  # the last row is for what is watched
         return -MORE_SCRATCH
@@ -200,8 +202,9 @@ def starts(i: int, events: Events, tables: Tables) -> bool:
 
 @inner
 def plan(i: int, part: int, moving: int, events: Events, tables: Tables, sets: Sets, index: Index, scratch: Scratch,
-         cursor: Cursor) -> int:  # fmt: skip
+         code: Code | None, watching: Watching | None) -> int:  # fmt: skip
     """Note the moves of scratch.moving[:moving], then of the start (span[moving]); `DONE`, or what is missing."""
+    cursor = sets.cursor
     cursor.moves = 0
     for y in range(moving + 1):
         before = cursor.moves
@@ -212,10 +215,10 @@ def plan(i: int, part: int, moving: int, events: Events, tables: Tables, sets: S
             d = np.int64(NO_SET)
             rows, begin, end = scratch.start, np.int64(0), np.int64(0)
             if starts(i, events, tables):
-                end = np.int64(start_rows(part, tables, sets, scratch.start))
+                end = np.int64(start_rows(part, tables, sets, scratch.start, watching))
                 if end < 0:
                     return -end
-        why = moves(y, part, rows, begin, end, i, events, tables, sets, scratch, cursor)
+        why = moves(y, part, rows, begin, end, i, events, tables, sets, scratch, code, watching)
         if why != DONE:
             return why
         after = cursor.moves
@@ -225,12 +228,12 @@ def plan(i: int, part: int, moving: int, events: Events, tables: Tables, sets: S
             if y < moving and m[1] == 0 and m[2] == d and m[3] == 0:
                 scratch.span[y, 0] = -1
                 cursor.moves = before
-    if sets.common.size:
-        why = advance_common(part, i, events, tables, sets, scratch, cursor)
+    if watching is not None and watching.common.size:
+        why = advance_common(part, i, events, tables, sets, scratch, code, watching)
         if why != DONE:
             return why
     while cursor.entered < cursor.sets:
-        if not enter(cursor.entered, tables, sets, index, cursor):
+        if not enter(cursor.entered, tables, sets, index):
             return MORE_INDEX
         cursor.entered += 1
     return DONE

@@ -27,7 +27,8 @@ from cerite.engine.events.rows import Rows
 from cerite.engine.output import MatchChunk
 from cerite.engine.registers.base import RegisterEngine
 from cerite.engine.registers.index import FIRST, bucket, link, touched
-from cerite.engine.registers.layout import Events, Index, Scratch, Sets, Tables
+from cerite.engine.registers.interpret import Code
+from cerite.engine.registers.layout import Events, Index, Scratch, Sets, Tables, Watching
 from cerite.engine.registers.moves import plan
 from cerite.engine.registers.sets import NO_SET
 from cerite.engine.registers.tables import Machine
@@ -99,8 +100,8 @@ class RegisterRecogniser(RegisterEngine, Finder):
         why = -1
         while why != DONE:
             why = update(
-                events, CONSUME[self.consume], self.tables, self.sets, self.index, self.scratch, self.head, self.tecs,
-                self.roots, self.lows,
+                events, CONSUME[self.consume], self.tables, self.sets, self.index, self.scratch, self.code,
+                self.watching, self.head, self.tecs, self.roots, self.lows,
             )  # fmt: skip
             if why == MORE_SCRATCH:
                 self.more(why)
@@ -212,27 +213,31 @@ def execute(y: int, taken: int, i: int, events: Events, head: Ints, tecs: Tecs, 
 
 
 @inlined
-def remember(part: int, sets: Sets, scratch: Scratch) -> None:
+def remember(part: int, watching: Watching | None) -> None:
     """The partition's common sets after the event."""
-    if sets.common.size:
-        for k in range(scratch.following.size):
-            sets.common[part, k] = scratch.following[k]
+    if watching is not None and watching.common.size:
+        for k in range(watching.following.size):
+            watching.common[part, k] = watching.following[k]
 
 
 @inner
-def consumed(how: int, part: int, listed: int, head: Ints, cells: Cells, sets: Sets, index: Index) -> None:
+def consumed(
+    how: int, part: int, listed: int, head: Ints, cells: Cells, index: Index, watching: Watching | None
+) -> None:
     """Forget the partial matches of a partition, or all."""
-    if sets.common.size:
+    if watching is not None:
         if how == ANY:
-            sets.common[:, :] = NO_SET
-        else:
-            sets.common[part, :] = NO_SET
+            watching.common[:, :] = NO_SET
+        elif watching.common.size:
+            watching.common[part, :] = NO_SET
     if how == ANY:
         for d in range(cells.cursor.sets):
             drop_list(cells, head[d, 0])
             head[d, 0] = -1
         return
-    entry = index.key[bucket(part, listed, 0, index.key), FIRST]
+    none = np.int64(0)  # no literal, which the bucket would be compiled for apart
+    at = bucket(part, listed, none, index.key)
+    entry = index.key[at, FIRST]
     while entry >= 0:
         d = index.entry_set[entry]
         drop_list(cells, head[d, 0])
@@ -241,8 +246,9 @@ def consumed(how: int, part: int, listed: int, head: Ints, cells: Cells, sets: S
 
 
 @kernel
-def update(events: Events, consume: int, tables: Tables, sets: Sets, index: Index, scratch: Scratch, head: Ints,
-           tecs: Tecs, roots: Roots, lows: Longs) -> int:  # fmt: skip
+def update(events: Events, consume: int, tables: Tables, sets: Sets, index: Index, scratch: Scratch,
+           code: Code | None, watching: Watching | None, head: Ints, tecs: Tecs, roots: Roots,
+           lows: Longs) -> int:  # fmt: skip
     """Read events.kept[cursor.next:], noting the roots of every occurrence; returns why it stopped."""
     cursor = tecs.cursor
     for x in range(cursor.next, events.kept.size):
@@ -254,11 +260,11 @@ def update(events: Events, consume: int, tables: Tables, sets: Sets, index: Inde
         cursor.mark += 1
         n = touched(i, part, cursor.mark, head, events, tables, index, scratch)
         n = latest_first(n, low, head, tecs, scratch)
-        why = plan(i, part, n, events, tables, sets, index, scratch, cursor)
+        why = plan(i, part, n, events, tables, sets, index, scratch, code, watching)
         if why != DONE:
             return why
         if n == 0 and cursor.moves == 0:
-            remember(part, sets, scratch)
+            remember(part, watching)
             continue
         need = needed(n, head, scratch, tecs)
         if cursor.nodes + need > tecs.nodes.shape[0]:
@@ -273,17 +279,17 @@ def update(events: Events, consume: int, tables: Tables, sets: Sets, index: Inde
                 scratch.taken[y] = head[scratch.moving[y], 0]
                 head[scratch.moving[y], 0] = -1
         before = cursor.roots
-        remember(part, sets, scratch)
+        remember(part, watching)
         if scratch.span[n, 0] < scratch.span[n, 1]:
             scratch.taken[n] = new_cell(tecs, new_bottom(tecs, events.position[i], events.key[i]), -1)
         for z in range(n + 1):
             y = n if z == 0 else z - 1  # the start first, then by maximum-start
             if scratch.span[y, 0] >= 0 and (y < n or scratch.span[y, 0] < scratch.span[y, 1]):
-                execute(y, scratch.taken[y], i, events, head, tecs, roots, index, scratch)
+                execute(y, np.int64(scratch.taken[y]), i, events, head, tecs, roots, index, scratch)
         if cursor.roots > before:
             cursor.occurrences += 1
             if consume:
-                consumed(consume, part, tables.signatures.shape[0] - 1, head, tecs, sets, index)
+                consumed(consume, part, tables.signatures.shape[0] - 1, head, tecs, index, watching)
                 if consume == ANY and cursor.sets > MANY_SETS:
                     cursor.next = x + 1
                     return RESET

@@ -13,9 +13,8 @@ import numpy.typing as npt
 from cerite.core.arrays import Longs
 from cerite.core.hashing import fold
 from cerite.core.jit import inlined, inner
-from cerite.engine.cursor import Cursor
-from cerite.engine.registers.layout import STORED_VALUES, WATCHERS, Events, Scratch, Sets, Tables
-from cerite.engine.registers.programs import FLAGS, KNOWN, STATE, UNKNOWN, VALUES, holds
+from cerite.engine.registers.interpret import FLAGS, KNOWN, STATE, UNKNOWN, VALUES, Code, holds
+from cerite.engine.registers.layout import STORED_VALUES, WATCHERS, Events, Sets, Tables
 from cerite.engine.registers.tables import (
     ACTIONS,
     BIT,
@@ -38,31 +37,27 @@ def bit_of(bits: npt.NDArray[np.uint64], i: int, bit: int) -> bool:
 
 
 @inlined
-def enabled(x: int, row: Longs, i: int, events: Events, tables: Tables, scratch: Scratch) -> bool:
+def enabled(x: int, row: Longs, i: int, events: Events, tables: Tables, code: Code | None) -> bool:
     """Whether transition x can be taken from the row on event i."""
     possible = bit_of(events.bits, i, tables.t[x, BIT])
     if possible:
         nulls = np.int64(events.nulls[i])
         for k in range(tables.t[x, PROGRAMS], tables.t[x, PROGRAMS_END]):
-            possible = possible and holds(
-                tables.programs[k], row, events.values[i], nulls, tables.program_table, tables.code, tables.constants,
-                events.string_order, scratch.stack, scratch.unknown,
-            )  # fmt: skip
+            possible = possible and holds(tables.programs[k], row, events.values[i], nulls, tables.program_table, code)
         if possible and tables.t[x, GROUPS] < tables.t[x, GROUPS_END]:
-            possible = not excluded(x, row, i, events, tables, scratch)
+            possible = not excluded(x, row, i, events, tables, code)
     return possible
 
 
 @inner
-def excluded(x: int, row: Longs, i: int, events: Events, tables: Tables, scratch: Scratch) -> bool:
+def excluded(x: int, row: Longs, i: int, events: Events, tables: Tables, code: Code | None) -> bool:
     """Whether one of the negated groups of transition x holds."""
     for g in range(tables.t[x, GROUPS], tables.t[x, GROUPS_END]):
         every = bit_of(events.bits, i, tables.groups[g, 0])
         for k in range(tables.groups[g, 1], tables.groups[g, 2]):
             every = every and holds(
-                tables.programs[k], row, events.values[i], np.int64(events.nulls[i]), tables.program_table,
-                tables.code, tables.constants, events.string_order, scratch.stack, scratch.unknown,
-            )  # fmt: skip
+                tables.programs[k], row, events.values[i], np.int64(events.nulls[i]), tables.program_table, code
+            )
         if every:
             return True
     return False
@@ -140,8 +135,9 @@ def digest(rows: Longs, order: Longs, begin: int, end: int, part: int) -> int:
 
 
 @inner
-def intern(rows: Longs, order: Longs, begin: int, end: int, part: int, sets: Sets, cursor: Cursor) -> int:
-    """The number of the set of rows[order[begin:end]]; a new one if `cursor.sets` grows; -1 without room."""
+def intern(rows: Longs, order: Longs, begin: int, end: int, part: int, sets: Sets) -> int:
+    """The number of the set of rows[order[begin:end]]; a new one if there are more then; -1 without room."""
+    cursor = sets.cursor
     h = digest(rows, order, begin, end, part)
     mask = sets.table.size - 1
     at = h & mask

@@ -13,7 +13,8 @@ import numpy as np
 from cerite.automaton.automaton import LAST, NEXT, PLAIN
 from cerite.core.arrays import Longs
 from cerite.core.jit import inner
-from cerite.engine.cursor import DONE, MORE_SCRATCH, MORE_SETS, Cursor
+from cerite.engine.cursor import DONE, MORE_SCRATCH, MORE_SETS
+from cerite.engine.registers.interpret import FLAGS, STATE, VALUES, Code
 from cerite.engine.registers.layout import (
     FINAL,
     FORBIDS,
@@ -31,8 +32,8 @@ from cerite.engine.registers.layout import (
     Scratch,
     Sets,
     Tables,
+    Watching,
 )  # fmt: skip
-from cerite.engine.registers.programs import FLAGS, STATE, VALUES
 from cerite.engine.registers.sets import NO_SET, enabled, follow, intern, place, same_row
 from cerite.engine.registers.tables import ACTIONS, EARLY, KEEP, MARKS, OPS, OPS_END, TARGET
 
@@ -68,7 +69,7 @@ def spawned(k: int, row: Longs, made: Longs, tables: Tables) -> None:
 
 @inner
 def advance(row: Longs, so_far: int, kind: int, mine: int, early: int, n: int, i: int, events: Events, tables: Tables,
-            scratch: Scratch) -> tuple[int, bool]:  # fmt: skip
+            code: Code | None, watching: Watching) -> tuple[int, bool]:  # fmt: skip
     """Add the rows reached from one watched row; how many there are then (-1 without room), and whether one completes.
 
     With `early`, only ways that have marked nothing yet.
@@ -79,7 +80,7 @@ def advance(row: Longs, so_far: int, kind: int, mine: int, early: int, n: int, i
     for x in range(tables.first[q], tables.first[q + 1]):
         if early and not tables.t[x, EARLY]:
             continue
-        if not enabled(x, row, i, events, tables, scratch):
+        if not enabled(x, row, i, events, tables, code):
             continue
         now = compared_now(kind, so_far, tables.t[x, MARKS], mine)
         if now == GONE:
@@ -87,33 +88,33 @@ def advance(row: Longs, so_far: int, kind: int, mine: int, early: int, n: int, i
         if tables.t[x, TARGET] == tables.shape[FINAL]:
             completes |= kind == PLAIN or now == BETTER
             continue
-        if n == scratch.inner_order.size:
+        if n == watching.order.size:
             return np.int64(-1), completes
-        follow(x, row, scratch.inner_rows[n], i, events.values, events.nulls, tables.t, tables.actions, tables.shape)
-        scratch.inner_rows[n, STATE] += now * states
-        place(n, scratch.inner_rows, scratch.inner_label, scratch.inner_order)
+        follow(x, row, watching.rows[n], i, events.values, events.nulls, tables.t, tables.actions, tables.shape)
+        watching.rows[n, STATE] += now * states
+        place(n, watching.rows, watching.label, watching.order)
         n += 1
     return n, completes
 
 
 @inner
-def gathered(n: int, sets: Sets, scratch: Scratch, cursor: Cursor) -> int:
+def gathered(n: int, sets: Sets, watching: Watching) -> int:
     """The number of the set of the inner rows; `NO_SET` if there are none, -`MORE_SETS` without room."""
     kept = np.int64(0)
     for at in range(n):
-        r = scratch.inner_order[at]
-        if kept == 0 or not same_row(scratch.inner_rows, r, scratch.inner_rows, scratch.inner_order[kept - 1]):
-            scratch.inner_order[kept] = r
+        r = watching.order[at]
+        if kept == 0 or not same_row(watching.rows, r, watching.rows, watching.order[kept - 1]):
+            watching.order[kept] = r
             kept += 1
     if kept == 0:
         return NO_SET
-    found = intern(scratch.inner_rows, scratch.inner_order, np.int64(0), kept, np.int64(-1), sets, cursor)
+    found = intern(watching.rows, watching.order, np.int64(0), kept, np.int64(-1), sets)
     return found if found >= 0 else -MORE_SETS
 
 
 @inner
 def operate(o: int, row: Longs, made: Longs, part: int, i: int, events: Events, tables: Tables, sets: Sets,
-            scratch: Scratch, cursor: Cursor) -> int:  # fmt: skip
+            scratch: Scratch, code: Code | None, watching: Watching) -> int:  # fmt: skip
     """One op: 1 if the step is possible, 0 if it is forbidden, -what there is no room for."""
     k = tables.ops[o, WATCHER]
     slot = VALUES + tables.shape[STORED_VALUES] + k
@@ -123,12 +124,12 @@ def operate(o: int, row: Longs, made: Longs, part: int, i: int, events: Events, 
     kind, states, mine = tables.watchers[k, KIND], tables.shape[STATES], tables.ops[o, OP_MARKS]
     source = row[slot]
     if tables.ops[o, STARTS]:
-        source = np.int64(NO_SET) if kind == PLAIN else sets.common[part, k]
+        source = np.int64(NO_SET) if kind == PLAIN else watching.common[part, k]
     n, completes, no = np.int64(0), False, np.int64(0)
     if source >= 0:
         for r in range(sets.begin[source], sets.begin[source] + sets.size[source]):
             so_far = np.int64(BETTER) if tables.ops[o, STARTS] else sets.rows[r, STATE] // states
-            n, done = advance(sets.rows[r], so_far, kind, mine, no, n, i, events, tables, scratch)
+            n, done = advance(sets.rows[r], so_far, kind, mine, no, n, i, events, tables, code, watching)
             completes |= done
             if n < 0:
                 return -MORE_SCRATCH
@@ -136,13 +137,13 @@ def operate(o: int, row: Longs, made: Longs, part: int, i: int, events: Events, 
         fresh = scratch.start[scratch.start.shape[0] - 1]
         spawned(k, row, fresh, tables)
         so_far = np.int64(WORSE if kind == PLAIN or not tables.ops[o, STARTS] else SAME)
-        n, done = advance(fresh, so_far, kind, mine, no, n, i, events, tables, scratch)
+        n, done = advance(fresh, so_far, kind, mine, no, n, i, events, tables, code, watching)
         completes |= done
         if n < 0:
             return -MORE_SCRATCH
     if completes and tables.ops[o, FORBIDS]:
         return 0
-    found = gathered(n, sets, scratch, cursor)
+    found = gathered(n, sets, watching)
     if found == -MORE_SETS:
         return found
     made[slot] = found
@@ -151,10 +152,10 @@ def operate(o: int, row: Longs, made: Longs, part: int, i: int, events: Events, 
 
 @inner
 def watch(x: int, row: Longs, made: Longs, part: int, i: int, events: Events, tables: Tables, sets: Sets,
-          scratch: Scratch, cursor: Cursor) -> int:  # fmt: skip
+          scratch: Scratch, code: Code | None, watching: Watching) -> int:  # fmt: skip
     """Carry the watched sets of a row over transition x; 1, 0 if the step is forbidden, -what there is no room for."""
     for o in range(tables.t[x, OPS], tables.t[x, OPS_END]):
-        done = operate(o, row, made, part, i, events, tables, sets, scratch, cursor)
+        done = operate(o, row, made, part, i, events, tables, sets, scratch, code, watching)
         if done != 1:
             return done
     actions = tables.actions[tables.t[x, ACTIONS]]
@@ -166,13 +167,12 @@ def watch(x: int, row: Longs, made: Longs, part: int, i: int, events: Events, ta
 
 
 @inner
-def advance_common(
-    part: int, i: int, events: Events, tables: Tables, sets: Sets, scratch: Scratch, cursor: Cursor
-) -> int:
-    """What becomes of the partition's common sets, in scratch.following; `DONE`, or what there is no room for."""
+def advance_common(part: int, i: int, events: Events, tables: Tables, sets: Sets, scratch: Scratch,
+                   code: Code | None, watching: Watching) -> int:  # fmt: skip
+    """What becomes of the partition's common sets, in watching.following; `DONE`, or what there is no room for."""
     watchers = tables.shape[WATCHERS]
     for k in range(watchers + 1):
-        scratch.following[k] = NO_SET
+        watching.following[k] = NO_SET
         if (k < watchers and tables.watchers[k, KIND] == PLAIN) or (k == watchers and not tables.shape[LATE]):
             continue
         early, plain = np.int64(k == watchers), np.int64(PLAIN)
@@ -183,17 +183,17 @@ def advance_common(
             fresh[STATE] = tables.shape[INITIAL]
         else:
             spawned(k, fresh, fresh, tables)
-        n, _ = advance(fresh, plain, plain, plain, early, np.int64(0), i, events, tables, scratch)
-        source = sets.common[part, k]
+        n, _ = advance(fresh, plain, plain, plain, early, np.int64(0), i, events, tables, code, watching)
+        source = watching.common[part, k]
         if source >= 0 and n >= 0:
             for r in range(sets.begin[source], sets.begin[source] + sets.size[source]):
-                n, _ = advance(sets.rows[r], plain, plain, plain, early, n, i, events, tables, scratch)
+                n, _ = advance(sets.rows[r], plain, plain, plain, early, n, i, events, tables, code, watching)
                 if n < 0:
                     break
         if n < 0:
             return MORE_SCRATCH
-        found = gathered(n, sets, scratch, cursor)
+        found = gathered(n, sets, watching)
         if found == -MORE_SETS:
             return MORE_SETS
-        scratch.following[k] = found
+        watching.following[k] = found
     return DONE
