@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from cerite.automaton import TRUE, Automaton
+from cerite.automaton import TRUE, Automaton, Transition
+from cerite.automaton.relevance import relevance
 from cerite.core.arrays import picked
 from cerite.core.hashing import fold
 from cerite.core.jit import kernel
@@ -28,7 +29,7 @@ class EventClasses:
     """The classes seen so far in one run, and what they do to the automaton."""
 
     def __init__(self, automaton: Automaton, determinised: Determinised) -> None:
-        self._automaton = automaton
+        self._relevance = relevance(automaton)
         self._determinised = determinised
         self._conditions = len(automaton.conditions)
         self._words = max(1, -(-self._conditions // 64))
@@ -111,15 +112,13 @@ class EventClasses:
 
     def _killed(self, holds: int) -> frozenset[int] | None:
         """The states such an event kills, or None when it can do more than kill."""
-        automaton = self._automaton
-        looping, leaving = set(), set()
-        for t in automaton.transitions:
-            leaving.add(t.source)
-            if t.condition == TRUE or holds >> t.condition & 1:
-                if t.label or t.source != t.target or t.source in automaton.finals:
-                    return None
-                looping.add(t.source)
-        return frozenset(leaving - looping - {automaton.initial})
+
+        def fires(t: Transition) -> bool:
+            return t.condition == TRUE or bool(holds >> t.condition & 1)
+
+        if any(map(fires, self._relevance.moving)):
+            return None
+        return frozenset(state for state, loops in self._relevance.loops.items() if not any(map(fires, loops)))
 
 
 # Kernels that map rows of condition bits to event classes and pick the events worth looking at.

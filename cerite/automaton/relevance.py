@@ -1,0 +1,60 @@
+"""Which events can matter to an automaton, as far as its shape tells: what is dropped before any loop.
+
+An event may *move* a run: a transition may fire that marks it, changes the state or the registers, or opens what is
+watched. It may *end* a run that waits: none of the loops of its state fires. Where a state has no loop at all
+(contiguity), any event ends the runs that wait there; but then the next such event finds nothing left to end, so of
+events in a row that only end such runs the first is enough.
+
+Those who drop events (`engine.subset.classes` by classes of events, `spark.driver.relevance` by a filter on rows) say
+when a transition fires, and nothing else. The register engine looks deeper: what wakes each of its sets
+(`engine.registers.compile.signatures`) also says which events wake none.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from cerite.automaton.automaton import TRUE, Automaton, Transition
+
+
+@dataclass(frozen=True)
+class Relevance:
+    """The transitions that move a run, and by state in which runs wait the loops that leave one as it is."""
+
+    moving: tuple[Transition, ...]
+    loops: dict[int, tuple[Transition, ...]]
+
+    @property
+    def gaps(self) -> bool:
+        """Whether runs wait somewhere without a loop."""
+        return not all(self.loops.values())
+
+
+def relevance(automaton: Automaton) -> Relevance:
+    """What can happen to a run at an event.
+
+    >>> enter, loop, step = Transition(0, 0, 1, 1), Transition(1, TRUE, 0, 1), Transition(1, 0, 1, 2)
+    >>> labels = (frozenset(), frozenset("x"))
+    >>> found = relevance(Automaton(3, 0, frozenset({2}), (enter, loop, step), ("A",), labels))
+    >>> len(found.moving), found.loops == {1: (loop,)}, found.gaps
+    (2, True, False)
+    """
+    moving = tuple(each for each in automaton.transitions if moves(each, automaton))
+    waiting = sorted({each.source for each in automaton.transitions} - {automaton.initial})
+    loops = {
+        state: tuple(each for each in automaton.transitions if each.source == state and not moves(each, automaton))
+        for state in waiting
+    }
+    return Relevance(moving, loops)
+
+
+def unconditional(loops: tuple[Transition, ...]) -> bool:
+    """Whether a state with these loops is left by no event."""
+    return any(each.condition == TRUE for each in loops)
+
+
+def moves(transition: Transition, automaton: Automaton) -> bool:
+    """Whether a run is another one after the transition."""
+    changes = transition.label or transition.writes or transition.clears or transition.source != transition.target
+    anew = any(op.resets or op.starts for op in transition.ops)  # other ops follow what the watched steps do
+    return bool(changes) or anew or transition.source in automaton.finals
