@@ -95,7 +95,7 @@ def fail() -> list[str]:
     """Every error has a message, and most a hint."""
     kinds: list[type[errors.CeriteError]] = [
         errors.ArgumentError, errors.BudgetError, errors.MissingExtraError, errors.PatternError,
-        errors.QuerySyntaxError, errors.SchemaError, errors.SnapshotError, errors.StreamError,
+        errors.QuerySyntaxError, errors.SchemaError, errors.SnapshotError, errors.StreamError, errors.OrderError,
     ]  # fmt: skip
     said = []
     for text in ("SELECT", "SELECT z FROM S WHERE SELL AS x", "SELECT * FROM S WHERE A FILTER A[price > 'x' + 1]"):
