@@ -33,7 +33,6 @@ from cerite.engine.sorter import Ordering
 from cerite.pattern import QuerySpec, Size
 from tests import strategies as random
 from tests.properties.agreement import (
-    AT_LENGTH,
     SCHEMA,
     SEMANTICS,
     Rows,
@@ -257,13 +256,6 @@ def test_live_with_registers_is_batch(share: Share, query: QuerySpec, rows: Rows
 def test_live_with_little_room_is_batch(query: QuerySpec, rows: Rows, semantics: Any, rng: Any) -> None:
     with little_room():
         live_agrees(query, rows, semantics, rng)
-
-
-@pytest.mark.nightly
-@cases(AT_LENGTH, QUERIES, STREAMS, SEMANTICS, RANDOM, parts=10)
-def test_live_at_length(share: Share, query: QuerySpec, rows: Rows, semantics: Any, rng: Any) -> None:
-    query, rows = telling(query, rows, partial(_looked_at, semantics=semantics))
-    live_agrees(query, rows, semantics, rng, share)
 
 
 def _looked_at(query: QuerySpec, rows: Rows, semantics: Any) -> list[Match] | None:
