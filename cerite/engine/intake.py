@@ -54,7 +54,7 @@ class Intake:
         self.rows = 0
         self._last: dict[str, tuple[int, str]] = {}  # the last key of a column that must rise, and how it is shown
         self._last_keys: Longs = np.full((2, 1), LEAST, np.int64)  # key and low, by partition
-        self._low = LEAST  # that of the last event, where one clock drives all partitions
+        self.low = LEAST  # of all events to come, where one clock drives all partitions
 
     def take(self, batch: pa.RecordBatch) -> Rows:
         """The next batch of the stream; one that is refused leaves everything as it was."""
@@ -72,7 +72,7 @@ class Intake:
             raise
         self.rows += batch.num_rows
         if self.program.shared_clock and rows.low.size:
-            self._low = int(rows.low[-1])
+            self.low = max(self.low, int(rows.low[-1]))
         self.ranks.advance()
         if self._leaves is not None:
             self._leaves.advance()
@@ -145,7 +145,7 @@ class Intake:
         lows = np.full(1 if self.groups is None else self.groups.count, LEAST, np.int64)
         window = self.program.plan.window
         if self.program.shared_clock or window is None:
-            lows[:] = self._low
+            lows[:] = self.low
         elif window.unit == "events":
             lows[:] = 1 - int(window.amount)
             seen = self.ranks.seen[: lows.size]
@@ -179,7 +179,7 @@ class Intake:
             "rows": np.array([self.rows]),
             "seen": self.ranks.seen,
             "last_keys": self._last_keys,
-            "low": np.array([self._low]),
+            "low": np.array([self.low]),
             "last": np.frombuffer(json.dumps(self._last).encode(), np.uint8),
         }
         if self.groups is not None:
@@ -193,7 +193,7 @@ class Intake:
         self.rows = int(kept["rows"][0])
         self.ranks.seen = kept["seen"].astype(np.int64)
         self._last_keys = kept["last_keys"].astype(np.int64)
-        self._low = int(kept["low"][0])
+        self.low = int(kept["low"][0])
         self._last = json.loads(kept["last"].tobytes())
         if self.groups is not None:
             self.groups.restore(_under("groups.", kept))

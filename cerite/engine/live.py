@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any, Literal
 
 import numpy as np
@@ -28,7 +29,7 @@ from cerite.core.errors import Hint, OrderError, Setting, SnapshotError, StreamE
 from cerite.engine.bind import Program
 from cerite.engine.events.batches import joined
 from cerite.engine.events.clock import Clock
-from cerite.engine.events.keys import LEAST
+from cerite.engine.events.keys import LEAST, time_of, width_of
 from cerite.engine.events.rows import Rows
 from cerite.engine.identity import check_identity, identity
 from cerite.engine.kept import KeptRows
@@ -136,6 +137,7 @@ class LiveRun:
         self._kept = KeptRows()
         self._counters = dict.fromkeys(COUNTERS, 0)
         self._floor = LEAST  # without a sorter: what `advance` said
+        self._width = _width(program, time)
         self._unread: Iterator[MatchChunk] | None = None
         self._schema: pa.Schema | None = None  # of what is pushed: the program's columns and perhaps more
         self._closed = self._broken = False
@@ -166,6 +168,7 @@ class LiveRun:
         self._ready()
         if self.sorter is None:
             self._floor = max(self._floor, watermark)
+            self._let_time_pass(self._floor)
             return self._released(iter(()))
         return self._release(self.sorter.advanced(watermark))
 
@@ -358,11 +361,17 @@ class LiveRun:
         self._counters["late"] += len(behind)
         if self.sorter is not None:
             self.sorter.accept(offer)
+            self._let_time_pass(self.sorter.watermark)
         if batch is not None:
             self._schema = batch.schema
             self._counters["events"] += batch.num_rows
             self._counters["duplicates"] += offer.duplicates
         return joined(told) if told else None
+
+    def _let_time_pass(self, watermark: int) -> None:
+        """Windows of time close by the watermark: what is over is forgotten even if no event comes any more."""
+        if self._width is not None and self.clock is not None and watermark > LEAST:
+            self._run.intake.low = max(self._run.intake.low, self.clock.before(watermark, self._width))
 
     def _told(self, aside: Aside, watermark: int) -> pa.RecordBatch:
         assert self.clock is not None
@@ -408,6 +417,14 @@ class LiveRun:
         except BaseException:
             self._broken = True
             raise
+
+
+def _width(program: Program, time: str | None) -> Fraction | None:
+    """The width of the query's window, if it is the ordering's time that it is measured on."""
+    window, unit = program.plan.window, program.columns.unit
+    if window is None or time is None or not program.shared_clock or time_of(window, program.columns.time) != time:
+        return None
+    return width_of(window, program.schema.field(time).type, unit)
 
 
 def _prefixed(prefix: str, arrays: dict[str, npt.NDArray[Any]]) -> dict[str, npt.NDArray[Any]]:

@@ -39,7 +39,7 @@ class Recycler:
     def __init__(self, intake: Intake) -> None:
         self._intake = intake
         self._enough = FEWEST
-        self._done = -1, 0  # events and engines when it was last done
+        self._done = -1, 0, 0  # events, low and engines when it was last done
 
     @property
     def due(self) -> bool:
@@ -49,9 +49,9 @@ class Recycler:
     def recycle(self, engines: Sequence[Engine]) -> None:
         """Forget what none of the engines, which read the same intake and are idle, can bind any more."""
         intake = self._intake
-        if self._done == (intake.rows, len(engines)):
+        if self._done == (intake.rows, intake.low, len(engines)):
             return
-        self._done = intake.rows, len(engines)
+        self._done = intake.rows, intake.low, len(engines)
         lows = intake.lows()
         for engine in engines:
             engine.forget(lows)

@@ -94,6 +94,29 @@ def test_silent_keys_leave_a_window_of_time_and_stay_in_others() -> None:
     assert "what is in the windows of all keys" in str(cerite.query(f"SELECT * FROM S WHERE {text}").explain())
 
 
+@pytest.mark.parametrize("watermark", [None, "5 seconds"])
+@pytest.mark.parametrize("name", ["time", "strings by key"])
+def test_time_that_passes_without_events_closes_windows(name: str, watermark: str | None) -> None:
+    query = cerite.query(f"SELECT * FROM S WHERE {FLAT[name]}")
+    stream = query.stream(SCHEMA, time="t", type="type", watermark=watermark)
+    stream.push(events(0, 2_000, silent=True))
+    full = len(stream.snapshot())
+    stream.advance(2_500)
+    stream.snapshot()
+    assert stream._run._run.recogniser.active == 500
+    assert len(pushed_at(stream, 2_500, 1_500, 1_499)) == 1  # the other is a millisecond too old
+    stream.advance(10_000)
+    assert len(stream.snapshot()) < full // 10
+    assert stream._run._run.recogniser.active == 0
+    assert pushed_at(stream, 11_000, 1_999) == []
+
+
+def pushed_at(stream: EventStream, at: int, *keys: int) -> list[Any]:
+    rows = [{"type": "B", "t": at, "n": at, "k": key, "s": f"customer {key * 7919 % 1_000_003}"} for key in keys]
+    found = list(stream.push(pa.Table.from_pylist(rows, SCHEMA).to_batches()[0]))
+    return found + list(stream.advance(at + 1))
+
+
 def test_a_burst_leaves_nothing_behind() -> None:
     """What a thousand times as many open partial matches took is given back when they are over."""
     for text in ("A ; B PARTITION BY [k] WITHIN 1 seconds", "A AS x ; B FILTER B[s = x.s] WITHIN 1 seconds"):
