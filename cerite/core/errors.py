@@ -61,7 +61,7 @@ class Setting:
         return f"--{name} {'…' if self.value is None else shlex.quote(self.value)}"
 
 
-_LISTS = ("order_by", "null_values")  # the options that take several names
+_LISTS = ("order_by", "null_values", "deduplicate")  # the options that take several names
 _OTHERWISE = {"null_values": "null"}  # what the command line calls them, where it is not the same
 _WRITTEN = re.compile(
     r"\b(?P<name>[a-z_]+)=(?:(?P<value>…|'[^']*')|\[(?P<listed>…|'[^']*')\]|"

@@ -12,6 +12,7 @@ from typing import Any
 from cerite.core.errors import MissingExtraError
 
 _EXTRAS = {  # package: its extra, and what needs it
+    "google": ("spark", "a live stream on Spark"),
     "graphviz": ("graphviz", "a picture as SVG"),
     "grpc": ("connect", "Spark Connect"),
     "pandas": ("pandas", "a pandas frame of matches"),

@@ -309,6 +309,8 @@ class LiveRun:
             with self._breaking():
                 self._run.recycle()
         try:
+            if offer.ready is not None and self.sorter is not None:
+                self.sorter.check_ties(offer.ready)
             rows, behind = self._read(offer.ready)
         except BaseException:
             if self.sorter is not None:

@@ -25,11 +25,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cerite.core.arrays import Flags, Longs
-from cerite.core.errors import StreamError
+from cerite.core.errors import Hint, Setting, StreamError
 from cerite.engine.events.batches import joined, merging, packed, unpacked
 from cerite.engine.events.clock import Clock
 from cerite.engine.events.ids import Ids
-from cerite.engine.events.keys import LEAST
+from cerite.engine.events.keys import LEAST, tick_text
 
 Arrays = dict[str, npt.NDArray[Any]]
 
@@ -40,12 +40,15 @@ class Ordering:
 
     `delay`, in ticks of the time column, is how far an event may lie behind the greatest time seen; None says that
     events come in order already. Of events that are equal in the columns `deduplicate` the first to arrive counts.
+    Where arrival means nothing, because events may be read again in another order, `strict` refuses two that are equal
+    in time and ties.
     """
 
     time: str | None = None
     ties: tuple[str, ...] = ()
     delay: Fraction | None = None
     deduplicate: tuple[str, ...] = ()
+    strict: bool = False
 
     def __post_init__(self) -> None:
         if self.delay is None and (self.ties or self.deduplicate):
@@ -160,6 +163,24 @@ class Sorter:
         rows = self._sorted(_together(self._runs)).rows if self._runs else None
         return Offer(self.watermark, self.seen, rows, [], self._arrived)
 
+    def check_ties(self, ready: pa.RecordBatch) -> None:
+        """Refuse events that nothing but their arrival tells apart; all of one instant are ready at once."""
+        names = (str(self.ordering.time), *self.ordering.ties)
+        if not self.ordering.strict or ready.num_rows < 2:
+            return
+        same = np.ones(ready.num_rows - 1, np.bool_)
+        for column in map(ready.column, names):
+            same &= _equal_to_next(column)
+            if not same.any():
+                return
+        at = int(np.argmax(same))
+        shown = ", ".join(f"{name} = {_shown(ready.column(name)[at])}" for name in names)
+        raise StreamError(
+            f"two events cannot be ordered: both have {shown}",
+            hint=Hint("name columns that break the tie: ", Setting("order_by"), ", or drop what comes twice: ",
+                      Setting("deduplicate")),
+        )  # fmt: skip
+
     def accept(self, offer: Offer) -> None:
         """Go on as the offer says."""
         self.watermark, self.seen, self._arrived = offer.watermark, offer.seen, offer.arrived
@@ -270,3 +291,20 @@ def _order(events: Waiting, ties: tuple[str, ...]) -> Longs | None:
         kinds = ", ".join(f"`{name}` ({column.type})" for name, column in columns.items())
         raise StreamError(f"the events cannot be sorted by {kinds}") from error
     return found
+
+
+def _equal_to_next(column: pa.Array) -> Flags:
+    """Which values equal the one behind them; NULLs equal each other."""
+    column = column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
+    one, other = column.slice(0, len(column) - 1), column.slice(1)
+    equal = pc.fill_null(pc.equal(one, other), False)
+    if column.null_count:
+        equal = pc.or_(equal, pc.and_(pc.is_null(one), pc.is_null(other)))
+    found: Flags = equal.to_numpy(zero_copy_only=False)
+    return found
+
+
+def _shown(value: pa.Scalar) -> str:
+    """A value for a message: times as ISO 8601."""
+    kind = value.type
+    return tick_text(value) if pa.types.is_timestamp(kind) or pa.types.is_date(kind) else repr(value.as_py())

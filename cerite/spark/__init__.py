@@ -1,5 +1,7 @@
 """Cerite on Spark: `match` finds a query's matches in a DataFrame, `count` counts them, `explain` says how.
 
+Of a live stream `progress` tells the numbers, `watch` shows them, `split` gives the late events and `finish` ends it.
+
 `session` gives a Spark to those who have none, `task_error` the error of Cerite behind a failed Spark job. Nothing of
 PySpark is imported before one of them is asked for.
 """
@@ -12,15 +14,21 @@ from cerite.core.extras import load
 
 if TYPE_CHECKING:
     from cerite.spark.api import OneTaskWarning, count, match
+    from cerite.spark.driver.live import finish
     from cerite.spark.explaining import explain
+    from cerite.spark.following import Progress, progress, split, watch
     from cerite.spark.sessions import session
     from cerite.spark.worker.failures import task_error
 
-__all__ = ["OneTaskWarning", "count", "explain", "match", "session", "task_error"]
+__all__ = [
+    "OneTaskWarning", "Progress", "count", "explain", "finish", "match", "progress", "session", "split", "task_error",
+    "watch",
+]  # fmt: skip
 
 _HOMES = {
-    "OneTaskWarning": "api", "count": "api", "explain": "explaining", "match": "api",
-    "session": "sessions", "task_error": "worker.failures",
+    "OneTaskWarning": "api", "Progress": "following", "count": "api", "explain": "explaining", "finish": "driver.live",
+    "match": "api", "progress": "following", "session": "sessions", "split": "following",
+    "task_error": "worker.failures", "watch": "following",
 }  # fmt: skip
 
 

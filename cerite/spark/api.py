@@ -7,13 +7,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as fn
+from pyspark.sql import DataFrame
 
+from cerite.core.errors import ArgumentError, Hint, Setting, StreamError
 from cerite.engine.events.rows import TimeUnit
 from cerite.engine.plan import Semantics
+from cerite.language.builder import Width
 from cerite.spark.driver.choose import Choice, choose
+from cerite.spark.driver.live import Late, LiveOptions, LivePlan, live_plan_of
 from cerite.spark.driver.parquet import ParquetPlan, parquet_plan, scanned, scanned_count
+from cerite.spark.driver.placement import parallelism
 from cerite.spark.driver.request import Request, request
 from cerite.spark.driver.shuffle import Layout, laid_out, shuffled, shuffled_count
 from cerite.spark.worker.failures import refusals
@@ -24,7 +27,7 @@ Reading = Literal["auto", "spark"]
 
 @dataclass(frozen=True)
 class Route:
-    """How a request is carried out: the operator, and either ordered Parquet or a shuffle."""
+    """How a request about data at rest is carried out: the operator, and either ordered Parquet or a shuffle."""
 
     asked: Request
     choice: Choice
@@ -45,12 +48,6 @@ class Route:
         assert self.layout is not None
         return shuffled_count(self.asked, self.layout)
 
-    def warn(self, depth: int) -> None:
-        """Say so where everything runs in one task."""
-        if self.choice.operator == "sequence":
-            text = f"one ordered task recognises everything: {self.choice.why}"
-            warnings.warn(text, OneTaskWarning, stacklevel=depth + 1)
-
 
 def routed(asked: Request, partitions: int | None, read: Reading) -> Route:
     """The route of a request; looks at footers, and at the data where that decides."""
@@ -69,6 +66,13 @@ class OneTaskWarning(UserWarning):
     """The query runs in one ordered task, whatever the size of the cluster."""
 
 
+def warn(choice: Choice, depth: int) -> None:
+    """Say so where everything runs in one task."""
+    if choice.operator == "sequence":
+        text = f"one ordered task recognises everything: {choice.why}"
+        warnings.warn(text, OneTaskWarning, stacklevel=depth + 1)
+
+
 def match(
     df: DataFrame | Mapping[str, DataFrame],
     query: Any,
@@ -82,8 +86,14 @@ def match(
     read: Reading = "auto",
     schema: Any = None,
     time_unit: TimeUnit = "ms",
+    watermark: Width | None = None,
+    shards: int | None = None,
+    late: Late = "count",
+    deduplicate: str | Sequence[str] = (),
+    final: str | None = None,
+    metrics: str = "cerite",
 ) -> DataFrame:
-    """The matches of a query in the rows of a DataFrame, one row each.
+    """The matches of a query in the rows of a DataFrame, one row each; of a live stream, as a stream.
 
     `query` is CEQL text, a query or a built pattern. `time`, `type`, `order_by` and `position` name columns as in
     `query.run`; rows need not be in any order. A mapping from stream names to DataFrames gives the streams that FROM
@@ -95,6 +105,14 @@ def match(
     number of tasks; by default it follows the session and the data. Parquet files in time order are read by the tasks
     themselves, without a shuffle; `read="spark"` leaves reading to Spark. `schema` declares the kinds of columns, which
     the DataFrame's must have; `time_unit` is what numbers in the time column count.
+
+    A streaming DataFrame needs `watermark`, how far an event may lie behind the latest one ("10 seconds"), and columns
+    that break ties. Matches come out when the watermark has passed their last event; an event that comes behind the
+    watermark is late: counted, and with `late="side"` given out in a column `late`, which `split` tells apart from the
+    matches. Of events that are equal in the columns `deduplicate` only the first counts. The state is divided into
+    `shards`, as many as run at once; the number is fixed in the checkpoint. Once there is a file in the folder `final`
+    (`finish` writes one), the stream is over and all that is pending is decided. `metrics` is the name that
+    `progress` finds the numbers under.
     """
     asked = request(
         df,
@@ -107,9 +125,27 @@ def match(
         schema=schema,
         time_unit=time_unit,
     )
+    ids = (deduplicate,) if isinstance(deduplicate, str) else tuple(deduplicate)
+    options = LiveOptions(watermark, shards, late, ids, final, metrics)
+    if asked.live:
+        live = live_route(asked, options, partitions, read)
+        warn(live.choice, 2)
+        return live.matches()
+    options.refuse_at_rest()
     route = routed(asked, partitions, read)
-    route.warn(2)
+    warn(route.choice, 2)
     return route.matches()
+
+
+def live_route(asked: Request, options: LiveOptions, partitions: int | None, read: Reading) -> LivePlan:
+    """The route of a request about a live stream."""
+    for name, given in (("partitions", partitions is not None), ("read", read != "auto")):
+        if given:
+            raise ArgumentError(
+                f"`{name}` is for data at rest, and this DataFrame is a live stream",
+                hint=Hint("write ", Setting("shards")) if name == "partitions" else "leave it out",
+            )
+    return live_plan_of(asked, options)
 
 
 def count(
@@ -139,17 +175,13 @@ def count(
         time_unit=time_unit,
         counting=True,
     )
+    if asked.live:
+        raise StreamError(
+            "a live stream does not end, so its matches cannot be counted",
+            hint="take match(…) and count its rows: .groupBy().count(), or batch.count() in foreachBatch; "
+            "cerite.spark.progress(query) tells the matches of every micro-batch",
+        )
     route = routed(asked, partitions, read)
-    route.warn(2)
+    warn(route.choice, 2)
     with refusals():
         return sum(int(row[0]) for row in route.counts().collect())
-
-
-def parallelism(session: SparkSession) -> int:
-    """How many tasks run at once; a Connect session does not say so, but spreads a range over as many."""
-    context = getattr(session, "sparkContext", None)
-    if context is not None:
-        return max(1, int(context.defaultParallelism))
-    spread = session.range(10_000).select(fn.spark_partition_id().alias("at")).agg(fn.countDistinct("at"))
-    (row,) = spread.collect()
-    return max(1, int(row[0]))

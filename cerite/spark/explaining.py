@@ -12,8 +12,10 @@ from pyspark.sql import DataFrame
 
 from cerite.engine.events.rows import TimeUnit
 from cerite.engine.plan import Semantics
+from cerite.language.builder import Width
 from cerite.predicate.formula import All, Formula, Negated, Some
-from cerite.spark.api import Reading, Route, routed
+from cerite.spark.api import Reading, Route, live_route, routed
+from cerite.spark.driver.live import LiveOptions, LivePlan
 from cerite.spark.driver.parquet import ParquetPlan, stretches
 from cerite.spark.driver.request import Request, request
 from cerite.spark.driver.shuffle import Layout, job_of, prepared
@@ -36,8 +38,13 @@ def explain(
     read: Reading = "auto",
     schema: Any = None,
     time_unit: TimeUnit = "ms",
+    watermark: Width | None = None,
+    shards: int | None = None,
 ) -> str:
-    """How `match` would run, line by line; it looks at the data as `match` does before the first task."""
+    """How `match` would run, line by line; it looks at the data as `match` does before the first task.
+
+    Of a live stream it says how the state is divided, and looks at no data.
+    """
     asked = request(
         df,
         query,
@@ -49,6 +56,10 @@ def explain(
         schema=schema,
         time_unit=time_unit,
     )
+    options = LiveOptions(watermark, shards)
+    if asked.live:
+        return _live(live_route(asked, options, partitions, read))
+    options.refuse_at_rest()
     route = routed(asked, partitions, read)
     lines = [f"operator: {_operator(route)}", f"  why: {route.choice.why}"]
     lines += _ordered(route, route.ordered) if isinstance(route.ordered, ParquetPlan) else _shuffled(route)
@@ -57,6 +68,23 @@ def explain(
     lines.append(f"conditions on one event: {tests or 'none'}")
     lines.append(f"  evaluated {where}")
     lines.append(f"order: {', '.join(_order(asked))}")
+    return "\n".join(lines)
+
+
+def _live(plan: LivePlan) -> str:
+    asked, chunking = plan.asked, plan.chunking
+    operator = NAMES[plan.choice.operator].replace("one task", "one shard")
+    lines = [f"operator: {operator}, live", f"  why: {plan.choice.why}"]
+    lines.append(f"shards: {plan.shards:,}, fixed in the checkpoint")
+    if chunking is not None:
+        lines.append(f"chunks: {chunking.size:,} ticks of `{asked.time}` each, and the {chunking.reach:,} before it")
+    lines.append(f"watermark: the latest `{asked.time}` less {float(plan.delay):,g} milliseconds")
+    lines.append(f"order: {', '.join(_order(asked))}")
+    filtered = "all: neighbours or ranks count" if asked.all_rows_counted else _kept(asked)
+    lines.append(f"rows kept: {filtered}")
+    lines.append(f"columns shipped to Python: {', '.join(asked.shipped)}")
+    tests = ", ".join(map(str, unary_tests(asked.plan)))
+    lines += [f"conditions on one event: {tests or 'none'}", "  evaluated by Spark; they travel as bits"]
     return "\n".join(lines)
 
 

@@ -101,13 +101,6 @@ def test_a_worker_that_nobody_listens_to_leaves_quietly(spark: SparkSession) -> 
     assert [row["text"] == "" for row in rows] == [True, True, False]
 
 
-def test_a_live_stream_is_refused_in_words(spark: SparkSession) -> None:
-    live = spark.readStream.format("rate").load()
-    with pytest.raises(StreamError, match="live stream") as caught:
-        match(live, "SELECT * FROM S WHERE _ AS x ; _ AS y WITHIN 5 seconds", time="timestamp")
-    assert "foreachBatch" in str(caught.value)
-
-
 def test_one_task_is_warned_of(spark: SparkSession) -> None:
     df = frame(spark, events())
     with pytest.warns(OneTaskWarning, match="no partition and no window"):

@@ -46,3 +46,15 @@ def choose(plan: Plan, clock: str | None) -> Choice:
     if clock is None:
         return Choice("sequence", "a window over events, and no time or position to cut the stream by")
     return Choice("chunks", "a window: a match is decided by the events inside it")
+
+
+def choose_live(plan: Plan, clock: str | None, time: str | None) -> Choice:
+    """The operator for a live stream: nobody has counted its events, and chunks are of time, which every event has."""
+    found = choose(plan, clock)
+    if found.operator != "chunks" or plan.window is None:
+        return found
+    if plan.window.unit == "events":
+        return Choice("sequence", "a window over events and no partition: ranks count from the first event on")
+    if clock != time:
+        return Choice("sequence", f"a window over `{clock}` and no partition: only time is cut into chunks")
+    return found

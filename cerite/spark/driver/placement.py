@@ -11,6 +11,9 @@ import heapq
 from collections.abc import Sequence
 from functools import lru_cache
 
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as fn
+
 _MASK = 0xFFFFFFFF
 
 
@@ -59,3 +62,13 @@ def packed(sizes: Sequence[int], bins: int) -> tuple[int, ...]:
         found[unit] = index
         heapq.heappush(heap, (filled + sizes[unit], index))
     return tuple(found)
+
+
+def parallelism(session: SparkSession) -> int:
+    """How many tasks run at once; a Connect session does not say so, but spreads a range over as many."""
+    context = getattr(session, "sparkContext", None)
+    if context is not None:
+        return max(1, int(context.defaultParallelism))
+    spread = session.range(10_000).select(fn.spark_partition_id().alias("at")).agg(fn.countDistinct("at"))
+    (row,) = spread.collect()
+    return max(1, int(row[0]))

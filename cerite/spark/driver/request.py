@@ -35,7 +35,7 @@ from cerite.pattern.query import QuerySpec
 from cerite.spark.driver.conditions import Conditions
 from cerite.spark.driver.frame import Frame, ticks, ticks_per_second
 from cerite.spark.driver.relevance import Relevance, relevance
-from cerite.spark.driver.streams import together
+from cerite.spark.driver.streams import several, together
 from cerite.spark.texts import is_text, sights
 from cerite.spark.worker.footers import Footers, Rejected, footers, same_type, scan_obstacle
 from cerite.spark.worker.job import FILE, ROW, Shown, attributes_across, windows
@@ -45,7 +45,8 @@ from cerite.spark.worker.job import FILE, ROW, Shown, attributes_across, windows
 class Request:
     """What is asked; `type`, `time`, `order_by` and `position` name columns of the frame.
 
-    `unit` is what a time column of plain numbers counts.
+    `unit` is what a time column of plain numbers counts. `sources` are the DataFrames that the frame puts together,
+    `carried` columns that travel although neither query nor result need them.
 
     Where matches are only counted, nothing of them is shown.
     """
@@ -59,6 +60,13 @@ class Request:
     position: str | None
     unit: TimeUnit
     counting: bool
+    sources: tuple[DataFrame, ...]
+    carried: tuple[str, ...] = ()
+
+    @property
+    def live(self) -> bool:
+        """Whether the rows are a stream that goes on."""
+        return self.frame.original.isStreaming
 
     @cached_property
     def conditions(self) -> Conditions:
@@ -183,6 +191,7 @@ class Request:
             *shown,
             *across,
             *self.plan.partition,
+            *self.carried,
             *(name for name in self.order if name in self.frame.names),
         }
         if any(size.is_time for size in windows(self.plan)) and self.time is not None:
@@ -222,11 +231,14 @@ def request(
     asked = query.query if isinstance(query, Query) else make_query(query)
     given = None if schema is None else declared(schema)
     kinds = declared_kinds(asked, query.schema if isinstance(query, Query) else None, given)
-    frame = Frame(together(asked, data))
+    sources = several(asked, data)
+    frame = Frame(together(sources))
     kind = type if type is not None or "type" not in frame.names else "type"
     made = plan(asked, semantics)
     order = (order_by,) if isinstance(order_by, str) else tuple(order_by)
-    found = Request(frame, asked, made, kind, time, order, position, checked_unit(time_unit), counting)
+    if frame.original.isStreaming and not order and position is None:
+        order = ties_of(frame, time)
+    found = Request(frame, asked, made, kind, time, order, position, checked_unit(time_unit), counting, tuple(sources))
     try:
         _check_declared(frame, kinds)
         _check(found)
@@ -234,6 +246,21 @@ def request(
     except CeriteError as error:
         raise error.at(asked.source) from None
     return found
+
+
+def ties_of(frame: Frame, time: str | None) -> tuple[str, ...]:
+    """What breaks ties in a live stream where nothing is named: the columns of Kafka's source."""
+    if {"partition", "offset"} <= set(frame.names):
+        return (*(("topic",) if "topic" in frame.names else ()), "partition", "offset")
+    raise StreamError(
+        "nothing says which of two events of the same time comes first, and a live stream may be replayed in another "
+        "order",
+        hint=Hint(
+            "name columns that do: ", Setting("order_by"), ", or ", Setting("position"),
+            ("" if time is None else f"; if no two events of a partition have the same time, order_by=[{time!r}]")
+            + "; from Kafka, keep the columns `partition` and `offset`",
+        ),
+    )  # fmt: skip
 
 
 def _check(asked: Request) -> None:
@@ -280,7 +307,7 @@ def _refuse_guesses(asked: Request, declared: Mapping[str, Kind]) -> None:
         for name, span in (dict.fromkeys(asked.order_by) | ordered_attributes(asked.query)).items()
         if frame.kinds.get(name) == "string" and name not in declared
     }
-    if not spans:
+    if not spans or asked.live:
         return
     if not is_text(frame.original):
         _warn_of_numbers(frame, list(spans))

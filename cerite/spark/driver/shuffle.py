@@ -124,15 +124,15 @@ def job_of(asked: Request, layout: Layout) -> Job:
 
 def prepared(asked: Request, layout: Layout, job: Job) -> DataFrame:
     """The rows that travel to Python, in the tasks and the order in which they do."""
-    rows = _selected(asked, layout, job)
-    keys = [fn.col(_c(asked, name)) for name in asked.plan.partition]
+    rows = _selected(asked, layout)
+    keys = [fn.col(inner_name(asked, name)) for name in asked.plan.partition]
     unit = [*keys, fn.col(_CHUNK)] if layout.chunked else keys
-    order = [fn.asc_nulls_last(_c(asked, name)) for name in asked.order]
+    order = [fn.asc_nulls_last(inner_name(asked, name)) for name in asked.order]
     alone = layout.sequence or (layout.hot is None and layout.chunked)  # one unit in a task: a sort by time first
     sorting = [] if alone else [fn.asc_nulls_last(column) for column in unit]
     if _by_rank(asked, layout):  # ranks first: they say where a hot key is cut
         rows = _counted(asked, rows, Window.partitionBy(*keys).orderBy(*order))
-        rows = rows.withColumn(_TICK, fn.col(_c(asked, RANK)))
+        rows = rows.withColumn(_TICK, fn.col(inner_name(asked, RANK)))
     rows = _placed(asked, layout, rows)
     counts = asked.all_rows_counted and not _by_rank(asked, layout)
     if counts:
@@ -140,10 +140,10 @@ def prepared(asked: Request, layout: Layout, job: Job) -> DataFrame:
         rows = _counted(asked, rows, Window.partitionBy(*place, *unit).orderBy(*order))
     if layout.sequence or not counts:  # else Spark has sorted them for the window
         rows = rows.sortWithinPartitions(*sorting, *order)
-    own = [fn.col(_c(asked, name)) for name in job.columns if name not in (CHUNK, OWNED, RANK)]
+    own = [fn.col(inner_name(asked, name)) for name in job.columns if name not in (CHUNK, OWNED, RANK)]
     if layout.chunked:
         own += [fn.col(_CHUNK), (fn.col(_CHUNK) == fn.col(_OWN)).alias(_OWN)]
-    return rows.select(*own, *([fn.col(_c(asked, RANK))] if asked.ranked else []))
+    return rows.select(*own, *([fn.col(inner_name(asked, RANK))] if asked.ranked else []))
 
 
 def _by_rank(asked: Request, layout: Layout) -> bool:
@@ -161,22 +161,21 @@ def _candidates(asked: Request) -> DataFrame:
     return rows
 
 
-def _c(asked: Request, name: str) -> str:
+def inner_name(asked: Request, name: str) -> str:
     """What a shipped column is called inside Spark: names of any spelling are Python's business."""
     if name in asked.frame.names:
         return f"c{asked.frame.names.index(name)}"
     return name.replace(".", "_")
 
 
-def _selected(asked: Request, layout: Layout, job: Job) -> DataFrame:
+def _selected(asked: Request, layout: Layout) -> DataFrame:
     """The columns that travel, the packed bits, and what places the rows."""
-    columns = [fn.col(_c(asked, name)) for name in asked.shipped]
-    columns += [column.alias(_c(asked, name)) for name, column in asked.order.items() if name not in asked.frame.names]
-    tests = [asked.conditions.column(asked.conditions.test(test)) for test in unary_tests(asked.plan)]
-    for word, name in enumerate(job.words):
-        mine = tests[word * WORD : (word + 1) * WORD]
-        bits = [fn.when(test, fn.lit(1 << place)).otherwise(fn.lit(0)) for place, test in enumerate(mine)]
-        columns.append(reduce(Column.bitwiseOR, bits).cast("bigint").alias(_c(asked, name)))
+    columns = [fn.col(inner_name(asked, name)) for name in asked.shipped]
+    tied = {name: column for name, column in asked.order.items() if name not in asked.frame.names}
+    words, bits = bit_words(asked)
+    columns += [
+        column.alias(inner_name(asked, name)) for name, column in (*tied.items(), *zip(words, bits, strict=True))
+    ]
     if asked.all_rows_counted:
         relevant = asked.conditions.column(asked.relevance.formula)
         columns.append(fn.coalesce(relevant, fn.lit(False)).alias(_RELEVANT))
@@ -187,9 +186,22 @@ def _selected(asked: Request, layout: Layout, job: Job) -> DataFrame:
     return _candidates(asked).select(*columns)
 
 
+def bit_words(asked: Request) -> tuple[tuple[str, ...], list[Column]]:
+    """Every condition on one event as a bit, packed into words: their names and the words themselves."""
+    tests = [asked.conditions.column(asked.conditions.test(test)) for test in unary_tests(asked.plan)]
+    found: list[Column] = []
+    for begin in range(0, len(tests), WORD):
+        bits = [
+            fn.when(test, fn.lit(1 << place)).otherwise(fn.lit(0))
+            for place, test in enumerate(tests[begin : begin + WORD])
+        ]
+        found.append(reduce(Column.bitwiseOR, bits).cast("bigint"))
+    return tuple(f"{BITS}{word}" for word in range(len(found))), found
+
+
 def _placed(asked: Request, layout: Layout, rows: DataFrame) -> DataFrame:
     if not layout.chunked:
-        keys = [fn.col(_c(asked, name)) for name in asked.plan.partition]
+        keys = [fn.col(inner_name(asked, name)) for name in asked.plan.partition]
         return (
             rows.repartition(layout.tasks, *keys)
             if keys and not layout.sequence and layout.tasks > 1
@@ -233,7 +245,7 @@ def _counted(asked: Request, rows: DataFrame, window: WindowSpec) -> DataFrame:
     """Ranks among all rows, then the relevant rows, and where gaps count the first row after each."""
     kept = fn.col(_RELEVANT)
     if asked.ranked:
-        rows = rows.withColumn(_c(asked, RANK), fn.row_number().over(window).cast("bigint"))
+        rows = rows.withColumn(inner_name(asked, RANK), fn.row_number().over(window).cast("bigint"))
     if asked.relevance.gaps:
         before = fn.lag(_RELEVANT, 1, False).over(window)
         rows = rows.withColumn("cerite_kept", kept | before)

@@ -13,25 +13,30 @@ from cerite.core.errors import StreamError, listed
 from cerite.pattern.query import QuerySpec
 
 
-def together(query: QuerySpec, data: Any) -> DataFrame:
-    """One DataFrame; columns that a stream does not have are NULL in its rows."""
+def several(query: QuerySpec, data: Any) -> list[DataFrame]:
+    """The DataFrames that FROM names, or the one there is; all of them live streams, or none."""
     if not isinstance(data, Mapping):
         if not hasattr(data, "sparkSession"):
             raise StreamError(
                 f"`cerite.spark` reads a DataFrame of Spark, not {type(data).__name__}",
                 hint="read it with session.read…, or run it here: cerite.query(…).run(data)",
             )
-        if data.isStreaming:
-            raise StreamError(
-                "this DataFrame is a live stream (`isStreaming`), and `cerite.spark` reads data at rest",
-                hint="match inside foreachBatch where no match spans two batches, or push the batches into "
-                "cerite.query(…).stream(schema), which carries partial matches on",
-            )
-        return data  # type: ignore[no-any-return]
+        return [data]
     missing = [name for name in query.streams if name not in data]
     if missing:
         raise StreamError(f"FROM names {listed(missing)}, but the data has only {listed(data)}")
-    frames = [together(query, data[name]) for name in query.streams]
+    found = [frame for name in query.streams for frame in several(query, data[name])]
+    live = [name for name in query.streams if data[name].isStreaming]
+    if live and len(live) < len(found):
+        raise StreamError(
+            f"{listed(live)} are live streams (`isStreaming`), {listed(set(query.streams) - set(live))} are not",
+            hint="read all of them with session.readStream…, or all of them with session.read…",
+        )
+    return found
+
+
+def together(frames: list[DataFrame]) -> DataFrame:
+    """One DataFrame; columns that a stream does not have are NULL in its rows."""
     try:
         return reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), frames)
     except AnalysisException as error:

@@ -22,13 +22,13 @@ from cerite.core.errors import CeriteError, Hint
 
 Batches = Iterator[pa.RecordBatch]
 _RAISED = re.compile(
-    r"^(?:[\w.]+Exception: )?cerite\.core\.errors\.(\w+): (.*?)(?:\nhint: (.*?))?$(?=\n\s*$|\n\n|\nJVM|\n\s+at |\Z)",
+    r"(?:^|: )cerite\.core\.errors\.(\w+): (.*?)(?:\nhint: (.*?))?$(?=\n\s*$|\n\n|\nJVM|\n\s+at |\n SQLSTATE|\Z)",
     re.M | re.S,
 )
 
 
 def task_error(failure: BaseException) -> CeriteError | None:
-    """What a task refused, as the error it raised there; None if the failure is another.
+    """What a task refused, as the error it raised there, also of a streaming query; None if the failure is another.
 
     >>> task_error(RuntimeError("Traceback …\\ncerite.core.errors.StreamError: two events tie\\nhint: order_by=…"))
     StreamError('two events tie')

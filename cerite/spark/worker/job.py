@@ -105,7 +105,6 @@ def windows(plan: Plan) -> tuple[Size, ...]:
 
 def task_plan(plan: Plan, time: str | None, ticks: Fraction) -> Plan:
     """The plan that reads prepared rows; `ticks` of the time column make a millisecond."""
-    number = {test: k for k, test in enumerate(unary_tests(plan))}
 
     def resized(size: Size) -> Size:
         if size.attribute is not None:
@@ -115,6 +114,16 @@ def task_plan(plan: Plan, time: str | None, ticks: Fraction) -> Plan:
             return Size.of(time, size.width * ticks)
         return Size.of(RANK, int(size.amount) - 1)
 
+    return _reading_bits(plan, resized)
+
+
+def live_plan(plan: Plan) -> Plan:
+    """The plan that reads bits, but counts and measures for itself: all rows that count come, in the order of time."""
+    return _reading_bits(plan, lambda size: size)
+
+
+def _reading_bits(plan: Plan, resized: Callable[[Size], Size]) -> Plan:
+    number = {test: k for k, test in enumerate(unary_tests(plan))}
     guards = tuple(_prepared(guard, number, resized) for guard in plan.guards)
     return replace(
         plan, automaton=replace(plan.automaton, conditions=guards),

@@ -46,7 +46,7 @@ def counting_task(job: Job) -> Callable[[Batches], Batches]:
     return count
 
 
-def mapped(rows: DataFrame, function: Callable[[Batches], Batches], schema: StructType) -> DataFrame:
+def mapped(rows: DataFrame, function: Callable[[Batches], Batches], schema: StructType | str) -> DataFrame:
     """`mapInArrow`, without what PySpark says about versions of pandas, which is not used here."""
 
     def settled(batches: Batches) -> Batches:

@@ -1,0 +1,343 @@
+"""A live stream as a plan of Spark: watermark, conditions as bits, packing, shards, and what they tell.
+
+    rows ─ withWatermark ─ filter, bits ─ mapInArrow: pack ─ transformWithState: one LiveRun a shard ─ mapInArrow: rows
+
+The operators are those of data at rest: R-CER per key under PARTITION BY, T-CER over chunks of time for a window
+without partition, one shard otherwise. Irrelevant rows are filtered out behind the watermark, so that they still move
+time; where neighbours or ranks count nothing is filtered.
+
+Invariant: names, ids and values of the result are those of data at rest, whatever the number of shards and the cut into
+micro-batches. What fixes the meaning of the state is in `LiveJob.identity`, and is compared when a checkpoint is read.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import re
+import warnings
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cached_property, reduce
+from typing import Literal
+
+from pyspark.sql import Column, DataFrame, GroupedData, SparkSession
+from pyspark.sql import functions as fn
+from pyspark.sql import types as ty
+
+from cerite.core.errors import ArgumentError, Hint, Setting, StreamError
+from cerite.core.extras import load
+from cerite.language.builder import Width, width
+from cerite.spark.driver.choose import Choice, choose_live
+from cerite.spark.driver.frame import Frame, ticks
+from cerite.spark.driver.placement import parallelism, placement
+from cerite.spark.driver.request import Request
+from cerite.spark.driver.shuffle import bit_words, inner_name
+from cerite.spark.worker.live_job import (
+    COUNTS,
+    FINAL,
+    GAUGES,
+    PACKED,
+    SEAT,
+    SHARD,
+    SOURCE,
+    TOLD,
+    Chunking,
+    LiveJob,
+    ShardColumns,
+)
+from cerite.spark.worker.packing import packer
+from cerite.spark.worker.task import mapped
+from cerite.spark.worker.unpacking import unpacker
+
+Late = Literal["count", "side"]
+LATE_COLUMN = "late"
+_PROVIDER = "spark.sql.streaming.stateStore.providerClass"
+_ROCKS = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+_DELAY = "spark.watermarkDelayMs"  # how Spark marks a column that has a watermark
+_CLOCK = "cerite_clock"
+
+
+@dataclass(frozen=True)
+class LiveOptions:
+    """What `match` takes for live streams only; see there."""
+
+    watermark: Width | None = None
+    shards: int | None = None
+    late: Late = "count"
+    deduplicate: tuple[str, ...] = ()
+    final: str | None = None
+    metrics: str = "cerite"
+
+    def refuse_at_rest(self) -> None:
+        """Refuse what has no effect on data at rest."""
+        for name, value in vars(LiveOptions()).items():
+            if getattr(self, name) != value:
+                raise ArgumentError(
+                    f"`{name}` is for live streams, and this DataFrame is data at rest",
+                    hint="leave it out" if name != "deduplicate" else "drop duplicates first: df.dropDuplicates([…])",
+                )
+
+
+@dataclass(frozen=True)
+class LivePlan:
+    """How a live stream is read."""
+
+    asked: Request
+    options: LiveOptions
+
+    @cached_property
+    def choice(self) -> Choice:
+        """The operator."""
+        return choose_live(self.asked.plan, self.asked.clock, self.asked.time)
+
+    @cached_property
+    def shards(self) -> int:
+        """How many shards there are."""
+        given = self.options.shards
+        if self.choice.operator == "sequence":
+            if given not in (None, 1):
+                raise ArgumentError(f"this query runs in one shard: {self.choice.why}", hint="leave out `shards`")
+            return 1
+        if given is not None and not (type(given) is int and 0 < given <= 10_000):
+            raise ArgumentError(f"`shards` is a number from 1 to 10,000, not {given!r}")
+        return given or parallelism(self.session)
+
+    @property
+    def session(self) -> SparkSession:
+        """The stream's session."""
+        return self.asked.frame.original.sparkSession
+
+    @cached_property
+    def delay(self) -> Fraction:
+        """How far events may lie behind the greatest time seen, in milliseconds."""
+        asked, given = self.asked, self.options.watermark
+        assert asked.time is not None
+        if given is None:
+            marked = asked.frame.original.schema.fields
+            known = {field.name: field.metadata.get(_DELAY) for field in marked}.get(asked.time)
+            if known is None:
+                raise StreamError(
+                    "a live stream needs a watermark: how far an event may lie behind the latest one",
+                    hint=Hint("name it: ", Setting("watermark", "10 seconds")),
+                )
+            return Fraction(known)
+        size = width(given)
+        if not size.is_time:
+            hint = Hint("write ", Setting("watermark", "10 seconds"))
+            raise ArgumentError(f"a watermark is a time, not {size}", hint=hint)
+        return size.width
+
+    @cached_property
+    def delay_ticks(self) -> Fraction:
+        """The same in steps of the time column."""
+        return self.delay * self._per_millisecond
+
+    @cached_property
+    def _per_millisecond(self) -> Fraction:
+        spark = self.asked.frame.types[str(self.asked.time)]
+        scale = 10**spark.scale if isinstance(spark, ty.DecimalType) else 1
+        return self.asked.per_millisecond * scale
+
+    @cached_property
+    def chunking(self) -> Chunking | None:
+        """T-CER's chunks: some windows long, so that reading the overlap costs a quarter at most."""
+        window = self.asked.plan.window
+        if self.choice.operator != "chunks" or window is None:
+            return None
+        second = math.ceil(1_000 * self._per_millisecond)
+        return Chunking.of(math.ceil(self.asked.width(window)), math.ceil(self.delay_ticks), second)
+
+    @cached_property
+    def live_job(self) -> LiveJob:
+        """What the workers have to know."""
+        asked = self.asked
+        words, _ = bit_words(asked)
+        shards = ShardColumns(
+            columns=asked.shipped,
+            order=tuple(asked.order),
+            time=str(asked.time),
+            position=asked.position,
+            shown=asked.shown,
+        )
+        return LiveJob.of(
+            asked.plan, self.choice.operator, self.chunking, shards,
+            arriving=(*asked.shipped, *words, SOURCE, SEAT, FINAL), seats=placement(self.shards),
+            sources=len(asked.sources), delay=self.delay_ticks, per_millisecond=self._per_millisecond,
+            unit=asked.unit, deduplicate=self.options.deduplicate,
+            side=self.options.late == "side", identity=self._identity,
+            types={name: asked.frame.types[name].simpleString() for name in asked.shipped},
+        )  # fmt: skip
+
+    @property
+    def _identity(self) -> dict[str, str]:
+        asked, query = self.asked, self.asked.query
+        return {
+            "pattern": str(query.where), "SELECT": ", ".join(asked.plan.variables),
+            "selection strategy": asked.plan.strategy, "window": str(asked.plan.window or ""),
+            "PARTITION BY": ", ".join(asked.plan.partition), "CONSUME BY": asked.plan.consume,
+            "semantics": asked.plan.semantics, "time column": asked.time or "", "type column": asked.type or "",
+            "position column": asked.position or "", "time unit": asked.unit, "order of events": ", ".join(asked.order),
+            "watermark": f"{self.delay} milliseconds", "`deduplicate`": ", ".join(self.options.deduplicate),
+            "number of streams": str(len(asked.sources)), "division of time": str(self.chunking or ""),
+            "number of shards": str(self.shards),
+        }  # fmt: skip
+
+    @cached_property
+    def schema(self) -> ty.StructType:
+        """The columns of the result; with late events beside the matches, either may be missing in a row."""
+        found = self.asked.schema
+        if self.options.late != "side":
+            return found
+        fields = [ty.StructField(each.name, each.dataType) for each in found.fields]
+        types = self.asked.frame.types
+        event = ty.StructType([ty.StructField(name, types[name]) for name in self.asked.frame.top])
+        late_by = _difference(types[str(self.asked.time)])
+        late = ty.StructType().add("event", event).add("reason", ty.StringType()).add("late_by", late_by)
+        return ty.StructType([*fields, ty.StructField(LATE_COLUMN, late)])
+
+    # ------------------------------------------------------------ the pipeline
+    def matches(self) -> DataFrame:
+        """The result."""
+        live = self.live_job
+        packed = mapped(self.prepared(), packer(live), PACKED)
+        told = _shards(packed, live)
+        sums = [fn.coalesce(fn.sum(name), fn.lit(0)).alias(name) for name in (*COUNTS, *GAUGES)]
+        largest = fn.coalesce(fn.max("state_bytes"), fn.lit(0)).alias("largest_state_bytes")
+        told = told.observe(self.options.metrics, *sums, largest, fn.min("watermark").alias("watermark"))
+        told = told.filter(fn.col("kind") != SHARD).select("kind", "payload")
+        return mapped(told, unpacker(self.schema, list(self.asked.frame.top), side=live.side), self.schema)
+
+    def prepared(self) -> DataFrame:
+        """The rows that travel to Python: relevant ones, with bits, source and shard."""
+        asked = self.asked
+        rows = reduce(DataFrame.union, [self._watched(number, each) for number, each in enumerate(self._aligned())])
+        rows = rows.observe(f"{self.options.metrics} events", fn.count(fn.lit(1)).alias("events"))
+        if asked.in_a_partition is not None:
+            rows = rows.filter(asked.in_a_partition)
+        if not asked.all_rows_counted and not asked.relevance.every_row:
+            rows = rows.filter(asked.conditions.column(asked.relevance.formula))
+        columns = [fn.col(inner_name(asked, name)) for name in asked.shipped]
+        words, bits = bit_words(asked)
+        columns += [column.alias(inner_name(asked, name)) for name, column in zip(words, bits, strict=True)]
+        own = [fn.col("cerite_source"), self._seat().alias("cerite_seat"), fn.lit(False).alias("cerite_final")]
+        rows = rows.select(*columns, *own)
+        return rows if self.options.final is None else rows.union(self._closing(rows.schema))
+
+    def _aligned(self) -> list[DataFrame]:
+        """The sources, each with all columns of all of them."""
+        whole = self.asked.frame.original.schema
+        if len(self.asked.sources) == 1:
+            return list(self.asked.sources)
+        found = []
+        for source in self.asked.sources:
+            known = set(source.columns)
+            columns = [fn.col(_quoted(each.name)) if each.name in known else fn.lit(None) for each in whole.fields]
+            typed = zip(columns, whole.fields, strict=True)
+            found.append(source.select(*(column.cast(each.dataType).alias(each.name) for column, each in typed)))
+        return found
+
+    def _watched(self, number: int, source: DataFrame) -> DataFrame:
+        """A source under its watermark; the time of any type as Spark's watermark wants it, in microseconds."""
+        asked = self.asked
+        assert asked.time is not None
+        spark, column = asked.frame.types[asked.time], asked.frame.column(asked.time)
+        if not isinstance(spark, ty.TimestampType):
+            column = _instant(ticks(column, spark, asked.time), self._per_millisecond)
+        rows = Frame(source).df.withColumns({_CLOCK: column, "cerite_source": fn.lit(number)})
+        return rows.withWatermark(_CLOCK, f"{math.ceil(self.delay)} milliseconds")
+
+    def _seat(self) -> Column:
+        """The number that stands for the row's shard; under T-CER the packer finds it."""
+        seats = self.live_job.seats
+        if self.choice.operator != "partitions" or self.shards == 1:
+            return fn.lit(seats[0])
+        keys = [_plain_zero(self.asked, name) for name in self.asked.plan.partition]
+        shard = fn.pmod(fn.hash(*keys), fn.lit(self.shards))
+        return fn.element_at(fn.array(*(fn.lit(seat) for seat in seats)), shard + 1)
+
+    def _closing(self, schema: ty.StructType) -> DataFrame:
+        """A row once there is a file in the folder that says that the stream is over."""
+        assert self.options.final is not None
+        ready(self.session, self.options.final)
+        nothing = [fn.lit(None).cast(each.dataType).alias(each.name) for each in schema.fields[:-1]]
+        return self.session.readStream.text(self.options.final).select(*nothing, fn.lit(True).alias("cerite_final"))
+
+
+def live_plan_of(asked: Request, options: LiveOptions) -> LivePlan:
+    """A checked plan."""
+    _check_spark(asked.frame.original.sparkSession)
+    if asked.time is None:
+        raise StreamError("a live stream needs a time column", hint=Hint("name it: ", Setting("time")))
+    if options.late not in ("count", "side"):
+        raise ArgumentError(f"`late` is 'count' or 'side', not {options.late!r}")
+    side = asked.frame.top if options.late == "side" else ()
+    for name in (*options.deduplicate, *side):
+        asked.frame.known(name)
+        asked.frame.shippable(name)
+    plan = LivePlan(replace(asked, carried=(*options.deduplicate, *side)), options)
+    if options.late == "side" and LATE_COLUMN in {name.lower() for name in asked.schema.names}:
+        raise StreamError("the result has a column `late` already", hint="rename the variable: … AS other")
+    _ = plan.delay, plan.shards
+    return plan
+
+
+def _check_spark(session: SparkSession) -> None:
+    """Refuse a Spark that cannot hold state for Python, and choose the store that can."""
+    if not hasattr(GroupedData, "transformWithState"):
+        raise StreamError("live streams need PySpark 4.1 or later", hint="pip install --upgrade 'cerite[spark]'")
+    load("google.protobuf")
+    if session.conf.get(_PROVIDER, "") != _ROCKS:
+        try:
+            session.conf.set(_PROVIDER, _ROCKS)
+        except Exception as error:
+            raise StreamError(
+                "live streams keep their state in RocksDB, and this session does not let its setting change",
+                hint=f"start the session with {_PROVIDER}={_ROCKS}",
+            ) from error
+
+
+def _shards(packed: DataFrame, live: LiveJob) -> DataFrame:
+    from cerite.spark.worker.shard import ShardProcessor
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # about versions of pandas, which is not used here
+        return packed.groupBy("seat").transformWithState(ShardProcessor(live), TOLD, "Append", "EventTime")
+
+
+def ready(session: SparkSession, folder: str) -> None:
+    """Make the folder, so that it can be watched."""
+    if re.match(r"\w+:", folder) is None:
+        os.makedirs(folder, exist_ok=True)
+    else:
+        session.range(0).selectExpr("CAST(id AS string)").write.mode("append").text(folder)
+
+
+def finish(session: SparkSession, folder: str) -> None:
+    """Say that a stream is over: one that watches the folder decides all that is pending in its next micro-batch."""
+    session.range(1).selectExpr("'the stream is over'").coalesce(1).write.mode("append").text(folder)
+
+
+def _instant(tick: Column, per_millisecond: Fraction) -> Column:
+    """A number of ticks as a timestamp; NULL, which moves nothing, beyond what timestamps hold."""
+    micros = Fraction(1_000) / per_millisecond
+    value = fn.floor(tick.cast("decimal(38,6)") * fn.lit(micros.numerator) / fn.lit(micros.denominator))
+    small = fn.when(value.between(fn.lit(-(10**17)), fn.lit(10**17)), value.cast("bigint"))
+    return fn.timestamp_micros(small)
+
+
+def _plain_zero(asked: Request, name: str) -> Column:
+    """A key column as it is hashed: there is one zero."""
+    column = asked.frame.column(name)
+    return column + fn.lit(0.0) if isinstance(asked.frame.types[name], (ty.FloatType, ty.DoubleType)) else column
+
+
+def _difference(spark: ty.DataType) -> ty.DataType:
+    """The type of a difference of times."""
+    if isinstance(spark, (ty.TimestampType, ty.TimestampNTZType, ty.DateType)):
+        return ty.DayTimeIntervalType()
+    return ty.DoubleType() if isinstance(spark, (ty.FloatType, ty.DoubleType, ty.DecimalType)) else ty.LongType()
+
+
+def _quoted(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"

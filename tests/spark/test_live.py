@@ -1,0 +1,143 @@
+"""Live streams on Spark give what the same query gives on the same rows at rest: matches, ids, columns."""
+
+from __future__ import annotations
+
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from cerite.core.errors import ArgumentError, StreamError
+from cerite.spark import count, explain, finish, match
+from tests.spark.live import Folder, Rows, disordered
+
+SCHEMA = "type string, k long, v long, at long, n long"
+KEYED = "SELECT * FROM S WHERE A AS x ; B+ AS y ; C AS z FILTER z[v > x.v] PARTITION BY [k] WITHIN 90 milliseconds"
+HOW: dict[str, Any] = {"time": "at", "order_by": "n", "watermark": "200 milliseconds"}
+
+
+def events(count: int, first: int = 0) -> Rows:
+    """Events at every tenth millisecond, some of them at the same."""
+    return [
+        {"type": "ABCD"[n * 7 % 11 % 4], "k": n * 5 % 13 % 3, "v": n * 3 % 10, "at": n // 2 * 10, "n": n}
+        for n in range(first, first + count)
+    ]
+
+
+@pytest.fixture
+def folder(quick: SparkSession, tmp_path: Path) -> Folder:
+    return Folder(quick, tmp_path, SCHEMA)
+
+
+def fill(folder: Folder, count: int, files: int) -> None:
+    rows = disordered(events(count), 15, seed=count)
+    for k in range(files):
+        folder.put(rows[k * count // files : (k + 1) * count // files])
+
+
+def ids(rows: Rows, query: int = 0) -> set[str]:
+    found = [row["match"] for row in rows if row.get("query", 0) == query]
+    assert len(found) == len(set(found)), "no match comes twice"
+    return set(found)
+
+
+QUERIES: list[tuple[str, dict[str, Any]]] = [
+    (KEYED, {"shards": 3}),
+    ("SELECT * FROM S WHERE A AS x ; B AS y FILTER y[v > x.v] WITHIN 60 milliseconds", {"shards": 2}),
+    ("SELECT NEXT * FROM S WHERE A AS x ; B AS y WITHIN 60 milliseconds", {"shards": 3}),
+    ("SELECT * FROM S WHERE A AS x : B AS y PARTITION BY [k]", {"shards": 2}),
+    ("SELECT x[v] FROM S WHERE A AS x ; NOT D ; C PARTITION BY [k] WITHIN 9 EVENTS", {"shards": 2}),
+    ("SELECT * FROM S WHERE A AS x ; C AS y WITHIN 5 EVENTS", {}),
+    ("SELECT LAST * FROM S WHERE A ; B ; C CONSUME BY ANY", {}),
+]
+
+
+@pytest.mark.filterwarnings("ignore::cerite.spark.OneTaskWarning")
+def test_a_live_stream_gives_what_its_rows_give_at_rest(folder: Folder) -> None:
+    """Partitions, chunks of time, contiguity, ranks, strategies, consumption; disorder; a restart; the end."""
+    final = str(folder.home / "final")
+    fill(folder, 240, 2)
+    questions = [(query, {**HOW, **how, "final": final}) for query, how in QUERIES]
+    before = folder.run(folder.several(questions))
+    folder.put(events(60, 240))
+    finish(folder.spark, final)
+    after = folder.run(folder.several(questions))
+    for number, (query, _) in enumerate(questions):
+        batch = match(folder.rest, query, time="at", order_by="n").select("match", "end_time").collect()
+        assert len(batch) > 5, query
+        assert ids(after, number) == {row["match"] for row in batch}, query
+        passed = {row["match"] for row in batch if row["end_time"] < (239 // 2) * 10 - 200}
+        assert passed <= ids(before, number) < ids(after, number), query
+
+
+REFUSED: list[tuple[dict[str, Any], type[Exception], str]] = [
+    ({"watermark": None}, StreamError, "needs a watermark"),
+    ({"watermark": "5 EVENTS"}, ArgumentError, "a watermark is a time"),
+    ({"time": None}, StreamError, "time"),
+    ({"order_by": ()}, StreamError, "nothing says which of two events"),
+    ({"shards": 0}, ArgumentError, "a number from 1"),
+    ({"late": "drop"}, ArgumentError, "'count' or 'side'"),
+    ({"deduplicate": "id"}, StreamError, "no column `id`"),
+    ({"partitions": 3}, ArgumentError, "`partitions` is for data at rest"),
+    ({"read": "spark"}, ArgumentError, "`read` is for data at rest"),
+]
+
+
+@pytest.mark.parametrize(("how", "kind", "expected"), REFUSED, ids=[next(iter(how)) for how, *_ in REFUSED])
+def test_what_a_live_stream_needs_is_said_in_words(
+    quick: SparkSession, how: dict[str, Any], kind: type[Exception], expected: str
+) -> None:
+    live = (
+        quick.readStream.format("rate")
+        .load()
+        .selectExpr("'A' AS type", "1L AS k", "value AS v", "value AS at", "value AS n")
+    )
+    with pytest.raises(kind, match=expected):
+        match(live, KEYED, **{**HOW, **how})
+
+
+def test_what_is_for_live_streams_alone_is_refused_at_rest(quick: SparkSession) -> None:
+    rest = quick.createDataFrame(events(3), SCHEMA)
+    with pytest.raises(ArgumentError, match="`watermark` is for live streams"):
+        match(rest, KEYED, time="at", watermark="1 second")
+    live = quick.readStream.format("rate").load()
+    with pytest.raises(StreamError, match="does not end") as caught:
+        count(live, "SELECT * FROM S WHERE _ AS x ; _ AS y WITHIN 5 seconds", time="timestamp", order_by="value")
+    assert "progress" in str(caught.value)
+    with pytest.raises(StreamError, match="are live streams"):
+        match({"A": live, "B": rest}, "SELECT * FROM A, B WHERE x ; y", time="at", order_by="n", watermark="1 second")
+
+
+def test_kafka_says_what_comes_first_and_a_watermark_that_is_there_is_used(quick: SparkSession) -> None:
+    live = (
+        quick.readStream.format("rate")
+        .load()
+        .selectExpr("timestamp", "'t' AS topic", "0 AS partition", "value AS offset")
+    )
+    query = "SELECT * FROM S WHERE _ AS x ; _ AS y FILTER y[offset > 3] WITHIN 5 seconds"
+    told = explain(live.withWatermark("timestamp", "3 seconds"), query, time="timestamp", shards=4)
+    assert "order: timestamp, topic, partition, offset" in told
+    assert "watermark: the latest `timestamp` less 3,000 milliseconds" in told
+    assert "shards: 4, fixed in the checkpoint\nchunks: 20,000,000 ticks of `timestamp` each, and the 5,000,000" in told
+
+
+def instant(second: int) -> datetime:
+    return datetime.fromtimestamp(second, timezone.utc)
+
+
+def test_several_streams_wait_for_the_slowest(quick: SparkSession, tmp_path: Path) -> None:
+    """A column that one of them does not have is NULL; an event that is late for the one is none for the other."""
+    fast = Folder(quick, tmp_path / "fast", "type string, v long, at timestamp, n long")
+    slow = Folder(quick, tmp_path / "slow", "type string, w long, at timestamp, n long")
+    for first in (0, 3):
+        fast.put([{"type": "A", "v": 1, "at": instant(100 * n), "n": n} for n in range(first, first + 3)])
+        slow.put([{"type": "B", "w": 2, "at": instant(30 * n + 5), "n": 100 + n} for n in range(first, first + 3)])
+    query = "SELECT * FROM Fast, Slow WHERE A AS x ; B AS y WITHIN 60 seconds"
+    how: dict[str, Any] = {"time": "at", "order_by": "n"}
+    result = match({"Fast": fast.stream, "Slow": slow.stream}, query, **how, watermark="10 seconds", shards=2)
+    found = fast.run(result)
+    rest = match({"Fast": fast.rest, "Slow": slow.rest}, query, **how).collect()
+    assert ids(found) == {row["match"] for row in rest if row["end_time"].timestamp() < 155 - 10} != set()
+    assert found[0]["y"][0]["v"] is None
