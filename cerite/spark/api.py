@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from pyspark.sql import DataFrame
 
-from cerite.core.errors import ArgumentError, Hint, Setting, StreamError
+from cerite.core.errors import ArgumentError, CeriteWarning, Hint, Setting, StreamError
 from cerite.engine.events.rows import TimeUnit
 from cerite.engine.plan import Semantics
 from cerite.language.builder import Width
@@ -23,6 +23,7 @@ from cerite.spark.worker.failures import refusals
 from cerite.spark.worker.footers import Rejected
 
 Reading = Literal["auto", "spark"]
+_MANY = 8  # times as many state stores as shards are worth a warning
 
 
 @dataclass(frozen=True)
@@ -145,7 +146,15 @@ def live_route(asked: Request, options: LiveOptions, partitions: int | None, rea
                 f"`{name}` is for data at rest, and this DataFrame is a live stream",
                 hint=Hint("write ", Setting("shards")) if name == "partitions" else "leave it out",
             )
-    return live_plan_of(asked, options)
+    plan = live_plan_of(asked, options)
+    stores = int(plan.session.conf.get("spark.sql.shuffle.partitions") or 0)
+    if stores > _MANY * plan.shards:
+        text = (
+            f"every micro-batch opens {stores} state stores (spark.sql.shuffle.partitions) for {plan.shards} shards; "
+            f"set it to {plan.shards} before the query starts for the first time: a checkpoint fixes it"
+        )
+        warnings.warn(text, CeriteWarning, stacklevel=3)
+    return plan
 
 
 def count(

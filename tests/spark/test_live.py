@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import json
+from contextlib import redirect_stdout
 from datetime import datetime, timezone
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
 import pytest
+from pyspark.errors import StreamingQueryException
 from pyspark.sql import SparkSession
 
-from cerite.core.errors import ArgumentError, StreamError
-from cerite.spark import count, explain, finish, match
+from cerite.core.errors import ArgumentError, SnapshotError, StreamError
+from cerite.spark import count, explain, finish, match, progress, split, task_error
 from tests.spark.live import Folder, Rows, disordered
 
 SCHEMA = "type string, k long, v long, at long, n long"
@@ -70,6 +74,52 @@ def test_a_live_stream_gives_what_its_rows_give_at_rest(folder: Folder) -> None:
         assert ids(after, number) == {row["match"] for row in batch}, query
         passed = {row["match"] for row in batch if row["end_time"] < (239 // 2) * 10 - 200}
         assert passed <= ids(before, number) < ids(after, number), query
+
+
+def test_late_events_duplicates_and_those_without_time_are_told(folder: Folder) -> None:
+    """Counted in the metrics, and given out with the reason; what comes twice is dropped."""
+    rows = events(80)
+    folder.put(rows)
+    folder.put([*events(40, 80), {**rows[3], "type": "A"}, {**rows[4], "at": None, "type": "C"}, *events(1, 119)])
+    folder.put([*events(1, 76), *events(1, 119)])
+    result = match(folder.stream, KEYED, **HOW, shards=2, late="side", deduplicate="n")
+    found = folder.run(result)
+    late = [row["late"] for row in found if row["late"]]
+    told = sorted((each["event"]["n"], each["reason"], each["late_by"]) for each in late)
+    assert told == [(3, "late", 180), (4, "no time", None), (76, "late", 10)]
+    assert folder.last is not None
+    steps = [one for one in map(progress, folder.last.recentProgress) if one is not None]
+    sums = [sum(getattr(one, name) for one in steps) for name in ("events", "late", "untimed", "duplicates", "matches")]
+    assert sums == [80 + 43 + 2, 2, 1, 2, len(found) - 3]
+    assert steps[-1].watermark == 390
+    assert steps[-1].pending > 0 < steps[-1].state_bytes
+    matches, rest = split(result)
+    assert matches.columns == match(folder.rest, KEYED, time="at", order_by="n").columns
+    assert rest.columns == ["event", "reason", "late_by"]
+
+
+def test_a_checkpoint_of_something_else_is_refused_and_says_what_differs(folder: Folder) -> None:
+    fill(folder, 60, 1)
+    before = folder.run(match(folder.stream, KEYED, **HOW, shards=2))
+    folder.put(events(20, 60))
+    for query, shards, expected in (
+        (KEYED.replace("x.v", "x.v + 1"), 2, "another pattern"), (KEYED, 3, "another number of shards: 2 there, 3 here")
+    ):  # fmt: skip
+        with pytest.raises(StreamingQueryException, match=expected) as caught:
+            folder.run(match(folder.stream, query, **HOW, shards=shards))
+        assert isinstance(task_error(caught.value), SnapshotError)
+    fewer = KEYED.replace("*", "A, B, C, x[n], y[n], z[n]") + " LIMIT 1000"
+    out = folder.run(match(folder.stream, fewer, **HOW, shards=2))
+    rest = {row["match"] for row in match(folder.rest, KEYED, time="at", order_by="n").collect()}
+    assert ids(before) < ids(out) <= rest
+
+
+def test_events_that_nothing_orders_are_refused(folder: Folder) -> None:
+    folder.put([*events(80), *events(1, 14)])
+    expected = "two events cannot be ordered: both have at = 70, n = 14"
+    with pytest.raises(StreamingQueryException, match=expected) as caught:
+        folder.run(match(folder.stream, KEYED, **HOW, shards=1))
+    assert str(task_error(caught.value)).startswith(expected)
 
 
 REFUSED: list[tuple[dict[str, Any], type[Exception], str]] = [
@@ -141,3 +191,21 @@ def test_several_streams_wait_for_the_slowest(quick: SparkSession, tmp_path: Pat
     rest = match({"Fast": fast.rest, "Slow": slow.rest}, query, **how).collect()
     assert ids(found) == {row["match"] for row in rest if row["end_time"].timestamp() < 155 - 10} != set()
     assert found[0]["y"][0]["v"] is None
+
+
+def test_the_example_of_the_documentation(quick: SparkSession, tmp_path: Path) -> None:
+    text = (Path(__file__).parents[2] / "docs" / "spark.md").read_text("utf-8")
+    example = text.partition("<!-- live: begin -->")[2].partition("<!-- live: end -->")[0]
+    code, _, output = (part.strip() for part in example.replace("```python", "```").split("```")[1:4])
+    (tmp_path / "payments").mkdir()
+    for folder in ("payments", "alerts", "checkpoint"):
+        code = code.replace(f'"{folder}/"', f'"{tmp_path}/{folder}"')
+    amounts = [("4929", 1.0), ("5500", 3.5), ("4929", 820.0), ("5500", 12.0), ("5500", 9.0)]
+    lines = [
+        json.dumps({"id": n, "card": card, "amount": amount, "at": f"2026-05-04T10:0{n}:00Z"})
+        for n, (card, amount) in enumerate(amounts)
+    ]
+    (tmp_path / "payments" / "1.json").write_text("\n".join(lines), "utf-8")
+    with redirect_stdout(StringIO()) as told:
+        exec(code, {})
+    assert told.getvalue().strip() == output

@@ -15,6 +15,7 @@ refused.
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -68,6 +69,10 @@ class ShardProcessor(StatefulProcessor):
 
     def __init__(self, live: LiveJob) -> None:
         self.live = live
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        _say_nothing_on_the_driver()
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         """Open the state; Spark calls this before anything else, and once on the driver."""
@@ -207,6 +212,13 @@ class ShardProcessor(StatefulProcessor):
         delay = live.delay if live.sources == 1 else _NEVER
         ordering = Ordering(live.job.time, live.ties, delay, live.deduplicate, strict=True)
         return LiveRun(program, ordering, untimed="aside" if live.side else "refuse")
+
+
+def _say_nothing_on_the_driver() -> None:
+    """PySpark asks a process on the driver for the state's schema, and that prints what it does, whoever reads it."""
+    spec = getattr(sys.modules.get("__main__"), "__spec__", None)
+    if spec is not None and spec.name == "pyspark.sql.streaming.transform_with_state_driver_worker":
+        sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115  (for as long as the process lives)
 
 
 @contextmanager
