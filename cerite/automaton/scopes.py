@@ -55,8 +55,8 @@ def reads(pattern: Pattern) -> frozenset[str]:
 
 
 def remembers(pattern: Pattern) -> bool:
-    """Whether some condition in the pattern reads what the pattern itself binds."""
-    return bool(reads(pattern) & written(pattern))
+    """Whether some condition in the pattern reads what the pattern itself binds; one event reads before it is bound."""
+    return not isinstance(pattern, Event) and bool(reads(pattern) & written(pattern))
 
 
 def check_scopes(pattern: Pattern) -> None:

@@ -9,15 +9,23 @@ from cerite.automaton.automaton import LAST, PLAIN, Op
 from cerite.automaton.fragment import ENTRY, NO_LABELS, Fragment, Gap, Step, new_state
 from cerite.automaton.guards import ANY
 from cerite.automaton.scopes import remembers, renamed
-from cerite.pattern.nodes import Pattern, Select, Strategy, Window, walk
+from cerite.pattern.nodes import Complement, Pattern, Select, Sequence, Strategy, Window, walk
 
 
 def has_memory(pattern: Pattern) -> bool:
-    """Whether what a pattern does next depends on more than its state."""
+    """Whether what a pattern does next depends on more than its state: its own, or that of a part it negates."""
     return remembers(pattern) or any(
-        isinstance(node, Window) or (isinstance(node, Select) and node.strategy is not Strategy.STRICT)
+        isinstance(node, Window)
+        or (isinstance(node, Select) and node.strategy is not Strategy.STRICT)
+        or any(remembers(part) for part in _negated(node))  # whose variables the pattern itself does not bind
         for node in walk(pattern)
     )
+
+
+def _negated(node: Pattern) -> tuple[Pattern, ...]:
+    if isinstance(node, Sequence):
+        return tuple(part for gap in node.absent for part in gap)
+    return (node.operand,) if isinstance(node, Complement) else ()
 
 
 @dataclass(frozen=True, slots=True)
