@@ -29,6 +29,7 @@ from cerite.cli.inputs import (
     read_query,
     read_schema,
 )
+from cerite.cli.live_run import Ends, Stopped, stream_on_spark
 from cerite.cli.recognise import Meter, check_output, report
 from cerite.cli.spark_run import run_on_spark
 from cerite.core.errors import CeriteError, CeriteWarning, in_plain_words, was_interrupted
@@ -53,7 +54,8 @@ class Commands(TyperGroup):
             except BaseException as error:
                 if not interrupts and not was_interrupted(error):
                     raise
-                err.print("interrupted")
+                told = str(error) if isinstance(error, Stopped) else "interrupted"
+                err.print(told)
                 raise typer.Exit(INTERRUPTED) from None
 
 
@@ -88,6 +90,8 @@ app = typer.Typer(
         cerite explain query.ceql
 
         cerite run query.ceql "trades/*.parquet" --time at --count
+
+        cerite stream query.ceql --source trades/ --sink matches/ --checkpoint state/ --watermark "10 seconds"
     """,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
@@ -249,11 +253,10 @@ def run_command(
     if query == "-" and events == "-":
         raise CeriteError("the query and the events cannot both come from standard input", hint="put one into a file")
     parsed = read_query(query, language)
-    names = [name for each in order_by or () for name in each.split(",")]
     options: dict[str, Any] = {
         "time": time,
         "type": type,
-        "order_by": names,
+        "order_by": _names(order_by),
         "position": position,
         "semantics": semantics.value,
         "time_unit": time_unit.value,
@@ -287,6 +290,124 @@ def run_command(
         matches = Query(parsed).run(path, **options, **texts, progress=meter.tell)
         with meter.of(matches.rows):
             report(matches, output=output, count=count, events=with_events, show=show, out=out, err=err)
+
+
+@app.command("stream")
+def stream_command(
+    query: QueryArgument,
+    source: Annotated[
+        str,
+        typer.Option(
+            metavar="PLACE", help="A folder or glob of files, kafka://host:9092/topic, socket://… or rate://100."
+        ),
+    ],
+    sink: Annotated[
+        str,
+        typer.Option(
+            metavar="PLACE", help="A folder (matches/ of Parquet, matches.jsonl/), kafka://host:9092/topic, or `-`."
+        ),
+    ],
+    checkpoint: Annotated[str, typer.Option(metavar="DIR", help="Where the stream stands; it goes on from there.")],
+    watermark: Annotated[
+        str, typer.Option(metavar="TIME", help='How far an event may lie behind the latest one: "10 seconds".')
+    ],
+    time: Annotated[str, typer.Option(metavar="C", help="The column of the event time.")] = "at",
+    time_unit: Annotated[
+        TimeUnitChoice, typer.Option(help="What numbers in the time column count.")
+    ] = TimeUnitChoice.ms,
+    type: Annotated[
+        str | None, typer.Option(metavar="C", help="The column of the event type.  [default: type]")
+    ] = None,
+    order_by: Annotated[
+        list[str] | None,
+        typer.Option(metavar="C", help="What breaks ties in time; Kafka has its offsets for that (repeat, or commas)."),
+    ] = None,
+    deduplicate: Annotated[
+        list[str] | None,
+        typer.Option(metavar="C", help="Events equal in these columns count once, within the watermark."),
+    ] = None,
+    late: Annotated[
+        str | None, typer.Option(metavar="PLACE", help="Write late events there; without it they are only counted.")
+    ] = None,
+    once: Annotated[bool, typer.Option("--once", help="Read what is there, then stop.")] = False,
+    final: Annotated[
+        bool, typer.Option("--final", help="As --once, and nothing more will come: decide what is pending.")
+    ] = False,
+    trigger: Annotated[
+        str | None, typer.Option(metavar="TIME", help="How often a micro-batch starts.  [default: as soon as it can]")
+    ] = None,
+    files: Annotated[
+        int | None, typer.Option("--files", metavar="N", min=1, help="At most so many files in a micro-batch.")
+    ] = None,
+    shards: Annotated[
+        int | None, typer.Option(metavar="N", min=1, help="Into how many parts the state is divided, for good.")
+    ] = None,
+    semantics: Annotated[
+        SemanticsChoice, typer.Option(help="What makes two matches different.")
+    ] = SemanticsChoice.valuations,
+    schema: SchemaOption = None,
+    format: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="csv, tsv, jsonl or parquet, if the source's name does not say it."),
+    ] = None,
+    delimiter: Annotated[
+        str | None, typer.Option(metavar="C", help="What separates the values of CSV.  [default: ,]")
+    ] = None,
+    master: Annotated[
+        str | None, typer.Option(metavar="URL", help="Spark's master, e.g. local[4] or spark://host:7077.")
+    ] = None,
+    conf: Annotated[
+        list[str] | None, typer.Option(metavar="NAME=VALUE", help="A setting of Spark (repeat for more).")
+    ] = None,
+    progress: Annotated[
+        bool | None,
+        typer.Option("--progress/--no-progress", help="Show the stream's numbers.  [default: on a terminal]"),
+    ] = None,
+    language: LanguageOption = Language.auto,
+) -> None:
+    """Find the matches of a query in a live stream, on Spark: nothing lost and nothing twice, whatever stops it.
+
+    Matches are written when the watermark has passed them. The checkpoint holds where the stream stands: after Ctrl-C,
+    a crash or `--once` the same command goes on from there.
+
+    Examples:
+
+        cerite stream fraud.ceql --source payments/ --sink matches/ --checkpoint state/ --watermark "10 seconds" \\
+        --order-by id
+
+        cerite stream fraud.ceql --source "payments/*.csv" --sink - --checkpoint state/ --watermark "1 minute" \\
+        --order-by id --final
+
+        cerite stream fraud.ceql --source kafka://localhost:9092/payments --sink kafka://localhost:9092/alerts \\
+        --schema payments.json --checkpoint state/ --watermark "10 seconds"
+
+        cerite stream "SELECT * FROM S WHERE A ; B WITHIN 1 seconds" --source rate://100 --order-by n --sink - \\
+        --checkpoint state/ --watermark "1 second"
+    """
+    parsed = read_query(query, language)
+    ends = Ends.read(source, sink, late, checkpoint)
+    kinds = declared_kinds(parsed, read_schema(schema, parsed))
+    options: dict[str, Any] = {
+        "time": time,
+        "type": type,
+        "order_by": _names(order_by),
+        "deduplicate": _names(deduplicate),
+        "watermark": watermark,
+        "shards": shards,
+        "semantics": semantics.value,
+        "time_unit": time_unit.value,
+    }
+    shown = progress or (progress is None and err.is_terminal)
+    with _warnings_shown():
+        stream_on_spark(
+            parsed, ends, options, Reading.of(kinds, (), delimiter, format), kinds, master=master, conf=conf or (),
+            files=files, trigger=trigger, once=once, final=final, progress=shown, err=err,
+        )  # fmt: skip
+
+
+def _names(given: list[str] | None) -> list[str]:
+    """Columns that an option names once or more, or separated by commas."""
+    return [name for each in given or () for name in each.split(",")]
 
 
 @contextmanager

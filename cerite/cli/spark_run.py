@@ -50,7 +50,7 @@ def run_on_spark(
     from cerite import spark
 
     refusals = load("cerite.spark.worker.failures").refusals
-    session = spark.session(master, conf=_settings(conf, progress))
+    session = spark.session(master, conf=settings(conf, progress))
     df = opened(session, events, reading)
     if explain:
         out.print(Text(spark.explain(df, query, **options)))
@@ -98,14 +98,15 @@ def opened(session: SparkSession, events: str, reading: Reading) -> DataFrame:
         ) from None
 
 
-def _settings(conf: Sequence[str], progress: bool) -> dict[str, str]:
-    settings = {"spark.ui.showConsoleProgress": "true"} if progress else {}
+def settings(conf: Sequence[str], progress: bool) -> dict[str, str]:
+    """What `--conf name=value` sets."""
+    made = {"spark.ui.showConsoleProgress": "true"} if progress else {}
     for each in conf:
         name, equals, value = each.partition("=")
         if not equals:
             raise CeriteError(f"`--conf {each}` sets nothing", hint="write --conf name=value")
-        settings[name.strip()] = value.strip()
-    return settings
+        made[name.strip()] = value.strip()
+    return made
 
 
 def _report(
