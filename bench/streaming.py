@@ -1,0 +1,213 @@
+"""Live streams on Spark: `python -m bench streaming [throughput|latency|day] [--events N] [--keys 10,10000] …`.
+
+`throughput` runs one stream through three jobs: (a) a stateless `mapInArrow`, (b) Spark's own stateful aggregate, and
+Cerite; events per second of processor time (driver, JVM and Python workers together) and elapsed, after a pass that
+warms up. `latency` delivers events at a fixed rate and asks how long after its last event a match is in the sink,
+beyond the watermark's delay. `day` is 86,400 seconds of event time with ever-new keys: bytes of state over the day,
+which must not grow. All go to sinks that drop their rows. Results are printed and go to build/bench/streaming.json.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as fn
+
+from bench.machine import commit, machine
+from bench.processor import processor_seconds
+from bench.streaming_data import SCHEMA, day_files, keyed_files, paced_batch
+from cerite import spark
+
+Row = dict[str, Any]
+Route = Callable[[DataFrame], DataFrame]
+QUERY = """SELECT x, y FROM S WHERE A AS x ; B AS y FILTER x[v > 0.9] AND y[v > 0.9] PARTITION BY [k]
+WITHIN 1 seconds"""
+DELAY = 1.0  # seconds of the watermark
+TARGET = Path("build/bench/streaming.json")
+
+
+def passed(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Every row to Python and back."""
+    yield from batches
+
+
+def routes(shards: int) -> dict[str, Route]:
+    """What is measured: the two that Cerite is held against, and Cerite."""
+    return {
+        "stateless": lambda df: df.mapInArrow(passed, df.schema),
+        "aggregate": lambda df: (
+            df.withWatermark("at", f"{DELAY} seconds").groupBy(fn.window("at", "1 second"), "k").count()
+        ),
+        "cerite": lambda df: spark.match(
+            df, QUERY, time="at", order_by="n", watermark=f"{DELAY:.0f} seconds", shards=shards
+        ),
+    }
+
+
+def streamed(session: SparkSession, source: Path) -> DataFrame:
+    """The files of a folder, one a micro-batch."""
+    return session.readStream.schema(SCHEMA).option("maxFilesPerTrigger", 1).parquet(str(source))
+
+
+def drained(found: DataFrame, into: Callable[[DataFrame, int], None] | None = None) -> list[Row]:
+    """Run to the end of what is there; what every micro-batch told."""
+    folder = tempfile.mkdtemp(prefix="cerite-bench-")
+    writer = found.writeStream.option("checkpointLocation", folder)
+    writer = writer.format("noop") if into is None else writer.foreachBatch(into)
+    query = writer.trigger(availableNow=True).start()
+    query.awaitTermination()
+    told = [dict(each) for each in query.recentProgress]
+    shutil.rmtree(folder, ignore_errors=True)
+    return told
+
+
+# ------------------------------------------------------------ throughput
+def throughput(session: SparkSession, request: argparse.Namespace) -> list[Row]:
+    """Events per second by number of keys and route."""
+    rows: list[Row] = []
+    for keys in map(int, request.keys.split(",")):
+        with tempfile.TemporaryDirectory() as folder:
+            small, large = Path(folder) / "small", Path(folder) / "large"
+            keyed_files(small, request.batch * 2, request.batch, keys)
+            keyed_files(large, request.events, request.batch, keys)
+            measured: dict[str, Row] = {}
+            for name, route in routes(request.shards).items():
+                drained(route(streamed(session, small)))
+                before, begun = processor_seconds(), time.perf_counter()
+                told = drained(route(streamed(session, large)))
+                used, took = processor_seconds() - before, time.perf_counter() - begun
+                slow = sorted(each["durationMs"]["triggerExecution"] / 1000 for each in told)
+                measured[name] = {
+                    "keys": keys, "route": name, "events": request.events, "batch": request.batch,
+                    "processor_s": round(used, 2), "elapsed_s": round(took, 2),
+                    "per_processor_second": round(request.events / used), "per_second": round(request.events / took),
+                    "batch_p50_s": slow[len(slow) // 2], "batch_p99_s": slow[min(len(slow) - 1, len(slow) * 99 // 100)],
+                }  # fmt: skip
+            floor = measured["stateless"]["processor_s"]
+            for row in measured.values():
+                row["against_stateless"] = round(row["processor_s"] / floor, 2)
+                rows.append(row)
+                rates = f"{row['per_processor_second']:>10,} of processor time {row['per_second']:>10,} elapsed"
+                print(f"{_head(row)} events/s: {rates}  {row['against_stateless']:.2f} × stateless", flush=True)
+    return rows
+
+
+def _head(row: Row) -> str:
+    return f"{row['keys']:>9,} keys  {row['route']:9}"
+
+
+# ------------------------------------------------------------ latency
+def latency(session: SparkSession, request: argparse.Namespace) -> list[Row]:
+    """How long after it was delivered an event's result is in the sink, at a fixed rate."""
+    rows: list[Row] = []
+    for keys in map(int, request.keys.split(",")):
+        for name in ("stateless", "cerite"):
+            found = _delays(session, routes(request.shards)[name], keys, request)
+            late = np.percentile(found, [50, 99]) if found.size else np.array([np.nan, np.nan])
+            rows.append({
+                "keys": keys, "route": name, "rate": request.rate, "results": int(found.size),
+                "latency_p50_s": round(float(late[0]), 3), "latency_p99_s": round(float(late[1]), 3),
+            })  # fmt: skip
+            print(
+                f"{_head(rows[-1])} at {request.rate:,} events/s: p50 {late[0]:.2f} s  p99 {late[1]:.2f} s", flush=True
+            )
+    return rows
+
+
+def _delays(session: SparkSession, route: Route, keys: int, request: argparse.Namespace) -> np.ndarray[Any, Any]:
+    """Seconds between the time of a match's last event (a row's own) and when it is written, less the watermark's."""
+    delays: list[np.ndarray[Any, Any]] = []
+
+    def written(batch: DataFrame, _: int) -> None:
+        column = "end_time" if "end_time" in batch.columns else "at"
+        table = batch.select(fn.col(column).cast("double")).toArrow()
+        allowed = DELAY if column == "end_time" else 0.0
+        delays.append(time.time() - np.asarray(table.column(0), np.float64) - allowed)
+
+    with tempfile.TemporaryDirectory() as folder:
+        source, checkpoint = Path(folder) / "source", f"{folder}/checkpoint"
+        paced_batch(source, 0, request.rate, keys)
+        reader = session.readStream.schema(SCHEMA).parquet(str(source))
+        query = route(reader).writeStream.option("checkpointLocation", checkpoint).foreachBatch(written).start()
+        stop = threading.Event()
+
+        def feed() -> None:
+            number = 1
+            while not stop.wait(1):
+                paced_batch(source, number, request.rate, keys)
+                number += 1
+
+        feeder = threading.Thread(target=feed)
+        feeder.start()
+        time.sleep(request.warm)
+        delays.clear()
+        time.sleep(request.seconds)
+        found = list(delays)
+        stop.set()
+        feeder.join()
+        query.stop()
+    return np.concatenate(found) if found else np.array([])
+
+
+# ------------------------------------------------------------ a day
+def day(session: SparkSession, request: argparse.Namespace) -> list[Row]:
+    """86,400 seconds of events whose keys are ever new: the state after every micro-batch."""
+    with tempfile.TemporaryDirectory() as folder:
+        day_files(Path(folder) / "day", request.events, request.batch)
+        before, begun = processor_seconds(), time.perf_counter()
+        told = drained(routes(request.shards)["cerite"](streamed(session, Path(folder) / "day")))
+        used, took = processor_seconds() - before, time.perf_counter() - begun
+    sizes = [one.state_bytes for one in map(spark.progress, told) if one is not None and one.events]
+    quarter = max(1, len(sizes) // 4)
+    early, final = max(sizes[quarter : 2 * quarter] or sizes), max(sizes[-quarter:])
+    row = {
+        "events": request.events, "micro_batches": len(sizes),
+        "processor_s": round(used, 1), "elapsed_s": round(took, 1),
+        "per_processor_second": round(request.events / used), "state_bytes": sizes, "growth": round(final / early, 2),
+    }  # fmt: skip
+    state = f"state {early / 1e6:.2f} MB in the second quarter, {final / 1e6:.2f} MB in the last"
+    print(f"a day, {request.events:,} events: {row['per_processor_second']:,} events/s of processor time; {state}")
+    return [row]
+
+
+SUITES = {"throughput": throughput, "latency": latency, "day": day}
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Measure what is asked for."""
+    parser = argparse.ArgumentParser(
+        prog="python -m bench streaming", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("suite", nargs="*", choices=[[], *SUITES], help="what to measure (default: all)")
+    parser.add_argument("--events", type=int, default=6_000_000, help="events of a stream; 50,000,000 for a whole day")
+    parser.add_argument("--batch", type=int, default=1_000_000, help="events of a micro-batch")
+    parser.add_argument("--keys", default="10,10000,1000000", help="numbers of keys, separated by commas")
+    parser.add_argument("--rate", type=int, default=20_000, help="latency: events delivered a second")
+    parser.add_argument("--seconds", type=int, default=30, help="latency: how long it is measured")
+    parser.add_argument("--warm", type=int, default=20, help="latency: seconds before it is measured")
+    parser.add_argument("--shards", type=int, default=2)
+    parser.add_argument("--master", default="local[2]")
+    parser.add_argument("--out", type=Path, default=TARGET)
+    request = parser.parse_args(arguments)
+    conf = {"spark.sql.shuffle.partitions": str(request.shards), "spark.driver.memory": "4g",
+            "spark.sql.streaming.numRecentProgressUpdates": "10000"}  # fmt: skip
+    session = spark.session(request.master, conf=conf)
+    result: Row = {"suite": "streaming", "machine": machine(), "commit": commit()}
+    for name in request.suite or SUITES:
+        result[name] = SUITES[name](session, request)
+    session.stop()
+    request.out.parent.mkdir(parents=True, exist_ok=True)
+    request.out.write_text(json.dumps(result, indent=1) + "\n", "utf-8")
+    print(f"results are in {request.out}")
+    return 0
