@@ -12,11 +12,14 @@ from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import cerite
 from cerite import absent, attr, errors, event, language, permute, reference, seconds, skip, spark, var
 from cerite.pattern import QuerySpec
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
 
 TRADES: list[dict[str, Any]] = [
     {"type": "SELL", "id": 1, "price": 10.0, "at": 1000},
@@ -127,6 +130,36 @@ def distribute() -> None:
         print(spark.task_error(failure))
 
 
+def distribute_live(folder: Path) -> None:
+    """A stream of files on Spark: matches and late events in every micro-batch, the numbers, and the end."""
+    session = spark.session("local[2]")
+    session.conf.set("spark.sql.shuffle.partitions", "2")  # as many as shards: each is a store of state
+    for name in ("in", "over"):
+        (folder / name).mkdir()
+    session.createDataFrame(TRADES).write.mode("overwrite").json(str(folder / "in"))
+    source = session.readStream.schema("type string, id long, price double, at long").json(str(folder / "in"))
+    matches = spark.match(
+        source, TEXT, time="at", order_by="price", watermark="10 seconds", shards=2, late="side",
+        final=str(folder / "over"),
+    )  # fmt: skip
+
+    def show(batch: DataFrame, _: int) -> None:
+        for each in spark.split(batch):
+            each.show()
+        batch.unpersist()
+
+    def read() -> None:
+        writer = matches.writeStream.foreachBatch(show).option("checkpointLocation", str(folder / "state"))
+        query = writer.trigger(availableNow=True).start()
+        spark.watch(query)
+        progress: spark.Progress | None = spark.progress(query)
+        print(progress)
+
+    read()
+    spark.finish(session, str(folder / "over"))
+    read()
+
+
 def main(folder: Path) -> None:
     """All of it but Spark."""
     print(*build(), *parse(), sep="\n\n")
@@ -136,7 +169,8 @@ def main(folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    with TemporaryDirectory() as made:
-        main(Path(made))
-    if "spark" in sys.argv[1:]:
-        distribute()
+    with TemporaryDirectory() as folder:
+        main(Path(folder))
+        if "spark" in sys.argv[1:]:
+            distribute()
+            distribute_live(Path(folder))

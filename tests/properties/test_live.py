@@ -1,7 +1,6 @@
 """Live streams find what data at rest finds: any arrival order, cutting, watermark, snapshots and restores.
 
-What a live run must do is written down here once more, in plain Python over lists (`Plain`): which events are late,
-duplicate, or read, and in which order. The judge's matches of the events that are read are the matches of the stream.
+`Plain` says which events are read, and in which order; the judge's matches of these are the matches of the stream.
 """
 
 from __future__ import annotations
@@ -44,61 +43,15 @@ from tests.properties.agreement import (
     same,
     sorted_window,
 )
+from tests.properties.arrivals import RANDOM, REGISTERS, Plain, arriving
 from tests.telling import Share, often, telling
 
 SERIAL = pa.schema([*canonical_schema(SCHEMA), ("n", pa.int64())])  # `n` is carried along: the program does not have it
 STREAMS = random.streams(9, random.full_rows | random.full_rows | random.rows)
-REGISTERS = random.queries(random.register_patterns(3)).map(
-    lambda query: query if query.within is not None else replace(query, within=Size.events(7))
-)
 QUERIES = engine_queries() | REGISTERS
 DELAYS = (0, 1, 2, 5, 1000, 10_000)
-RANDOM = st.randoms(use_true_random=False)
 WAYS = 16  # in which the events of one stream arrive
 Answers = tuple[list[Match], list[Match]]
-
-
-@dataclass
-class Plain:
-    """What is said of live streams, over lists: the greatest time less the delay, never going back."""
-
-    delay: int
-    tied: bool
-    unique: bool
-    watermark: int | None = None
-    seen: int | None = None
-    waiting: Rows = field(default_factory=list)
-    read: Rows = field(default_factory=list)
-    late: Rows = field(default_factory=list)
-    twice: int = 0
-
-    def push(self, rows: Rows) -> None:
-        before = self.watermark
-        for row in rows:
-            if before is not None and row["at"] < before:
-                self.late.append({**row, "late_by": before - row["at"]})
-                continue
-            known = {each["n"] for each in self.waiting + self.read if before is None or each["at"] >= before}
-            if self.unique and row["n"] in known:
-                self.twice += 1
-                continue
-            self.waiting.append(row)
-        if rows:
-            self.seen = (
-                max(row["at"] for row in rows) if self.seen is None else max(self.seen, *(r["at"] for r in rows))
-            )
-            self.advance(self.seen - self.delay)
-
-    def advance(self, time: int) -> None:
-        self.watermark = time if self.watermark is None else max(self.watermark, time)
-        self._read([row for row in self.waiting if row["at"] < self.watermark])
-
-    def close(self) -> None:
-        self._read(self.waiting)
-
-    def _read(self, rows: Rows) -> None:
-        self.read += sorted(rows, key=lambda row: (row["at"], row["n"] if self.tied else 0))
-        self.waiting = [row for row in self.waiting if row not in rows]
 
 
 @dataclass
@@ -168,12 +121,6 @@ def little_room() -> Iterator[None]:
 def batch(rows: Rows) -> pa.RecordBatch:
     table = pa.Table.from_pylist(rows, pa.schema([*SCHEMA, ("n", pa.int64())])).cast(SERIAL).combine_chunks()
     return table.to_batches()[0] if rows else pa.RecordBatch.from_pylist([], SERIAL)
-
-
-def arriving(rows: Rows, delay: int, rng: Any, *, beyond: bool) -> Rows:
-    """The events in an order of arrival that the watermark allows for, or goes beyond."""
-    jitter = delay if not beyond else 2 * delay + 3
-    return sorted(rows, key=lambda row: (row["at"] + rng.uniform(0, jitter), rng.random()))
 
 
 def live_agrees(query: QuerySpec, rows: Rows, semantics: Any, rng: Any, share: Share | None = None) -> None:

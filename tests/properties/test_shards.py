@@ -44,7 +44,7 @@ from tests.properties.agreement import (
     same,
     sorted_window,
 )
-from tests.properties.test_live import RANDOM, REGISTERS, Plain, arriving
+from tests.properties.arrivals import RANDOM, REGISTERS, Plain, arriving
 from tests.telling import Share, often, telling
 
 NAMES = (*SCHEMA.names, "n")
