@@ -322,6 +322,9 @@ def stream_command(
         list[str] | None,
         typer.Option(metavar="C", help="What breaks ties in time; Kafka has its offsets for that (repeat, or commas)."),
     ] = None,
+    position: Annotated[
+        str | None, typer.Option(metavar="C", help="A column of rising positions, which breaks ties, and is reported.")
+    ] = None,
     deduplicate: Annotated[
         list[str] | None,
         typer.Option(metavar="C", help="Events equal in these columns count once, within the watermark."),
@@ -391,6 +394,7 @@ def stream_command(
         "time": time,
         "type": type,
         "order_by": _names(order_by),
+        "position": position,
         "deduplicate": _names(deduplicate),
         "watermark": watermark,
         "shards": shards,

@@ -104,7 +104,7 @@ REFUSED: dict[str, tuple[tuple[str, ...], dict[str, str | None], str]] = {
     "a sink of CSV": ((), {"--sink": "matches.csv"}, "cannot hold lists of events"),
     "a socket as sink": ((), {"--sink": "socket://localhost:9999"}, "cannot be written to"),
     "no files": ((), {"--source": "empty", "--schema": None}, "no files yet that tell the columns"),
-    "no ties": ((), {"--order-by": None}, "--order-by …"),
+    "no ties": ((), {"--order-by": None}, "have the same time, --order-by at"),
     "no such time": (("--time", "when"), {}, "no column `when`"),
     "a watermark": ((), {"--watermark": "soon"}, "soon"),
 }

@@ -252,13 +252,15 @@ def ties_of(frame: Frame, time: str | None) -> tuple[str, ...]:
     """What breaks ties in a live stream where nothing is named: the columns of Kafka's source."""
     if {"partition", "offset"} <= set(frame.names):
         return (*(("topic",) if "topic" in frame.names else ()), "partition", "offset")
+    alone = (
+        () if time is None else ("; if no two events of a partition have the same time, ", Setting("order_by", time))
+    )
     raise StreamError(
         "nothing says which of two events of the same time comes first, and a live stream may be replayed in another "
         "order",
         hint=Hint(
-            "name columns that do: ", Setting("order_by"), ", or ", Setting("position"),
-            ("" if time is None else f"; if no two events of a partition have the same time, order_by=[{time!r}]")
-            + "; from Kafka, keep the columns `partition` and `offset`",
+            "name columns that do: ", Setting("order_by"), ", or ", Setting("position"), *alone,
+            "; from Kafka, keep the columns `partition` and `offset`",
         ),
     )  # fmt: skip
 
