@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
 
+NEXT = "with the cause removed, the same command goes on; what cannot be read any more needs a new --checkpoint"
 PAUSE = 0.5  # seconds between two looks at a stream
 FINAL = "cerite-final"  # a folder in the checkpoint: a file in it says that the stream is over
 
@@ -124,8 +125,6 @@ def _matched(spark: Any, events: DataFrame, query: QuerySpec, asked: dict[str, A
 
 def _started(found: DataFrame, ends: Ends, trigger: str | None, *, once: bool) -> StreamingQuery:
     """The running query."""
-    from pyspark.errors import AnalysisException
-
     writer = writer_to(ends.sink, found) if ends.late is None else None
     if writer is None:
         writer = found.writeStream.foreachBatch(_batches(ends))
@@ -137,8 +136,9 @@ def _started(found: DataFrame, ends: Ends, trigger: str | None, *, once: bool) -
     try:
         query: StreamingQuery = writer.start()
         return query
-    except AnalysisException as error:
-        raise CeriteError(f"the stream cannot be started: {str(error).splitlines()[0]}") from None
+    except Exception as error:  # of Spark's analysis, or of Java where it cannot read the checkpoint
+        said = [line.strip(": ") for line in str(error).splitlines() if "An error occurred while calling" not in line]
+        raise CeriteError(f"the stream cannot be started: {said[0] if said else error!r}", hint=NEXT) from None
 
 
 def _batches(ends: Ends) -> Callable[[DataFrame, int], None]:
@@ -223,7 +223,7 @@ def _failed(failure: BaseException) -> CeriteError:
     if own is not None:
         return own
     text = str(failure).partition("=== Streaming Query ===")[0].strip()
-    return CeriteError(f"the stream failed: {text}", hint="with the cause removed, the same command goes on")
+    return CeriteError(f"the stream failed: {text}", hint=NEXT)
 
 
 def summary(totals: Any) -> str:

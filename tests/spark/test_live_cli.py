@@ -124,6 +124,15 @@ def test_what_cannot_be_done(spark: SparkSession, options: list[str], tmp_path: 
     assert expected in cerite("stream", QUERY, *plain, *more, "--once", code=1).stderr
 
 
+def test_a_checkpoint_that_cannot_be_read(spark: SparkSession, options: list[str], tmp_path: Path) -> None:
+    (tmp_path / "state").mkdir()
+    (tmp_path / "state" / "metadata").write_text('{"id":"1d2', "utf-8")
+    done = cerite("stream", QUERY, *options, "--sink", str(tmp_path / "matches"), "--once", code=1)
+    assert "the stream cannot be started" in done.stderr
+    assert "Unexpected end-of-input" in done.stderr
+    assert "needs a new --checkpoint" in done.stderr
+
+
 @pytest.mark.parametrize("sink", ["matches", pytest.param("-", marks=pytest.mark.nightly)])
 def test_ctrl_c_ends_it_with_one_line(options: list[str], tmp_path: Path, sink: str) -> None:
     where = sink if sink == "-" else str(tmp_path / sink)
