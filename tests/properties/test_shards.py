@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
+from pyspark.errors import PySparkRuntimeError
 from pyspark.sql import Row
 
 from cerite.core.errors import SnapshotError, StreamError
@@ -302,6 +303,19 @@ def test_damaged_state_is_refused_wherever_it_is_damaged(cluster: Cluster) -> No
             cluster.states[seat] = damaged
             with pytest.raises(SnapshotError):
                 cluster.batch([shipped(cluster.live, KEYED, LATER)], 41)
+
+
+def test_a_store_that_cannot_be_read_is_told_in_words(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    """RocksDB has checksums of its own, and notices damaged files first."""
+
+    def get(handle: Handle) -> None:
+        raise PySparkRuntimeError("Error getting value state: block checksum mismatch\n\tat org.rocksdb.get(…)")
+
+    monkeypatch.setattr(Handle, "get", get)
+    with pytest.raises(SnapshotError, match=r"from the checkpoint: .*block checksum mismatch") as caught:
+        cluster.batch([shipped(cluster.live, KEYED, LATER)], 41)
+    assert "org.rocksdb" not in caught.value.message
+    assert "new checkpoint" in str(caught.value.hint)
 
 
 @pytest.mark.parametrize(

@@ -25,10 +25,12 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from pyspark.errors import PySparkException
 from pyspark.sql import Row
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
-from cerite.core.errors import CeriteError, StreamError
+from cerite.core.errors import CeriteError, SnapshotError, StreamError
+from cerite.data.columns import first_line
 from cerite.engine.bind import bind
 from cerite.engine.events.keys import LEAST, MOST, ordered
 from cerite.engine.events.rows import Columns
@@ -183,7 +185,7 @@ class ShardProcessor(StatefulProcessor):
     # ------------------------------------------------------------ state
     def _loaded(self, payload: bytes | None) -> Shard:
         """The shard as the last batch left it, or a new one for events like a payload's."""
-        found = self._state.get()
+        found = self._stored()
         if found is None:
             assert payload is not None
             schema = read(payload).schema
@@ -194,6 +196,16 @@ class ShardProcessor(StatefulProcessor):
         run = self._fresh(schema)
         run.restore(arrays["run"].tobytes())
         return Shard(run, schema, meta["columns"], meta["seen"], meta["timer"])
+
+    def _stored(self) -> Any:
+        """The value in the store, None if there is none yet."""
+        try:
+            return self._state.get()
+        except PySparkException as error:  # RocksDB's checksums notice damaged files before ours do
+            raise SnapshotError(
+                f"the state of this shard cannot be read from the checkpoint: {first_line(error)}",
+                hint="its files are damaged or missing: put a copy back, or start with a new checkpoint",
+            ) from error
 
     def _written(self, shard: Shard) -> bytes:
         meta = {
