@@ -8,7 +8,7 @@ longer stream. Every query runs over two numbers of partitions, which must give 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -31,6 +31,7 @@ from tests import telling
 from tests.dressed import Dress
 from tests.properties.agreement import SEMANTICS, engine_queries, judged, runnable, sorted_window
 from tests.spark.support import POSITION, difference, frame, shifted, together
+from tests.telling import Share
 from tests.telling import refused as inexact
 
 Rows = list[dict[str, Any]]
@@ -78,12 +79,12 @@ def random_cases(examples: int) -> settings:
     )  # fmt: skip
 
 
-def many_streams(spark: SparkSession, questions: list[Question], streams: list[Rows], dress: Dress) -> None:
+def many_streams(spark: SparkSession, case: Drawn, share: Share) -> None:
     """Every stream is a partition of its own."""
     answered = []
-    tables = [dress.table(rows) for rows in streams]
+    tables = [case.dress.table(rows) for rows in case.streams]
     streams = [table.to_pylist() for table in tables]
-    for query, semantics in questions:
+    for query, semantics in case.questions:
         sorted_ = all(sorted_window(query, rows) for rows in streams)
         changed = query if sorted_ else replace(query, within=Size.events(4))
         if runnable(changed) and plan(changed).consume != "any":
@@ -94,35 +95,40 @@ def many_streams(spark: SparkSession, questions: list[Question], streams: list[R
             keyed = replace(changed, partition=("stream", *changed.partition), source=None)
             answered.append(((keyed, semantics), expected))
     numbers = [number for number, rows in enumerate(streams) for _ in rows]
-    check(spark, pa.concat_tables(tables).append_column("stream", pa.array(numbers, pa.int64())), answered)
+    check(spark, pa.concat_tables(tables).append_column("stream", pa.array(numbers, pa.int64())), answered, share)
 
 
-def one_stream(spark: SparkSession, questions: list[Question], streams: list[Rows], dress: Dress) -> None:
+def one_stream(spark: SparkSession, case: Drawn, share: Share) -> None:
     """All streams one after the other."""
     rows: Rows = []
-    for stream in streams:
+    for stream in case.streams:
         begin = rows[-1]["at"] + 2 if rows else 0
         rows += [{**row, "at": begin + row["at"] % 50 if row["at"] % 50 else begin + 49} for row in stream]
     rows.sort(key=lambda row: int(row["at"]))
-    table = dress.table(rows)
+    table = case.dress.table(rows)
     answered = []
-    for query, semantics in questions:
+    for query, semantics in case.questions:
         sorted_ = query.within is not None and sorted_window(query, rows)
         changed = query if sorted_ else replace(query, within=Size(6, "milliseconds"))
         if runnable(changed):
             local = Query(changed).run(table, time="at", semantics=semantics)
             if local.count() < 5_000:
                 answered.append(((changed, semantics), list(local)))
-    check(spark, table, answered)
+    check(spark, table, answered, share)
 
 
-def check(spark: SparkSession, table: pa.Table, answered: list[Answered]) -> None:
+def check(spark: SparkSession, table: pa.Table, answered: list[Answered], share: Share) -> None:
     """Ask Spark some of the questions, of those with registers at least a few: what matches tells most."""
     most_told = sorted(answered, key=lambda each: not each[1])
     reading = [each for each in most_told if plan(each[0][0]).has_registers]
     asked = [each for each in most_told if each not in reading][:6] + reading[:3]
-    asked = [each for each in asked if not refused(spark, table, *each[0])]
-    assume(asked)
+    kept = [each for each in asked if not refused(spark, table, *each[0])]
+    share.refused += len(asked) - len(kept)
+    share.drawn += len(asked)
+    assume(kept)
+    for _, expected in kept:
+        share.note(bool(expected))
+    asked = kept
     found = found_by_spark(spark, table, [question for question, _ in asked])
     for ((query, _), expected), mine in zip(asked, found, strict=True):
         wrong = difference(told(query, mine), told(query, expected))
@@ -165,21 +171,28 @@ def told(query: QuerySpec, found: Iterable[Match]) -> list[Match] | list[int]:
     return list(found) if query.limit is None else [each.end for each in found]
 
 
-@random_cases(3)
-@given(case=drawn())
-def test_differential_judge(quick: SparkSession, case: Drawn) -> None:
-    many_streams(quick, case.questions, case.streams, case.dress)
+def asked_of_spark(spark: SparkSession, examples: int, *ask: Callable[[SparkSession, Drawn, Share], None]) -> None:
+    """Random cases; more than a third of the questions must have a match, and few be refused."""
+    share = Share("questions asked of Spark")
+
+    @random_cases(examples)
+    @given(case=drawn())
+    def run(case: Drawn) -> None:
+        for each in ask:
+            each(spark, case, share)
+
+    run()
+    share.check()
 
 
-@random_cases(3)
-@given(case=drawn())
-def test_differential_local(quick: SparkSession, case: Drawn) -> None:
-    one_stream(quick, case.questions, case.streams, case.dress)
+def test_differential_judge(quick: SparkSession) -> None:
+    asked_of_spark(quick, 3, many_streams)
+
+
+def test_differential_local(quick: SparkSession) -> None:
+    asked_of_spark(quick, 3, one_stream)
 
 
 @pytest.mark.nightly
-@random_cases(300)
-@given(case=drawn())
-def test_differential_at_length(quick: SparkSession, case: Drawn) -> None:
-    many_streams(quick, case.questions, case.streams, case.dress)
-    one_stream(quick, case.questions, case.streams, case.dress)
+def test_differential_at_length(quick: SparkSession) -> None:
+    asked_of_spark(quick, 300, many_streams, one_stream)
