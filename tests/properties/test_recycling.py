@@ -15,7 +15,7 @@ from unittest.mock import patch
 
 import pyarrow as pa
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume
 from hypothesis import strategies as st
 
 import cerite
@@ -67,7 +67,7 @@ QUERIES = {
     "attribute, consumed": "A ; B PARTITION BY [s, k] WITHIN 15 [n] CONSUME BY PARTITION",
     "no window": "A : B PARTITION BY [k]",
     "consumed by any": "A ; B PARTITION BY [k] WITHIN 30 milliseconds CONSUME BY ANY",
-    "negation": "A : C PARTITION BY [k] WITHIN 40 milliseconds",
+    "negation": "A ; NOT B ; C PARTITION BY [k] WITHIN 40 milliseconds",
     "strings": "A AS x ; B AS y FILTER y[s = x.s] WITHIN 12 milliseconds",
     "strings in order": "A AS x ; B AS y ; C AS z FILTER y[s > x.s] AND z[s != y.s] WITHIN 12 milliseconds",
     "strings by key": "A AS x ; B AS y FILTER y[s >= x.s] PARTITION BY [k] WITHIN 4 EVENTS",
@@ -104,27 +104,35 @@ def results(stream: EventStream, batch: pa.RecordBatch, cuts: list[int]) -> list
     return found
 
 
+ENOUGH = 12  # matches of a query, on however many streams that takes
+
+
 @pytest.mark.parametrize("name", QUERIES)
 def test_differential_recycled_or_never(name: str) -> None:
     query = cerite.query(f"SELECT * FROM S WHERE {QUERIES[name]}")
-    matches = 0
-    for seed in range(3):
-        batch, rng = events(seed, 150), chance.Random(seed)
-        cuts = sorted(rng.sample(range(1, 150), 25))
-        streams = [query.stream(SCHEMA, time="t", type="type", counting=seed % 2 == 0) for _ in range(2)]
-        with patch.object(Recycler, "due", False):
-            expected = results(streams[0], batch, cuts)
-        with patch.object(Recycler, "due", True):
-            assert results(streams[1], batch, cuts) == expected
-        names = [(len(stream.snapshot()), stream._run._run.intake.names)[1] for stream in streams]
-        assert names[0] == names[1], "a snapshot is always of recycled state"
-        matches += sum(map(len, expected))
-    assert matches
+    matches = streams = 0
+    while streams < 3 or matches < ENOUGH:
+        assert streams < 20, f"only {matches} matches on {streams} streams"
+        matches += recycled_or_never(query, seed=streams)
+        streams += 1
 
 
-@often(16)
-@given(seed=st.integers(0, 10_000), name=st.sampled_from(list(QUERIES)))
-def test_differential_restored_and_recycled(seed: int, name: str) -> None:
+def recycled_or_never(query: cerite.Query, seed: int) -> int:
+    """Two engines push the same random stream, one recycles before every push: the number of matches of both."""
+    batch, rng = events(seed, 150), chance.Random(seed)
+    cuts = sorted(rng.sample(range(1, 150), 25))
+    streams = [query.stream(SCHEMA, time="t", type="type", counting=seed % 2 == 0) for _ in range(2)]
+    with patch.object(Recycler, "due", False):
+        expected = results(streams[0], batch, cuts)
+    with patch.object(Recycler, "due", True):
+        assert results(streams[1], batch, cuts) == expected
+    names = [(len(stream.snapshot()), stream._run._run.intake.names)[1] for stream in streams]
+    assert names[0] == names[1], "a snapshot is always of recycled state"
+    return sum(map(Counter.total, expected))
+
+
+@cases(often(16), st.integers(0, 10_000), st.sampled_from(list(QUERIES)))
+def test_differential_restored_and_recycled(share: Share, seed: int, name: str) -> None:
     """A snapshot at every cut, restored into a stream that recycles when it likes."""
     query = cerite.query(f"SELECT * FROM S WHERE {QUERIES[name]}")
     batch, rng = events(seed, 100), chance.Random(seed)
@@ -144,25 +152,37 @@ def test_differential_restored_and_recycled(seed: int, name: str) -> None:
         stream.restore(saved)
         assert stream.snapshot() == saved
     assert found == whole
+    share.note(bool(whole))
 
 
 WIDE = ("time", "time, two keys", "events", "attribute", "consumed by any", "no window")
 
 
-@often(24)
-@given(seed=st.integers(0, 10_000), name=st.sampled_from(WIDE))
-def test_differential_partitions_with_wide_numbers(seed: int, name: str) -> None:
+@cases(often(24), st.integers(0, 10_000), st.sampled_from(WIDE))
+def test_differential_partitions_with_wide_numbers(share: Share, seed: int, name: str) -> None:
     """Numbers that outgrew the kernel belong to slots, too: they move along, and go when nothing can be bound."""
+    share.note(counted_wide(seed, name) > 0)
+
+
+def test_a_restored_front_longer_than_the_room_its_back_needs() -> None:
+    """Drawn once by the test above: the next event after the restore ended in a ValueError."""
+    assert counted_wide(695, "attribute")
+
+
+def counted_wide(seed: int, name: str) -> int:
+    """A stream of wide numbers, recycled before every push and restored now and then, counts what it reports."""
     query = cerite.query(f"SELECT * FROM S WHERE {QUERIES[name]}")
-    batch = events(seed, 120)
+    batch, total = events(seed, 120), 0
     with patch.object(counter, "CEILING_BITS", 1), patch.object(counter, "SMALL", 2):
         stream = query.stream(SCHEMA, time="t", type="type", counting=True)
         for at in range(0, batch.num_rows, 5):
             with patch.object(Recycler, "due", True):
                 pushed = stream.push(batch.slice(at, 5))
                 assert pushed.count() == len(list(pushed))
+                total += pushed.count()
             if at % 20 == 0:
                 saved = stream.snapshot()
                 stream = query.stream(SCHEMA, time="t", type="type", counting=True)
                 stream.restore(saved)
                 assert stream.snapshot() == saved
+    return total

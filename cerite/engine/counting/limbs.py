@@ -350,7 +350,10 @@ class LimbSlot:
             check_counting(capacity, 8 * limbs * capacity * (3 * capacity + held))
 
     def _make_room(self, events: int) -> None:
-        """Room for so many more events in the back, and for all of it in the front."""
+        """Room for so many more events in the back, and for all of it in the front.
+
+        After a restore each stack is only as long as what is alive in it, so the front may be the longer one.
+        """
         if not self.windowed:
             return
         begin, end = self.cursor.back, self.cursor.back_end
@@ -359,10 +362,10 @@ class LimbSlot:
         self.back_class[: end - begin] = self.back_class[begin:end].copy()
         self.back_key[: end - begin] = self.back_key[begin:end].copy()
         self.cursor.back, self.cursor.back_end = 0, end - begin
-        room = max(end - begin + events + 1, 2 * (end - begin))
+        alive = self._front
+        room = max(end - begin + events + 1, 2 * (end - begin), alive.stop - alive.start)
         if room > self.back_key.size:
             self.back_class, self.back_key = grown(self.back_class, room), grown(self.back_key, room)
-            alive = self._front
             moved = slice(room - (alive.stop - alive.start), room)
             front_key, front_v = np.zeros(room, np.int64), np.zeros((room, *self.front_v.shape[1:]), np.uint64)
             front_key[moved], front_v[moved] = self.front_key[alive], self.front_v[alive]
