@@ -31,6 +31,20 @@ if TYPE_CHECKING:
     from cerite.core.match import Match
     from cerite.core.schema import Schema
     from cerite.data import open_events
+    from cerite.language.aggregates import (
+        avg,
+        collect,
+        count,
+        count_distinct,
+        duration,
+        end_time,
+        first,
+        last,
+        max_,
+        min_,
+        start_time,
+        sum_,
+    )
     from cerite.language.builder import Builder, absent, event, permute, seconds, skip
     from cerite.language.terms import attr, var
     from cerite.pattern.check import check
@@ -39,8 +53,9 @@ __version__ = "0.1.0"
 
 __all__ = [
     "Builder", "CeriteError", "CeriteWarning", "EventStream", "Match", "Matches", "PatternError", "Query",
-    "QuerySyntaxError", "Schema", "SchemaError", "StreamError", "absent", "attr", "check", "event", "open_events",
-    "permute", "query", "seconds", "skip", "var",
+    "QuerySyntaxError", "Schema", "SchemaError", "StreamError", "absent", "attr", "avg", "check", "collect", "count",
+    "count_distinct", "duration", "end_time", "event", "first", "last", "max_", "min_", "open_events", "permute",
+    "query", "seconds", "skip", "start_time", "sum_", "var",
 ]  # fmt: skip
 
 _HOMES = {  # the imports above, for `__getattr__`
@@ -53,6 +68,10 @@ _HOMES = {  # the imports above, for `__getattr__`
     "core.match": ("Match",),
     "core.schema": ("Schema",),
     "data": ("open_events",),
+    "language.aggregates": (
+        "avg", "collect", "count", "count_distinct", "duration", "end_time", "first", "last", "max_", "min_",
+        "start_time", "sum_",
+    ),
     "language.builder": ("Builder", "absent", "event", "permute", "seconds", "skip"),
     "language.terms": ("attr", "var"),
     "pattern.check": ("check",),

@@ -22,7 +22,6 @@ from cerite.core.errors import PatternError
 from cerite.pattern.nodes import (
     Concat,
     Event,
-    Filter,
     Intersection,
     Iteration,
     Named,
@@ -30,6 +29,8 @@ from cerite.pattern.nodes import (
     Project,
     Sequence,
     Size,
+    conditions_of,
+    own_conditions,
     walk,
 )
 from cerite.pattern.variables import counts, visible, written
@@ -51,7 +52,7 @@ class Registers:
 
 def reads(pattern: Pattern) -> frozenset[str]:
     """Every variable that some condition in the pattern reads."""
-    return frozenset(name for node in walk(pattern) for name in _own_reads(node))
+    return frozenset().union(*map(variables, conditions_of(pattern)))
 
 
 def remembers(pattern: Pattern) -> bool:
@@ -68,11 +69,7 @@ def check_scopes(pattern: Pattern) -> None:
 
 
 def _own_reads(node: Pattern) -> frozenset[str]:
-    if isinstance(node, Event) and node.condition is not None:
-        return variables(node.condition)
-    if isinstance(node, Filter):
-        return frozenset().union(*(on.reads for on in node.conditions))
-    return frozenset()
+    return frozenset().union(*map(variables, own_conditions(node)))
 
 
 def _check_names(node: Pattern, unfinished: frozenset[str]) -> None:

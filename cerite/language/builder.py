@@ -5,6 +5,7 @@
 | `a ; NOT b ; c` | `a >> absent(b) >> c`                   | `!a`         | `~a`                       |
 | `a OR b`        | `a \\| b`                                | `a & b`      | `a & b`                    |
 | `a+  a*  a?`    | `a.plus() a.star() a.optional()`        | `a*`         | `a.star(contiguous=True)`  |
+| `… FILTER x[P]` | `….filter(x=P)`                         | `COUNT(y)>2` | `.filter(count(var.y) > 2)`|
 | `a AS x`        | `a.as_("x")`                            | `A^x>r`      | `skip("A", store="r")`     |
 
 Invariant: a built pattern equals the one its text parses to.
@@ -109,15 +110,19 @@ class Builder:
         """`self?`, or `self:?`."""
         return self.repeat(0, 1, contiguous=contiguous)
 
-    def filter(self, **conditions: Term | str) -> Builder:
-        """`self FILTER x[…] AND y[…]`: one keyword a variable; a condition may be text.
+    def filter(self, *wholes: Term | str, **conditions: Term | str) -> Builder:
+        """`self FILTER x[…] AND y[…]`: one keyword a variable; what has none is about the whole; each may be text.
 
+        >>> from cerite.language.aggregates import count
         >>> from cerite.language.terms import attr, var
         >>> (event("A").as_("x") >> event("B").as_("y")).filter(x=attr.id > 0, y=attr.id == var.x.id)
         A AS x ; B AS y FILTER x[id > 0] AND y[id = x.id]
+        >>> event("A").as_("x").plus().filter(count(var.x) >= 5)
+        (A AS x)+ FILTER COUNT(x) >= 5
         """
         filters = tuple(nodes.On(variable, _condition(condition)) for variable, condition in conditions.items())
-        return Builder(nodes.Filter(self.pattern, filters)) if filters else self
+        filtered = nodes.Filter(self.pattern, filters) if filters else self.pattern
+        return Builder(nodes.Having(filtered, tuple(map(_condition, wholes))) if wholes else filtered)
 
     def within(self, amount: int | float | Width, unit: str | None = None, *, attribute: str | None = None) -> Builder:
         """`(self WITHIN amount unit)`: a time unit, "events", or `attribute=`; or the whole as `width` takes it.

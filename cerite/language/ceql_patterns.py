@@ -18,7 +18,8 @@ from cerite.pattern import nodes
 from cerite.pattern.nodes import ANY_TYPE, Pattern, walk
 from cerite.pattern.references import filtered_variable
 from cerite.pattern.variables import same_event
-from cerite.predicate.expression import Attribute, Expression, Reference, references, transform
+from cerite.predicate.expression import Aggregate, Attribute, Expression, Moment, Reference, references, transform
+from cerite.predicate.expression import walk as walk_condition
 
 _MAX_ALTERNATIVES = 10_000  # nodes that ORs between filters may multiply a pattern to
 _COUNTS = {"+": (1, None), "*": (0, None), "?": (0, 1)}
@@ -161,7 +162,7 @@ def _apply(operand: Pattern, filters: Node, span: Span | None) -> Pattern:
                 hint="write alternatives about one variable inside its brackets: `x[a = 1 OR a = 2]`",
             )  # fmt: skip
         return union
-    conditions: list[nodes.On] = []
+    conditions: list[nodes.On | Expression] = []
     each: Node
     for each in map(subtree, filters.children) if filters.data == "filter_conjunction" else (filters,):
         if each.data == "filter_group":
@@ -172,14 +173,21 @@ def _apply(operand: Pattern, filters: Node, span: Span | None) -> Pattern:
     return _filtered(operand, conditions, span)
 
 
-def _filtered(operand: Pattern, conditions: list[nodes.On], span: Span | None) -> Pattern:
-    return nodes.Filter(operand, tuple(conditions), span=span) if conditions else operand
+def _filtered(operand: Pattern, conditions: list[nodes.On | Expression], span: Span | None) -> Pattern:
+    """Conditions on events first: they and those on the whole pattern hold in any order."""
+    ons = tuple(each for each in conditions if isinstance(each, nodes.On))
+    wholes = tuple(each for each in conditions if isinstance(each, Expression))
+    filtered = nodes.Filter(operand, ons, span=span) if ons else operand
+    return nodes.Having(filtered, wholes, span=span) if wholes else filtered
 
 
-def _on(node: Node, operand: Pattern) -> nodes.On:
+def _on(node: Node, operand: Pattern) -> nodes.On | Expression:
+    """A condition on every event of a variable; with aggregates outside of brackets, one on the whole pattern."""
     if node.data == "on":
         return nodes.On(name_of(node.children[0]), condition_of(node.children[1]), span=span_of(node))
     condition = condition_of(node.children[0])
+    if node.data == "on_whole" or any(isinstance(each, (Aggregate, Moment)) for each in walk_condition(condition)):
+        return condition
     mentioned = references(condition)
     if not mentioned:
         raise PatternError(

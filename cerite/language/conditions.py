@@ -11,10 +11,13 @@ from typing import cast
 from lark import Token, Tree
 
 from cerite.core.errors import QuerySyntaxError, suggestion
-from cerite.core.names import unquoted
+from cerite.core.names import quoted, unquoted
 from cerite.language.parsing import Node, placed, span_of, subtree
 from cerite.pattern.nodes import UNITS, Size, unit_named
 from cerite.predicate.expression import (
+    AGGREGATES,
+    MOMENTS,
+    Aggregate,
     And,
     Arithmetic,
     ArithmeticOp,
@@ -30,6 +33,7 @@ from cerite.predicate.expression import (
     IsTrue,
     Like,
     Literal,
+    Moment,
     Negative,
     Not,
     Or,
@@ -42,7 +46,6 @@ from cerite.predicate.functions import UNITS as MICROSECONDS
 
 _MAX_CHAIN = 150  # terms of one `a + b + …`: the tree of a longer one would be too deep
 _INT_LIMIT = 2**63
-_AGGREGATES = ("count", "sum", "avg", "min", "max", "first", "last")
 
 
 def name_of(node: object) -> str:
@@ -134,17 +137,50 @@ def _duration(node: Node) -> timedelta:
 def _call(node: Node) -> Expression:
     written, *arguments = node.children
     name = name_of(written).lower()
+    if name.upper() in AGGREGATES:
+        return _aggregate(node, name.upper(), [condition_of(each) for each in arguments])
+    if name.upper() in MOMENTS and not arguments:
+        return Moment(name.upper())
     if name not in NAMES:
-        near = None if name in _AGGREGATES else suggestion(name, NAMES)
         raise QuerySyntaxError(
             f"there is no function `{name_of(written)}`", span=span_of(subtree(written)),
-            hint=near or f"there are {', '.join(NAMES)}; counts, sums and the like are computed from the matches",
+            hint=suggestion(name, (*NAMES, *map(str.lower, AGGREGATES)))
+            or f"there are {', '.join(NAMES)}, and of all events of a variable {', '.join(AGGREGATES)}",
         )  # fmt: skip
     least, most = arity(name)
     if len(arguments) < least or (most is not None and len(arguments) > most):
         wanted = "one value" if most == 1 else f"{least} values or more"
         raise QuerySyntaxError(f"`{name}` takes {wanted}, not {len(arguments)}", span=span_of(node))
     return Call(name, tuple(condition_of(each) for each in arguments))
+
+
+def _aggregate(node: Node, function: str, arguments: list[Expression]) -> Expression:
+    """`COUNT(y)` or `SUM(y.price)`."""
+    argument = arguments[0] if len(arguments) == 1 else None
+    if isinstance(argument, Reference):
+        return Aggregate(function, argument.variable, argument.name)
+    if function == "COUNT" and isinstance(argument, Attribute):
+        return Aggregate(function, argument.name)
+    what = f"{function} takes an attribute of a variable" + (", a variable or `*`" if function == "COUNT" else "")
+    name = quoted(argument.name) if isinstance(argument, Attribute) else "price"
+    example = (
+        "COUNT(y), COUNT(y.price) or COUNT(*)" if function == "COUNT" else f"{function}(y.{name}), of the variable y"
+    )
+    raise QuerySyntaxError(what, span=span_of(node), hint=f"write {example}")
+
+
+def _aggregate_of_all(node: Node) -> Expression:
+    if name_of(node.children[0]).upper() != "COUNT":
+        raise QuerySyntaxError("only COUNT takes `*`", span=span_of(node), hint="write COUNT(*), or SUM(y.price)")
+    return Aggregate("COUNT", None)
+
+
+def _aggregate_of_distinct(node: Node) -> Expression:
+    written, reference = node.children
+    if name_of(written).upper() != "COUNT":
+        raise QuerySyntaxError("only COUNT takes DISTINCT", span=span_of(node), hint="write COUNT(DISTINCT y.name)")
+    variable, name = map(name_of, subtree(reference).children)
+    return Aggregate("COUNT", variable, name, distinct=True)
 
 
 def _attribute(node: Node) -> Expression:
@@ -190,6 +226,8 @@ _BUILDERS: dict[str, Callable[[Node], Expression]] = {
     "number_literal": lambda node: Literal(number_of(subtree(node.children[0]))),
     "duration_literal": lambda node: Literal(_duration(node)),
     "call": _call,
+    "call_of_all": _aggregate_of_all,
+    "call_of_distinct": _aggregate_of_distinct,
     "string_literal": lambda node: Literal(string_of(subtree(node.children[0]))),
     "truth_literal": lambda node: Literal(str(node.children[0]).upper() == "TRUE"),
     "condition_group": lambda node: condition_of(node.children[0]),

@@ -26,8 +26,8 @@ _STRATEGIES = ("STRICT", "NEXT", "LAST", "MAX")
 _OPERATORS = (*_STRATEGIES, "PERMUTE", "SKIP_ANY", "SKIP_NEXT", "COMPLEMENT")
 _WORDS = {
     "BETWEEN": "write `price IN RANGE(1, 5)`; both ends belong to it",
-    "GROUP": "PARTITION BY [name] makes one substream per value; aggregates are computed from the matches",
-    "HAVING": "write FILTER x[…]; aggregates are computed from the matches",
+    "GROUP": "PARTITION BY [name] makes one substream per value; aggregates are of the events of a variable",
+    "HAVING": "write FILTER, in WHERE: `WHERE … (BUY AS y)+ FILTER COUNT(y) >= 5 AND AVG(y.price) > 3`",
     "ORDER": "matches come in the order in which they are completed; sort them afterwards",
     "MATCH_RECOGNIZE": "write the pattern in WHERE: `WHERE A AS a ; B+ AS b FILTER b[price > a.price]`",
     "FOLLOWED": "write `A ; B` for A and later B, `A : B` for B at the very next event",

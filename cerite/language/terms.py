@@ -281,8 +281,8 @@ class _Attributes:
         return Term(Attribute(name))
 
 
-class _Variable:
-    """`var.x.price`: an attribute of the event most recently bound to x."""
+class Variable:
+    """`var.x`, and `var.x.price`: an attribute of the event most recently bound to x."""
 
     def __init__(self, variable: str) -> None:
         self._variable = variable
@@ -296,16 +296,21 @@ class _Variable:
         return Term(Reference(self._variable, name))
 
 
+def variable_of(variable: Variable) -> str:
+    """The name behind `var.x`, which has every other name as an attribute of its event."""
+    return variable._variable
+
+
 class _Variables:
     """`var.x` or `var["my x"]`."""
 
-    def __getattr__(self, name: str) -> _Variable:
+    def __getattr__(self, name: str) -> Variable:
         if name.startswith("__"):
             raise AttributeError(name)
-        return _Variable(name)
+        return Variable(name)
 
-    def __getitem__(self, name: str) -> _Variable:
-        return _Variable(name)
+    def __getitem__(self, name: str) -> Variable:
+        return Variable(name)
 
 
 attr = _Attributes()

@@ -6,6 +6,7 @@ from cerite.pattern.nodes import (
     Empty,
     Event,
     Filter,
+    Having,
     Intersection,
     Iteration,
     Named,
@@ -28,7 +29,7 @@ from cerite.pattern.nodes import (
 from cerite.pattern.query import Consume, Item, QuerySpec
 
 __all__ = [
-    "Complement", "Concat", "Consume", "Empty", "Event", "Filter", "Intersection", "Item", "Iteration", "Named",
-    "Nothing", "On", "Pattern", "Permute", "Project", "QuerySpec", "Select", "Sequence", "Size", "SkipAny", "SkipNext",
-    "Strategy", "Union", "Window", "transform", "walk",
+    "Complement", "Concat", "Consume", "Empty", "Event", "Filter", "Having", "Intersection", "Item", "Iteration",
+    "Named", "Nothing", "On", "Pattern", "Permute", "Project", "QuerySpec", "Select", "Sequence", "Size", "SkipAny",
+    "SkipNext", "Strategy", "Union", "Window", "transform", "walk",
 ]  # fmt: skip

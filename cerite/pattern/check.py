@@ -25,13 +25,15 @@ from cerite.pattern.nodes import (
     Sequence,
     SkipNext,
     Window,
+    conditions_of,
     walk,
 )
 from cerite.pattern.query import Consume, QuerySpec
 from cerite.pattern.references import resolve
 from cerite.pattern.rewrite.safe import unsafe_variables
 from cerite.pattern.variables import bound, nullable, written
-from cerite.predicate.expression import variables
+from cerite.predicate.expression import Aggregate, Moment, variables
+from cerite.predicate.expression import walk as walk_condition
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +55,7 @@ def check(query: QuerySpec | Pattern, schema: Schema | None = None) -> list[Note
     whole = query if isinstance(query, QuerySpec) else QuerySpec(query)
     try:
         _check_filters(whole.where, bound(whole.where))
+        _check_aggregates(whole.where)
         _check_shapes(whole.where, windowed=whole.within is not None)
         resolve(whole.where, strict=True)
         _check_clauses(whole)
@@ -71,6 +74,21 @@ def _check_filters(node: Pattern, around: frozenset[str]) -> None:
         for on in node.conditions:
             if on.variable not in own:
                 raise _unbound(on, node.operand, own, around)
+
+
+def _check_aggregates(pattern: Pattern) -> None:
+    """Refuse in conditions what only measures have."""
+    for condition in conditions_of(pattern):
+        for node in walk_condition(condition):
+            if isinstance(node, Moment):
+                raise PatternError(
+                    f"`{node}` is known of a whole match, as a measure; a condition cannot ask for it", span=node.span,
+                    hint="limit how long a match takes with WITHIN, or compare times: `z[at - x.at > 5 seconds]`",
+                )  # fmt: skip
+            if isinstance(node, Aggregate) and (node.variable is None or node.function == "COLLECT"):
+                named = "name what is counted: `(…) AS y FILTER COUNT(y) >= 5`"
+                hint = named if node.variable is None else "it is a measure; conditions compare single values"
+                raise PatternError(f"`{node}` has no place in a condition", span=node.span, hint=hint)
 
 
 def _unbound(on: On, operand: Pattern, own: frozenset[str], around: frozenset[str]) -> PatternError:
@@ -151,13 +169,7 @@ def _single(node: Pattern) -> bool:
 def _remembers(node: Pattern) -> bool:
     """Whether some condition inside reads a register that is written inside."""
     inside = written(node)
-    for each in walk(node):
-        conditions = [each.condition] if isinstance(each, Event) else []
-        if isinstance(each, Filter):
-            conditions = [on.condition for on in each.conditions]
-        if any(condition is not None and variables(condition) & inside for condition in conditions):
-            return True
-    return False
+    return any(variables(condition) & inside for condition in conditions_of(node))
 
 
 def _check_clauses(query: QuerySpec) -> None:

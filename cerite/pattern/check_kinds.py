@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 from cerite.core.errors import SchemaError, Span, listed, suggestion
 from cerite.core.schema import Schema
-from cerite.pattern.nodes import ANY_TYPE, Event, Filter, Named, Pattern, Size, Window, walk
+from cerite.pattern.nodes import ANY_TYPE, Event, Filter, Having, Named, Pattern, Size, Window, conditions_of, walk
 from cerite.pattern.query import QuerySpec
-from cerite.predicate.expression import Attribute, Comparison, Expression, InRange, Literal, Reference
+from cerite.predicate.expression import Aggregate, Attribute, Comparison, Expression, InRange, Literal, Reference
 from cerite.predicate.expression import walk as walk_expression
 from cerite.predicate.kinds import ANY, KindOf, Kinds, check_condition
 
@@ -62,13 +62,14 @@ def _conditions(pattern: Pattern, types: dict[str, Types]) -> Iterator[tuple[Typ
             yield frozenset((node.type,)), node.condition
         elif isinstance(node, Filter):
             yield from ((types[on.variable], on.condition) for on in node.conditions)
+        elif isinstance(node, Having):
+            yield from ((frozenset((None,)), condition) for condition in node.conditions)
 
 
 def read_attributes(query: QuerySpec) -> frozenset[str]:
     """The attributes that conditions and windows read, of whatever event."""
-    conditions = (condition for _, condition in _conditions(query.where, event_types(query.where)))
-    nodes = (node for condition in conditions for node in walk_expression(condition))
-    named = {node.name for node in nodes if isinstance(node, (Attribute, Reference))}
+    nodes = (node for condition in conditions_of(query.where) for node in walk_expression(condition))
+    named = {node.name for node in nodes if isinstance(node, (Attribute, Reference, Aggregate)) and node.name}
     return frozenset(named | {size.attribute for size in _sizes(query) if size.attribute is not None})
 
 
@@ -78,8 +79,10 @@ def ordered_attributes(query: QuerySpec) -> dict[str, Span | None]:
     Against a text in quotes (`name > 'M'`) an attribute is meant as text; against a number it cannot be.
     """
     attributes: dict[str, Span | None] = {}
-    for _, condition in _conditions(query.where, event_types(query.where)):
+    for condition in conditions_of(query.where):
         for node in walk_expression(condition):
+            if isinstance(node, Aggregate) and node.function in ("MIN", "MAX") and node.name is not None:
+                attributes.setdefault(node.name, node.span)
             if isinstance(node, Comparison) and node.op not in ("=", "!="):
                 sides: tuple[Expression, ...] = (node.left, node.right)
             elif isinstance(node, InRange):

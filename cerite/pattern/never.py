@@ -37,7 +37,7 @@ from cerite.pattern.query import QuerySpec
 from cerite.pattern.references import resolve
 from cerite.pattern.variables import Chain, counts, may_precede_first, nullable, visible, written
 from cerite.predicate.evaluate import value_of
-from cerite.predicate.expression import And, Attribute, Expression, Reference, references, walk
+from cerite.predicate.expression import And, Expression, is_constant, references
 
 Names = frozenset[str]
 
@@ -120,8 +120,7 @@ def _unsatisfiable(condition: Expression, known: Names, before: Names) -> Reason
             first = f"bind a first one before: `… AS {name} ; (… AS {name} FILTER {name}[…])+`"
             return Reason(f"nothing can match: {place}", each.span, first)
     for part in condition.operands if isinstance(condition, And) else (condition,):
-        constant = not any(isinstance(each, (Attribute, Reference)) for each in walk(part))
-        if constant and value_of(part, {}) is not True:
+        if is_constant(part) and value_of(part, {}) is not True:
             return Reason(f"nothing can match: `{part}` is never true", part.span)
     return None
 

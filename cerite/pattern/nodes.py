@@ -114,6 +114,20 @@ def walk(pattern: Pattern) -> Iterator[Pattern]:
         stack.extend(reversed(node.children))
 
 
+def own_conditions(node: Pattern) -> tuple[Expression, ...]:
+    """The conditions of this very node: of an event, of a filter, of a whole."""
+    if isinstance(node, Event):
+        return () if node.condition is None else (node.condition,)
+    if isinstance(node, Filter):
+        return tuple(on.condition for on in node.conditions)
+    return node.conditions if isinstance(node, Having) else ()
+
+
+def conditions_of(pattern: Pattern) -> Iterator[Expression]:
+    """Every condition anywhere in the pattern."""
+    return (condition for node in walk(pattern) for condition in own_conditions(node))
+
+
 def transform(pattern: Pattern, change: Callable[[Pattern], Pattern]) -> Pattern:
     """Rebuild bottom-up, replacing each node by `change(node)`."""
     return change(pattern.map(lambda child: transform(child, change)))
@@ -277,6 +291,17 @@ class Filter(Pattern):
 
     operand: Pattern
     conditions: tuple[On, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Having(Pattern):
+    """`φ FILTER COUNT(y) >= 5`: the matches of `operand` of which, when complete, all `conditions` are true.
+
+    Aggregates range over the operand's own events; `x.price` reads the event bound to x last, here or before.
+    """
+
+    operand: Pattern
+    conditions: tuple[Expression, ...]
 
 
 # Selection strategies of ICDT 2019, section 4, as operators: which of the matches with the same end are kept.

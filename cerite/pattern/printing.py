@@ -6,10 +6,28 @@ from cerite.core.names import quoted
 from cerite.pattern import nodes
 from cerite.pattern.nodes import ANY_TYPE, Pattern
 from cerite.pattern.query import Consume, QuerySpec
+from cerite.predicate.expression import (
+    Aggregate,
+    Arithmetic,
+    Call,
+    Comparison,
+    Expression,
+    In,
+    InRange,
+    Interval,
+    IsNull,
+    Like,
+    Literal,
+    Moment,
+    Negative,
+    Reference,
+    walk,
+)
 from cerite.predicate.printing import text as condition_text
 
 # How tightly a node binds, loosest first.
 _FILTER, _UNION, _INTERSECTION, _SEQUENCE, _CONCAT, _POSTFIX = range(6)
+_DOTTED = (Aggregate, Arithmetic, Call, Interval, Literal, Moment, Negative, Reference)  # what ICDT's spelling holds
 _COUNTS = {(1, None): "+", (0, None): "*", (0, 1): "?"}
 
 
@@ -51,6 +69,15 @@ def on_text(on: nodes.On) -> str:
     return f"{quoted(on.variable)}[{condition_text(on.condition)}]"
 
 
+def whole_text(condition: Expression) -> str:
+    """A condition on the whole pattern: `COUNT(y) >= 5`, in brackets unless it is one comparison with an aggregate."""
+    inner = [node for each in condition.children for node in walk(each)]
+    plain = isinstance(condition, (Comparison, In, InRange, Like, IsNull))
+    plain = plain and all(isinstance(node, _DOTTED) for node in inner)
+    plain = plain and any(isinstance(node, (Aggregate, Moment)) for node in inner)
+    return condition_text(condition) if plain else f"[{condition_text(condition)}]"
+
+
 def _at(pattern: Pattern, level: int) -> str:
     rendered, own = _render(pattern)
     return rendered if own >= level else f"({rendered})"
@@ -63,6 +90,8 @@ def _render(node: Pattern) -> tuple[str, int]:
         case nodes.Filter(operand=operand, conditions=conditions):
             filters = " AND ".join(on_text(each) for each in conditions)
             return f"{_at(operand, _UNION)} FILTER {filters}", _FILTER
+        case nodes.Having(operand=operand, conditions=conditions):
+            return f"{_at(operand, _UNION)} FILTER {' AND '.join(map(whole_text, conditions))}", _FILTER
         case nodes.Union(parts=parts):
             return _joined(" OR ", parts, _UNION)
         case nodes.Intersection(parts=parts):

@@ -8,7 +8,8 @@ A name is looked up in the filtered pattern first, then in what encloses it; one
 checked is refused (its own name is the exception: `b[price > b.price]` reads the previous b).
 `orient_references` rewrites a resolved pattern so that every reference looks back; every name of the event that a
 condition is turned to is that event itself. A condition written on an event itself (`B[id = r.id]`, SREMO's terminal)
-only ever looks back: a register must hold something when it is read (definition 13).
+only ever looks back: a register must hold something when it is read (definition 13). Aggregates only ever look back,
+too, and one that has nothing to range over is refused; those of `Having` range over what it filters.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from itertools import accumulate
 
-from cerite.core.errors import PatternError, suggestion
+from cerite.core.errors import PatternError, listed, suggestion
 from cerite.core.names import quoted
 from cerite.pattern import nodes
 from cerite.pattern.nodes import ANY_TYPE, Pattern, transform
@@ -32,8 +33,9 @@ from cerite.pattern.variables import (
     visible,
     written,
 )
-from cerite.predicate.expression import TRUE, Attribute, Expression, Reference, references
+from cerite.predicate.expression import TRUE, Aggregate, Attribute, Expression, Reference, aggregates, references
 from cerite.predicate.expression import transform as change_condition
+from cerite.predicate.expression import walk as walk_condition
 
 _NONE: frozenset[str] = frozenset()
 
@@ -123,6 +125,8 @@ def _resolve(node: Pattern, frames: tuple[_Frame, ...], strict: bool) -> tuple[P
             marked, outer = _mark(on, node.operand, frames)
             (waiting if outer else kept).append(marked)
         return (replace(node, operand=operand, conditions=tuple(kept)) if kept else operand), waiting
+    if isinstance(node, nodes.Having):
+        _check_whole(node, frames)
     result = _map_with_frames(node, inside)
     if isinstance(node, Chain):
         result, waiting = _settle(result, waiting)
@@ -132,11 +136,16 @@ def _resolve(node: Pattern, frames: tuple[_Frame, ...], strict: bool) -> tuple[P
 def _apart(node: nodes.Filter) -> Pattern:
     """Conditions whose variables come in one order here and in another there, moved into the alternatives."""
     for on in node.conditions:
-        if any(_order_varies(node.operand, each, on) for each in on.reads):
+        if any(_order_varies(node.operand, each, on) for each in _referenced(on)):
             rest = tuple(other for other in node.conditions if other is not on)
             moved = _moved(node.operand, on)
             return replace(node, operand=moved, conditions=rest) if rest else moved
     return node
+
+
+def _referenced(on: nodes.On) -> frozenset[str]:
+    """The variables of which one event is read; aggregates take what came before, whatever that is."""
+    return frozenset(each.variable for each in references(on.condition))
 
 
 def _order_varies(operand: Pattern, read: str, on: nodes.On) -> bool:
@@ -147,16 +156,16 @@ def _order_varies(operand: Pattern, read: str, on: nodes.On) -> bool:
 
 
 def _moved(node: Pattern, on: nodes.On) -> Pattern:
-    names = on.reads | {on.variable}
-    if not any(_order_varies(node, each, on) for each in on.reads):
-        missing = [each for each in on.reads if each not in written(node)]
+    names = _referenced(on) | {on.variable}
+    if not any(_order_varies(node, each, on) for each in _referenced(on)):
+        missing = [each for each in _referenced(on) if each not in written(node)]
         if on.variable not in bound(node):
             return node  # the filter says nothing here
         return nodes.Nothing() if missing else nodes.Filter(node, (on,), span=on.span)
     match node:
         case nodes.Union():
             return node.map(lambda part: _moved(part, on))
-        case nodes.Filter() | nodes.Window():
+        case nodes.Filter() | nodes.Having() | nodes.Window():
             return replace(node, operand=_moved(node.operand, on))
         case nodes.Named(operand=operand, variable=variable) if variable not in names:
             return replace(node, operand=_moved(operand, on))
@@ -218,11 +227,55 @@ def _writes(parts: tuple[Pattern, ...]) -> frozenset[str]:
 def _check_event(event: nodes.Event, frames: tuple[_Frame, ...]) -> None:
     """A terminal's registers must have been written before it."""
     own = nodes.On(ANY_TYPE if event.type is None else event.type, event.condition or TRUE)
+    for each in aggregates(own.condition):
+        _check_range(each, own, nodes.Empty(), frames)
     for reference in references(own.condition):
         if not _looks_back(reference, own, frames):
             raise PatternError(
                 f"`{reference.variable}` holds nothing yet when `{own.variable}` is read", span=reference.span,
                 hint=f"write the condition on the later event, or as a filter: `… FILTER {own.variable}[…]`",
+            )  # fmt: skip
+
+
+def _check_range(node: Aggregate, on: nodes.On, operand: Pattern, frames: tuple[_Frame, ...]) -> None:
+    """Refuse an aggregate in a condition on an event before which its variable never has one."""
+    if node.variable is None:
+        return  # refused by name
+    if may_precede(operand, node.variable, on.variable) or any(node.variable in frame.before for frame in frames):
+        return
+    known = written(operand).union(*(frame.before | frame.after | frame.beside for frame in frames))
+    if node.variable in known:
+        raise PatternError(
+            f"no `{node.variable}` comes before the `{on.variable}` being checked, so `{node}` ranges over nothing",
+            span=node.span, hint=f"write it on what comes after `{node.variable}`, or, about all of them, outside of "
+            f"the brackets: `FILTER {node} …`",
+        )  # fmt: skip
+    raise PatternError(
+        f"`{node.variable}` is not bound where `{on.variable}` is checked", span=node.span,
+        hint=suggestion(node.variable, known) or f"bind it first: `… AS {node.variable}`",
+    )  # fmt: skip
+
+
+def _check_whole(node: nodes.Having, frames: tuple[_Frame, ...]) -> None:
+    """A condition on a whole pattern ranges over what the pattern binds, and reads that or what came before."""
+    own = written(node.operand)
+    whole = nodes.On("the pattern before FILTER", TRUE)
+    for each in (part for condition in node.conditions for part in walk_condition(condition)):
+        if isinstance(each, Aggregate) and each.variable is not None and each.variable not in own:
+            raise PatternError(
+                f"the pattern before FILTER never binds `{each.variable}`, so `{each}` ranges over nothing",
+                span=each.span, hint=suggestion(each.variable, own) or f"it binds {listed(own)}",
+            )  # fmt: skip
+        if isinstance(each, Attribute):
+            raise PatternError(
+                f"`{each}` is an attribute of no event here: the condition is about the whole pattern", span=each.span,
+                hint=f"write `AVG(y.{each})` or another aggregate, `x.{each}` of a variable that holds one event, or "
+                f"`y[{each} …]` for every event of y",
+            )  # fmt: skip
+        if isinstance(each, Reference) and each.variable not in own and not _looks_back(each, whole, frames):
+            raise PatternError(
+                f"`{each.variable}` is bound only after the pattern before FILTER", span=each.span,
+                hint="put the FILTER around both, in parentheses",
             )  # fmt: skip
 
 
@@ -243,6 +296,8 @@ def _mark(on: nodes.On, operand: Pattern, frames: tuple[_Frame, ...]) -> tuple[n
 
     def change(node: Expression) -> Expression:
         nonlocal outer
+        if isinstance(node, Aggregate):
+            _check_range(node, on, operand, frames)
         if not isinstance(node, Reference) or node.later:
             return node
         if node.variable in written(operand) and (node.variable != on.variable or not isinstance(operand, nodes.Event)):
@@ -307,6 +362,11 @@ def _looks_back(node: Reference, on: nodes.On, frames: tuple[_Frame, ...]) -> bo
 def _check_scope(on: nodes.On, scope: Pattern) -> None:
     """Refuse a forward reference unless both sides are exactly one event and nothing else is in doubt."""
     ahead = {each.variable: each for each in references(on.condition) if each.later}
+    for node in aggregates(on.condition) if ahead else ():
+        raise PatternError(
+            f"`{node}` ranges over what comes before `{on.variable}`, and the condition reads `{min(ahead)}`, which "
+            "comes after", span=node.span, hint=f"write the condition on the later one: `{min(ahead)}[…]`",
+        )  # fmt: skip
     for variable, reference in ahead.items():
         if variable == on.variable:
             raise PatternError(

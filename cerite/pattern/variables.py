@@ -156,7 +156,7 @@ def may_precede_first(pattern: Pattern, earlier: str, later: str) -> bool:
             return _precedes_in_chain(pattern, earlier, later)
         case nodes.Named(operand=operand) if pattern.variable not in (earlier, later):
             return may_precede_first(operand, earlier, later)
-        case nodes.Filter(operand=operand) | nodes.Window(operand=operand):
+        case nodes.Filter(operand=operand) | nodes.Having(operand=operand) | nodes.Window(operand=operand):
             return may_precede_first(operand, earlier, later)
     return may_precede(pattern, earlier, later)
 

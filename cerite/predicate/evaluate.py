@@ -7,6 +7,10 @@ compare by their exact values, so that 2^53 + 1 is not 2^53 as a float, and 0.1 
 constant meets a decimal as it is written. Decimals add, subtract, multiply and leave remainders exactly, their digits
 in 64 bits and NULL beyond; `/` gives a float, and so does arithmetic with a float.
 
+An aggregate ranges over events in stream order and skips NULLs, as in SQL: over nothing COUNT is 0 and the others are
+NULL. SUM is exact but for floats, which are added from left to right; a whole sum that 64 bits do not hold is refused.
+AVG is SUM / COUNT as `/` computes it.
+
 This is the reference for every vectorised form; it works on one event at a time.
 """
 
@@ -15,15 +19,17 @@ from __future__ import annotations
 import math
 import operator
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from decimal import Decimal
 from fractions import Fraction
-from functools import lru_cache
+from functools import lru_cache, reduce
 from typing import Any
 
 from cerite.core.errors import StreamError
 from cerite.predicate.expression import (
+    Aggregate,
     And,
     Arithmetic,
     Attribute,
@@ -48,6 +54,7 @@ from cerite.predicate.functions import TIMES, call, time_arithmetic, utc
 
 Event = Mapping[str, Any]
 Lookup = Callable[[Reference], "Event | None"]
+Gather = Callable[[Aggregate], Sequence[Event]]
 
 _COMPARE: dict[str, Callable[[Any, Any], bool]] = {
     "=": operator.eq,
@@ -65,8 +72,24 @@ def nothing_bound(_: Reference) -> Event | None:
     return None
 
 
-def holds(condition: Expression | None, event: Event, lookup: Lookup = nothing_bound) -> bool:
-    """Whether the event satisfies the condition, other variables' events being found by `lookup`.
+def nothing_gathered(_: Aggregate) -> Sequence[Event]:
+    """The events of a variable where none has any."""
+    return ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Scope:
+    """What an expression reads: the event being checked, another variable's event, all events of a variable."""
+
+    event: Event
+    lookup: Lookup
+    gather: Gather
+
+
+def holds(
+    condition: Expression | None, event: Event, lookup: Lookup = nothing_bound, gather: Gather = nothing_gathered
+) -> bool:
+    """Whether the event satisfies the condition, others being found by `lookup`, those of aggregates by `gather`.
 
     >>> from cerite.language.ceql import parse_condition
     >>> holds(parse_condition("price > 10 OR name IS NULL"), {"price": None, "name": None})
@@ -78,52 +101,58 @@ def holds(condition: Expression | None, event: Event, lookup: Lookup = nothing_b
         return True
     if any(lookup(each) is None for each in references(condition)):
         return False
-    return value_of(condition, event, lookup) is True
+    return value_of(condition, event, lookup, gather) is True
 
 
-def value_of(node: Expression, event: Event, lookup: Lookup = nothing_bound) -> Any:
+def value_of(node: Expression, event: Event, lookup: Lookup = nothing_bound, gather: Gather = nothing_gathered) -> Any:
     """The value of an expression; None is NULL (or unknown)."""
+    return _value(node, _Scope(event, lookup, gather))
+
+
+def _value(node: Expression, scope: _Scope) -> Any:
     match node:
         case Literal(value=value):
             return _known(value)
         case Attribute(name=name):
-            return _known(event.get(name))
+            return _known(scope.event.get(name))
         case Reference(name=name):
-            other = lookup(node)
+            other = scope.lookup(node)
             return None if other is None else _known(other.get(name))
+        case Aggregate():
+            return aggregate(node, scope.gather(node))
         case Negative(operand=operand):
-            value = value_of(operand, event, lookup)
+            value = _value(operand, scope)
             return -value if isinstance(value, timedelta) else _arithmetic("-", 0, value, node)
         case Arithmetic(op=op, left=left, right=right):
-            return _arithmetic(op, *_sides(left, right, event, lookup), node)
+            return _arithmetic(op, *_sides(left, right, scope), node)
         case Call(function=function, arguments=arguments):
-            return _called(function, [value_of(each, event, lookup) for each in arguments], node)
+            return _called(function, [_value(each, scope) for each in arguments], node)
         case Comparison(op=op, left=left, right=right):
-            return compare(op, *_sides(left, right, event, lookup), node)
+            return compare(op, *_sides(left, right, scope), node)
         case And(operands=operands):
-            return _all(_truth(value_of(each, event, lookup), each) for each in operands)
+            return _all(_truth(_value(each, scope), each) for each in operands)
         case Or(operands=operands):
-            return _not(_all(_not(_truth(value_of(each, event, lookup), each)) for each in operands))
+            return _not(_all(_not(_truth(_value(each, scope), each)) for each in operands))
         case Not(operand=operand):
-            return _not(_truth(value_of(operand, event, lookup), operand))
+            return _not(_truth(_value(operand, scope), operand))
         case IsNull(operand=operand):
-            return value_of(operand, event, lookup) is None
+            return _value(operand, scope) is None
         case IsTrue(operand=operand):
-            return _truth(value_of(operand, event, lookup), operand) is True
+            return _truth(_value(operand, scope), operand) is True
         case _:
-            return _membership(node, event, lookup)
+            return _membership(node, scope)
 
 
-def _membership(node: Expression, event: Event, lookup: Lookup) -> bool | None:
+def _membership(node: Expression, scope: _Scope) -> bool | None:
     match node:
         case In(operand=operand, items=items):
-            value = value_of(operand, event, lookup)
+            value = _value(operand, scope)
             return _not(_all(_not(_is_item(value, item, node)) for item in items)) if value is not None else None
         case InRange(operand=operand, low=low, high=high):
-            above = compare(">=", *_sides(operand, low, event, lookup), node)
-            return _all((above, compare("<=", *_sides(operand, high, event, lookup), node)))
+            above = compare(">=", *_sides(operand, low, scope), node)
+            return _all((above, compare("<=", *_sides(operand, high, scope), node)))
         case Like(operand=operand, pattern=pattern):
-            value = value_of(operand, event, lookup)
+            value = _value(operand, scope)
             if value is None:
                 return None
             if not isinstance(value, str):
@@ -139,12 +168,63 @@ def _is_item(value: Any, item: Literal | Interval, node: Expression) -> bool | N
     return _all((compare(">=", value, low, node), compare("<=", value, high, node)))
 
 
-def _sides(left: Expression, right: Expression, event: Event, lookup: Lookup) -> tuple[Any, Any]:
+def _sides(left: Expression, right: Expression, scope: _Scope) -> tuple[Any, Any]:
     """Two values that meet; a constant as the other one sees it."""
-    one, other = value_of(left, event, lookup), value_of(right, event, lookup)
+    one, other = _value(left, scope), _value(right, scope)
     if isinstance(one, Decimal) != isinstance(other, Decimal):
         return (_met(one, other) if is_constant(left) else one), (_met(other, one) if is_constant(right) else other)
     return one, other
+
+
+def aggregate(node: Aggregate, events: Sequence[Event]) -> Any:
+    """The value of an aggregate over these events, which come in stream order.
+
+    >>> events = [{"a": 3}, {"a": None}, {"a": 4}]
+    >>> [aggregate(Aggregate(name, "y", "a"), events) for name in ("COUNT", "SUM", "AVG", "MAX", "LAST", "COLLECT")]
+    [2, 7, 3.5, 4, 4, [3, 4]]
+    >>> aggregate(Aggregate("COUNT", "y"), events), aggregate(Aggregate("SUM", "y", "a"), events[1:2])
+    (3, None)
+    """
+    if node.name is None:
+        return len(events)
+    values = [value for each in events if (value := _known(each.get(node.name))) is not None]
+    if node.function == "COUNT":
+        return len(_distinct(values)) if node.distinct else len(values)
+    if node.function == "COLLECT":
+        return values
+    if not values:
+        return None
+    if node.function in ("FIRST", "LAST"):
+        return values[0 if node.function == "FIRST" else -1]
+    if node.function in ("MIN", "MAX"):
+        return reduce(lambda one, other: other if compare(_EDGE[node.function], other, one, node) else one, values)
+    for value in values:
+        if _kind(value) != "number":
+            raise StreamError(f"`{node}` needs numbers: {value!r} is a {_kind(value)}", span=node.span)
+    total = reduce(lambda one, other: _sum(one, other, node), values)
+    if node.function == "SUM":
+        return _known(total)
+    return _arithmetic("/", _known(total), len(values), node)
+
+
+_EDGE = {"MIN": "<", "MAX": ">"}
+
+
+def _distinct(values: list[Any]) -> set[Any]:
+    """Values that differ as `!=` tells them apart: 1 is 1.0, instants are the same in any zone."""
+    return {utc(value) if isinstance(value, datetime) else (_kind(value), value) for value in values}
+
+
+def _sum(one: Any, other: Any, node: Aggregate) -> Any:
+    """Two numbers added; NaN, which infinities of both signs give, stays."""
+    if isinstance(one, float) or isinstance(other, float):
+        return float(one) + float(other)
+    total = _arithmetic("+", one, other, node)
+    if total is None:
+        raise StreamError(
+            f"`{node}` does not fit 64 bits", span=node.span, hint="make a float of the column before, or add fewer"
+        )
+    return total
 
 
 def _met(constant: Any, other: Any) -> Any:

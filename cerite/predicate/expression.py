@@ -54,6 +54,8 @@ def written_float(text: str) -> float:
     return value if exact or math.isinf(value) else Written(text)
 
 
+AGGREGATES = ("COUNT", "SUM", "AVG", "MIN", "MAX", "FIRST", "LAST", "COLLECT")
+MOMENTS = ("START_TIME", "END_TIME", "DURATION")
 ArithmeticOp = OneOf["+", "-", "*", "/", "%"]
 ComparisonOp = OneOf["=", "!=", "<", "<=", ">", ">="]
 
@@ -135,6 +137,33 @@ class Reference(Expression):
     variable: str
     name: str
     later: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Aggregate(Expression):
+    """One value of all events of a variable: `COUNT(y)`, `AVG(y.price)`, `COUNT(DISTINCT y.name)`.
+
+    In a condition on an event it ranges over the events bound before that one, in one on a whole pattern over all of
+    the pattern's. `COUNT(*)` has no variable: it counts all events of a match.
+    """
+
+    function: str
+    variable: str | None
+    name: str | None = None
+    distinct: bool = False
+
+    @property
+    def attribute(self) -> Reference:
+        """What is read of each event."""
+        assert self.variable is not None and self.name is not None  # noqa: PT018
+        return Reference(self.variable, self.name, span=self.span)
+
+
+@dataclass(frozen=True, slots=True)
+class Moment(Expression):
+    """`START_TIME()`, `END_TIME()`, `DURATION()` of a match."""
+
+    function: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,14 +284,20 @@ def references(expression: Expression) -> tuple[Reference, ...]:
     return tuple(node for node in walk(expression) if isinstance(node, Reference))
 
 
+def aggregates(expression: Expression) -> tuple[Aggregate, ...]:
+    """Every aggregate in the expression."""
+    return tuple(node for node in walk(expression) if isinstance(node, Aggregate))
+
+
 def is_constant(expression: Expression) -> bool:
     """Whether it reads no event."""
-    return not any(isinstance(node, (Attribute, Reference)) for node in walk(expression))
+    return not any(isinstance(node, (Attribute, Reference, Aggregate, Moment)) for node in walk(expression))
 
 
 def variables(expression: Expression) -> frozenset[str]:
-    """The variables an expression reads; empty for a unary condition."""
-    return frozenset(node.variable for node in references(expression))
+    """The variables an expression reads, of whichever of their events; empty for a unary condition."""
+    read = (node.variable for node in walk(expression) if isinstance(node, (Reference, Aggregate)))
+    return frozenset(name for name in read if name is not None)
 
 
 def transform(expression: E, change: Callable[[Expression], Expression]) -> Expression:

@@ -16,6 +16,7 @@ from typing import Union, cast
 from cerite.core.errors import SchemaError
 from cerite.core.schema import Kind
 from cerite.predicate.expression import (
+    Aggregate,
     And,
     Arithmetic,
     Attribute,
@@ -29,6 +30,7 @@ from cerite.predicate.expression import (
     IsTrue,
     Like,
     Literal,
+    Moment,
     Negative,
     Not,
     Or,
@@ -78,6 +80,10 @@ def kinds_of(node: Expression, kind_of: KindOf = anything) -> Kinds:
             return _arithmetic(node, kind_of)
         case Call():
             return _call(node, kind_of)
+        case Aggregate():
+            return _aggregate(node, kind_of)
+        case Moment():
+            return ANY
         case Comparison(op=op, left=left, right=right):
             _comparable(op, node, left, right, kind_of)
         case And(operands=operands) | Or(operands=operands):
@@ -103,7 +109,10 @@ def kinds_of(node: Expression, kind_of: KindOf = anything) -> Kinds:
 
 
 def _expect(node: Expression, wanted: Kinds, message: str, kind_of: KindOf) -> Kinds:
-    kinds = kinds_of(node, kind_of)
+    return _fitting(node, kinds_of(node, kind_of), wanted, message)
+
+
+def _fitting(node: Expression, kinds: Kinds, wanted: Kinds, message: str) -> Kinds:
     if not kinds & wanted or ("unknown" not in kinds and not kinds <= wanted):
         raise SchemaError(f"{message}, but `{node}` is {_described(kinds)}", span=node.span)
     return kinds & (wanted | UNKNOWN)
@@ -164,6 +173,21 @@ def _call(node: Call, kind_of: KindOf) -> Kinds:
         return frozenset(("int",)) if name == "length" else STRING
     wanted = NUMBER if name in ROUNDING else NUMBER | DURATION
     return _expect(argument, wanted, f"{shown} needs a number", kind_of)
+
+
+def _aggregate(node: Aggregate, kind_of: KindOf) -> Kinds:
+    """COUNT is a whole number, AVG a float, COLLECT no value to compute with; others are of the attribute's kind."""
+    if node.variable is None or node.name is None:
+        return frozenset(("int",))
+    kinds = kind_of(node.attribute)
+    if node.function == "COUNT":
+        return frozenset(("int",))
+    if node.function in ("SUM", "AVG"):
+        _fitting(node.attribute, kinds, NUMBER, f"{node.function} needs numbers")
+        return frozenset(("float",)) if node.function == "AVG" else kinds & (NUMBER | UNKNOWN)
+    if node.function in ("MIN", "MAX"):
+        return _fitting(node.attribute, kinds, ANY - BOOL, f"{node.function} needs values that have an order")
+    return ANY if node.function == "COLLECT" else kinds
 
 
 def _coalesced(node: Call, kind_of: KindOf) -> Kinds:

@@ -6,6 +6,7 @@ from datetime import timedelta
 
 from cerite.core.names import quoted
 from cerite.predicate.expression import (
+    Aggregate,
     And,
     Arithmetic,
     Attribute,
@@ -19,6 +20,7 @@ from cerite.predicate.expression import (
     IsTrue,
     Like,
     Literal,
+    Moment,
     Negative,
     Not,
     Or,
@@ -74,6 +76,10 @@ def _render(node: Expression) -> tuple[str, int]:
             return f"{_at(left, level)} {op} {_at(right, level + 1)}", level
         case Call(function=function, arguments=arguments):
             return f"{function}({', '.join(map(text, arguments))})", _ATOM
+        case Aggregate():
+            return _aggregate(node), _ATOM
+        case Moment(function=function):
+            return f"{function}()", _ATOM
         case Interval(low=low, high=high):
             return f"{text(low)}..{text(high)}", _ATOM
         case And(operands=operands):
@@ -84,6 +90,13 @@ def _render(node: Expression) -> tuple[str, int]:
             return f"NOT {_at(operand, _ATOM)}", _NOT
         case _:
             return _test(node), _TEST
+
+
+def _aggregate(node: Aggregate) -> str:
+    if node.variable is None:
+        return f"{node.function}(*)"
+    whole = quoted(node.variable) if node.name is None else f"{quoted(node.variable)}.{quoted(node.name)}"
+    return f"{node.function}({'DISTINCT ' if node.distinct else ''}{whole})"
 
 
 def _test(node: Expression) -> str:

@@ -159,7 +159,8 @@ def test_times_and_functions_of_other_kinds_are_refused_with_advice(condition: s
     ("condition", "said"),
     [
         ("roud(v) = 3", "did you mean `round`"),
-        ("count(v) = 3", "computed from the matches"),
+        ("sum(v) = 3", "SUM takes an attribute of a variable"),
+        ("cont(y) = 3", "did you mean `count`"),
         ("abs(v, 3) = 3", "`abs` takes one value, not 2"),
         ("coalesce(v) = 3", "`coalesce` takes 2 values or more"),
         ("v < 0.0000001 seconds", "not a whole number of microseconds"),

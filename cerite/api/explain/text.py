@@ -15,8 +15,20 @@ from cerite.core.names import quoted
 from cerite.core.schema import Schema
 from cerite.pattern.check import check
 from cerite.pattern.check_kinds import event_types
-from cerite.pattern.nodes import Event, Filter, Iteration, Named, Pattern, Project, Select, Sequence, Window, walk
-from cerite.pattern.printing import event_text, on_text
+from cerite.pattern.nodes import (
+    Event,
+    Filter,
+    Having,
+    Iteration,
+    Named,
+    Pattern,
+    Project,
+    Select,
+    Sequence,
+    Window,
+    conditions_of,
+)
+from cerite.pattern.printing import event_text, on_text, whole_text
 from cerite.pattern.query import Consume, QuerySpec
 from cerite.pattern.references import orient_references
 from cerite.pattern.rewrite.lp import is_lp_normal, lp_normal
@@ -24,7 +36,7 @@ from cerite.pattern.rewrite.orders import expand_permute
 from cerite.pattern.rewrite.safe import unsafe_variables
 from cerite.pattern.rewrite.skips import expand_skips
 from cerite.pattern.variables import bound, counts
-from cerite.predicate.expression import references
+from cerite.predicate.expression import aggregates, references
 
 _WIDTH = 120
 _DESCRIBED = {
@@ -106,6 +118,8 @@ def _title(node: Pattern) -> str:
             return f"named {quoted(variable)}"
         case Filter(conditions=conditions):
             return "filter " + " AND ".join(map(on_text, conditions))
+        case Having(conditions=conditions):
+            return "filter on the whole: " + " AND ".join(map(whole_text, conditions))
         case Iteration(least=least, most=most, contiguous=contiguous):
             times = f"{least} or more" if most is None else f"{least}" if least == most else f"{least} to {most}"
             return f"repeated {times} times" + (", contiguous" if contiguous else "")
@@ -145,13 +159,11 @@ def _variables(tree: Tree, query: QuerySpec) -> None:
 
 def _registers(tree: Tree, pattern: Pattern) -> None:
     read: dict[str, set[str]] = {}
-    for node in walk(orient_references(pattern)):
-        conditions = [node.condition] if isinstance(node, Event) else []
-        if isinstance(node, Filter):
-            conditions = [on.condition for on in node.conditions]
-        for condition in conditions:
-            for reference in references(condition) if condition is not None else ():
-                read.setdefault(reference.variable, set()).add(reference.name)
+    for condition in conditions_of(orient_references(pattern)):
+        for reference in references(condition):
+            read.setdefault(reference.variable, set()).add(quoted(reference.name))
+        for each in aggregates(condition):
+            read.setdefault(str(each.variable), set()).add(str(each))
     for variable in sorted(read):
         tree.add(Text(f"{quoted(variable)} keeps {', '.join(sorted(read[variable]))}"))
     if not read:

@@ -16,6 +16,7 @@ from cerite.pattern.nodes import (
     Empty,
     Event,
     Filter,
+    Having,
     Intersection,
     Iteration,
     Named,
@@ -31,13 +32,13 @@ from cerite.pattern.nodes import (
     Strategy,
     Union,
     Window,
-    walk,
+    conditions_of,
 )
 from cerite.pattern.rewrite.orders import expand_permute
 from cerite.pattern.rewrite.skips import expand_skips
 from cerite.predicate.evaluate import Event as Attributes
 from cerite.predicate.evaluate import holds
-from cerite.predicate.expression import Expression, Reference, variables
+from cerite.predicate.expression import Aggregate, Expression, Reference, variables
 from cerite.reference.semantics.stream import Stream
 
 # Valuations: what one way of matching a pattern did (CORE, section 2.2; SRT report, definition 17).
@@ -203,6 +204,8 @@ class Evaluator:
                 return (each.projected(frozenset(kept)) for each in self.all(operand, env))
             case Filter(operand=operand, conditions=conditions):
                 return (each for each in self.all(operand, env) if self._satisfies(each, conditions, env))
+            case Having(operand=operand, conditions=conditions):
+                return (each for each in self.all(operand, env) if self._has(each, conditions, env))
             case Union(parts=parts):
                 return frozenset().union(*(self.all(part, env) for part in parts))
             case Intersection(parts=parts):
@@ -253,16 +256,37 @@ class Evaluator:
             if name == on.variable
         )
 
+    def _has(self, valuation: Valuation, conditions: tuple[Expression, ...], env: Pairs) -> bool:
+        """Whether the complete pattern satisfies the conditions: aggregates are about its own events only."""
+        registers = env | valuation.registers
+
+        def lookup(reference: Reference) -> Attributes | None:
+            return self._attributes(max(_held(registers, reference.variable), default=None))
+
+        def gather(node: Aggregate) -> list[Attributes]:
+            return self._gathered(node, valuation.registers)
+
+        return all(holds(each, {}, lookup, gather) for each in conditions)
+
     def _holds(self, condition: Expression | None, rank: int, registers: Pairs) -> bool:
         def lookup(reference: Reference) -> Attributes | None:
-            stored = [each for name, each in registers if name == reference.variable]
+            stored = _held(registers, reference.variable)
             if reference.later:
-                position = min((each for each in stored if each > rank), default=None)
-            else:
-                position = max((each for each in stored if each < rank), default=None)
-            return None if position is None else self.stream.events[position].attributes
+                return self._attributes(min((each for each in stored if each > rank), default=None))
+            return self._attributes(max((each for each in stored if each < rank), default=None))
 
-        return holds(condition, self.stream.events[rank].attributes, lookup)
+        def gather(node: Aggregate) -> list[Attributes]:
+            return self._gathered(node, frozenset(pair for pair in registers if pair[1] < rank))
+
+        return holds(condition, self.stream.events[rank].attributes, lookup, gather)
+
+    def _gathered(self, node: Aggregate, registers: Pairs) -> list[Attributes]:
+        """The events that a variable holds, in stream order."""
+        assert node.variable is not None, "COUNT(*) is a measure"
+        return [self.stream.events[rank].attributes for rank in sorted(_held(registers, node.variable))]
+
+    def _attributes(self, rank: int | None) -> Attributes | None:
+        return None if rank is None else self.stream.events[rank].attributes
 
     def _chain(
         self, parts: tuple[Pattern, ...], absent: tuple[Gap, ...], env: Pairs, *, adjacent: bool
@@ -366,12 +390,10 @@ class Evaluator:
             yield from (Valuation(lo, hi) for hi in range(lo, count) if (lo, hi) not in taken)
 
 
+def _held(registers: Pairs, variable: str) -> set[int]:
+    return {rank for name, rank in registers if name == variable}
+
+
 def _read(pattern: Pattern) -> frozenset[str]:
     """Every variable some condition inside the pattern reads."""
-    names: set[str] = set()
-    for node in walk(pattern):
-        if isinstance(node, Event) and node.condition is not None:
-            names |= variables(node.condition)
-        elif isinstance(node, Filter):
-            names.update(*(on.reads for on in node.conditions))
-    return frozenset(names)
+    return frozenset().union(*map(variables, conditions_of(pattern)))

@@ -1,0 +1,86 @@
+"""Aggregates in Python: `count(var.y) >= 5`, `avg(var.y.price)`.
+
+Names that Python itself has end in an underscore (`sum_`, `min_`, `max_`), as `as_` does.
+"""
+
+from __future__ import annotations
+
+from cerite.core.errors import ArgumentError
+from cerite.language.terms import Term, Variable, variable_of
+from cerite.predicate.expression import Aggregate, Moment, Reference
+
+
+def count(of: Variable | Term | None = None) -> Term:
+    """`COUNT(y)`; `COUNT(y.a)`, which skips NULL; without anything `COUNT(*)`, all events of a match.
+
+    >>> from cerite.language.terms import var
+    >>> count(var.y) >= 5, count(var.y.price), count()
+    (Term(COUNT(y) >= 5), Term(COUNT(y.price)), Term(COUNT(*)))
+    """
+    if of is None:
+        return Term(Aggregate("COUNT", None))
+    return Term(Aggregate("COUNT", variable_of(of))) if isinstance(of, Variable) else _of("COUNT", of)
+
+
+def count_distinct(of: Term) -> Term:
+    """`COUNT(DISTINCT y.a)`."""
+    return _of("COUNT", of, distinct=True)
+
+
+def sum_(of: Term) -> Term:
+    """`SUM(y.a)`."""
+    return _of("SUM", of)
+
+
+def avg(of: Term) -> Term:
+    """`AVG(y.a)`: the sum over the number, a float."""
+    return _of("AVG", of)
+
+
+def min_(of: Term) -> Term:
+    """`MIN(y.a)`."""
+    return _of("MIN", of)
+
+
+def max_(of: Term) -> Term:
+    """`MAX(y.a)`."""
+    return _of("MAX", of)
+
+
+def first(of: Term) -> Term:
+    """`FIRST(y.a)`: the first that is not NULL."""
+    return _of("FIRST", of)
+
+
+def last(of: Term) -> Term:
+    """`LAST(y.a)`: the last that is not NULL."""
+    return _of("LAST", of)
+
+
+def collect(of: Term) -> Term:
+    """`COLLECT(y.a)`: the list of all values that are not NULL; a measure, not for conditions."""
+    return _of("COLLECT", of)
+
+
+def start_time() -> Term:
+    """`START_TIME()`: when the match begins; a measure, not for conditions."""
+    return Term(Moment("START_TIME"))
+
+
+def end_time() -> Term:
+    """`END_TIME()`: when the match ends; a measure, not for conditions."""
+    return Term(Moment("END_TIME"))
+
+
+def duration() -> Term:
+    """`DURATION()`: how long the match takes; a measure, not for conditions."""
+    return Term(Moment("DURATION"))
+
+
+def _of(function: str, of: Term, *, distinct: bool = False) -> Term:
+    read = of.expression if isinstance(of, Term) else None
+    if not isinstance(read, Reference):
+        raise ArgumentError(
+            f"{function} takes an attribute of a variable, not {of!r}", hint="write var.y.price, of the variable y"
+        )
+    return Term(Aggregate(function, read.variable, read.name, distinct))
