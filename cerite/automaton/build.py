@@ -112,6 +112,8 @@ class _Builder:
                 return self._intersection(node, parts)
             case nodes.Concat(parts=parts):
                 return chain(tuple(map(self.fragment, parts)), (Link(True),) * (len(parts) - 1))
+            case nodes.Sequence(before=before, after=after) if before or after:
+                raise _unsupported(node, "NOT at an end of a pattern", "the judge does: cerite.reference.semantics")
             case nodes.Sequence(parts=parts, absent=absent):
                 return chain(tuple(map(self.fragment, parts)), tuple(map(self._link, absent)))
             case nodes.Iteration():

@@ -24,7 +24,7 @@ def has_memory(pattern: Pattern) -> bool:
 
 def _negated(node: Pattern) -> tuple[Pattern, ...]:
     if isinstance(node, Sequence):
-        return tuple(part for gap in node.absent for part in gap)
+        return node.negated
     return (node.operand,) if isinstance(node, Complement) else ()
 
 

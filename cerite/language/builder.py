@@ -3,6 +3,7 @@
 | text (CEQL)     | Python                                  | text (SREMO) | Python                     |
 | `a ; b`         | `a >> b`                                | `a . b`      | `a * b`  (CEQL's `a : b`)  |
 | `a ; NOT b ; c` | `a >> absent(b) >> c`                   | `!a`         | `~a`                       |
+| `a ; NOT b`     | `a >> absent(b)`                        | `NOT a ; b`  | `absent(a) >> b`  (CEQL)   |
 | `a OR b`        | `a \\| b`                                | `a & b`      | `a & b`                    |
 | `a+  a*  a?`    | `a.plus() a.star() a.optional()`        | `a*`         | `a.star(contiguous=True)`  |
 | `… FILTER x[P]` | `….filter(x=P)`                         | `COUNT(y)>2` | `.filter(count(var.y) > 2)`|
@@ -13,11 +14,12 @@ Invariant: a built pattern equals the one its text parses to.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 from math import inf
-from typing import NoReturn, overload
+from typing import overload
 
-from cerite.core.errors import ArgumentError, PatternError
+from cerite.core.errors import ArgumentError
 from cerite.language.ceql import parse_condition, parse_window
 from cerite.language.terms import Term, expression_of
 from cerite.pattern import nodes
@@ -46,25 +48,18 @@ class Builder:
     def __hash__(self) -> int:
         return hash(self.pattern)
 
-    @overload
-    def __rshift__(self, other: Builder) -> Builder: ...
-
-    @overload
-    def __rshift__(self, other: Absent) -> Waiting: ...
-
-    def __rshift__(self, other: Builder | Absent) -> Builder | Waiting:
-        """`self ; other`."""
-        return Waiting(self, other.patterns) if isinstance(other, Absent) else self.then(other)
+    def __rshift__(self, other: Builder | Absent) -> Builder:
+        """`self ; other`; what was absent at the end of `self` is absent between the two."""
+        if not isinstance(other, Absent):
+            return self.then(other)
+        left = _sequence(self.pattern)
+        return Builder(replace(left, after=left.after + other.patterns))
 
     def then(self, other: Builder, *, without: Builder | None = None) -> Builder:
         """`self ; NOT without ; other`."""
-        return self.after_gap(() if without is None else (without.pattern,), other)
-
-    def after_gap(self, negated: tuple[Pattern, ...], other: Builder) -> Builder:
-        """`self ; other` with patterns that must not occur in between."""
-        left = self.pattern
-        parts, absent = (left.parts, left.absent) if isinstance(left, nodes.Sequence) else ((left,), ())
-        return Builder(nodes.Sequence((*parts, _pattern(other)), (*absent, negated)))
+        left = _sequence(self.pattern)
+        gap = left.after if without is None else (*left.after, without.pattern)
+        return Builder(nodes.Sequence((*left.parts, _pattern(other)), (*left.absent, gap), left.before))
 
     def __mul__(self, other: Builder) -> Builder:
         """`self : other`, SREMO's concatenation."""
@@ -145,38 +140,29 @@ class Builder:
 
 
 class Absent:
-    """`NOT b` on its way into `a ; NOT b ; c`."""
+    """`NOT b` on its way into `a ; NOT b ; c`, `a ; NOT b` or `NOT b ; c`."""
 
     def __init__(self, patterns: tuple[Pattern, ...]) -> None:
         self.patterns = patterns
 
-    def __rshift__(self, other: object) -> NoReturn:
-        raise PatternError(
-            "NOT at the start of a pattern (absence) is not supported",
-            hint="it stands between two patterns: a >> absent(b) >> c",
-        )
-
-
-class Waiting:
-    """`a ; NOT b ;` waiting for what comes after."""
-
-    def __init__(self, left: Builder, negated: tuple[Pattern, ...]) -> None:
-        self._left = left
-        self._negated = negated
-
     def __repr__(self) -> str:
-        return f"{self._left} ; NOT {' ; NOT '.join(map(str, self._negated))} ; … (what comes after it is missing)"
+        return " ; ".join(f"NOT {each}" for each in self.patterns) + " (beside nothing yet)"
 
     @overload
     def __rshift__(self, other: Builder) -> Builder: ...
 
     @overload
-    def __rshift__(self, other: Absent) -> Waiting: ...
+    def __rshift__(self, other: Absent) -> Absent: ...
 
-    def __rshift__(self, other: Builder | Absent) -> Builder | Waiting:
+    def __rshift__(self, other: Builder | Absent) -> Builder | Absent:
         if isinstance(other, Absent):
-            return Waiting(self._left, self._negated + other.patterns)
-        return self._left.after_gap(self._negated, other)
+            return Absent(self.patterns + other.patterns)
+        right = _sequence(_pattern(other))
+        return Builder(replace(right, before=self.patterns + right.before))
+
+
+def _sequence(pattern: Pattern) -> nodes.Sequence:
+    return pattern if isinstance(pattern, nodes.Sequence) else nodes.Sequence((pattern,))
 
 
 def event(type: str | None = None, condition: Term | str | None = None, *, store: str | None = None) -> Builder:
@@ -219,7 +205,11 @@ def _several(parts: tuple[Builder, ...]) -> tuple[Pattern, ...]:
 
 
 def absent(pattern: Builder) -> Absent:
-    """`NOT pattern`, between two others: `a >> absent(b) >> c`."""
+    """`NOT pattern`, between two others (`a >> absent(b) >> c`) or at an end of a windowed pattern.
+
+    >>> absent(event("A")) >> event("B").as_("x") >> absent(event("C"))
+    NOT A ; B AS x ; NOT C
+    """
     return Absent((_pattern(pattern),))
 
 

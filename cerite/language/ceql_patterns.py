@@ -43,27 +43,24 @@ def _parts(node: Node) -> tuple[Pattern, ...]:
 
 def _sequence(node: Node) -> Pattern:
     parts: list[Pattern] = []
-    absent: list[tuple[Pattern, ...]] = []
+    gaps: list[tuple[Pattern, ...]] = []
     waiting: list[Pattern] = []
     for link in map(subtree, node.children):
         if link.data == "negated":
-            if not parts:
-                raise _negation_at("start", link)
             waiting.append(pattern_of(link.children[0]))
         else:
-            if parts:
-                absent.append(tuple(waiting))
+            gaps.append(tuple(waiting))
             waiting = []
             parts.append(pattern_of(link))
-    if waiting:
-        raise _negation_at("end", subtree(node.children[-1]))
-    return nodes.Sequence(tuple(parts), tuple(absent))
+    if not parts:
+        raise _negation_alone(subtree(node.children[0]))
+    return nodes.Sequence(tuple(parts), tuple(gaps[1:]), gaps[0], tuple(waiting))
 
 
-def _negation_at(where: str, node: Node) -> PatternError:
+def _negation_alone(node: Node) -> PatternError:
     return PatternError(
-        f"NOT at the {where} of a pattern (absence) is not supported", span=span_of(node),
-        hint="NOT stands between two patterns: `A ; NOT B ; C`",
+        "NOT says what is absent beside something that happens, and there is nothing else", span=span_of(node),
+        hint="write what happens before or after it: `A ; NOT B WITHIN 30 seconds`, `NOT A ; B WITHIN 30 seconds`",
     )  # fmt: skip
 
 
@@ -218,7 +215,7 @@ _BUILDERS: dict[str, Callable[[Node], Pattern]] = {
     "union": lambda node: nodes.Union(_parts(node)),
     "intersection": lambda node: nodes.Intersection(_parts(node)),
     "sequence": _sequence,
-    "negated": lambda node: _raise(_negation_at("start", node)),
+    "negated": lambda node: _raise(_negation_alone(node)),
     "concat": lambda node: nodes.Concat(_parts(node)),
     "counted": _counted,
     "bounded": _bounded,

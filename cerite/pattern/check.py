@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from cerite.core.errors import CeriteError, PatternError, SchemaError, Span, listed, suggestion
 from cerite.core.schema import Kind, Schema, merge
+from cerite.pattern.absences import check_absences
 from cerite.pattern.check_kinds import check_kinds
 from cerite.pattern.never import reason
 from cerite.pattern.nodes import (
@@ -57,6 +58,7 @@ def check(query: QuerySpec | Pattern, schema: Schema | None = None) -> list[Note
         _check_filters(whole.where, bound(whole.where))
         _check_aggregates(whole.where)
         _check_shapes(whole.where, windowed=whole.within is not None)
+        check_absences(whole)
         resolve(whole.where, strict=True)
         _check_clauses(whole)
         declared = _of_its_streams(whole)
@@ -138,16 +140,16 @@ def _check_projection(node: Project) -> None:
 
 
 def _check_negation(node: Sequence, *, windowed: bool) -> None:
-    for index, gap in enumerate(node.absent):
+    for index, gap in enumerate((node.before, *node.absent, node.after)):
         for negated in gap:
             if nullable(negated):
                 raise PatternError(
                     "this negated pattern can be empty, so it always occurs", span=negated.span,
                     hint="negate something that needs an event: `NOT B`, not `NOT B*`",
                 )  # fmt: skip
-            sides = (node.parts[: index + 1], node.parts[index + 1 :])
+            sides = (node.parts[:index], node.parts[index:])
             for side, where in zip(sides, ("before", "after"), strict=True):
-                if all(map(nullable, side)):
+                if side and all(map(nullable, side)):
                     raise PatternError(
                         f"what stands {where} this NOT can be empty, so nothing bounds it", span=negated.span,
                         hint=f"put a pattern that needs an event {where} NOT",

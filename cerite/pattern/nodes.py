@@ -185,11 +185,14 @@ class Sequence(Pattern):
     """`φ ; ψ`: each part starts after the one before ends, anything may lie between.
 
     `absent[i]` holds the patterns negated between part i and part i+1 (`φ ; NOT ν ; ψ`): no occurrence of them lies
-    strictly between the end of what comes before and the start of what comes after.
+    strictly between the end of what comes before and the start of what comes after. `before` and `after` are negated at
+    the ends (absence): no occurrence lies wholly before the start, or wholly after the end, inside the window around.
     """
 
     parts: tuple[Pattern, ...]
     absent: tuple[tuple[Pattern, ...], ...] = ()
+    before: tuple[Pattern, ...] = ()
+    after: tuple[Pattern, ...] = ()
 
     def __post_init__(self) -> None:
         if not self.absent:
@@ -199,7 +202,7 @@ class Sequence(Pattern):
     @property
     def negated(self) -> tuple[Pattern, ...]:
         """All negated patterns."""
-        return tuple(each for gap in self.absent for each in gap)
+        return (*self.before, *(each for gap in self.absent for each in gap), *self.after)
 
 
 @dataclass(frozen=True, slots=True)

@@ -118,11 +118,11 @@ def _joined(operator: str, parts: tuple[Pattern, ...], level: int) -> tuple[str,
 
 
 def _sequence(node: nodes.Sequence) -> str:
-    pieces = [_at(node.parts[0], _CONCAT)]
-    for gap, part in zip(node.absent, node.parts[1:], strict=True):
+    pieces: list[str] = []
+    for gap, part in zip((node.before, *node.absent), node.parts, strict=True):
         pieces += [f"NOT {_at(each, _CONCAT)}" for each in gap]
         pieces.append(_at(part, _CONCAT))
-    return " ; ".join(pieces)
+    return " ; ".join((*pieces, *(f"NOT {_at(each, _CONCAT)}" for each in node.after)))
 
 
 def _event(event: nodes.Event) -> str:

@@ -38,6 +38,7 @@ from cerite.predicate.expression import transform as change_condition
 from cerite.predicate.expression import walk as walk_condition
 
 _NONE: frozenset[str] = frozenset()
+NEGATED, FIRST = "a negated pattern", "a pattern negated at the start"
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,14 +183,16 @@ def _moved(node: Pattern, on: nodes.On) -> Pattern:
 
 def _map_with_frames(node: Pattern, inside: Callable[[Pattern, _Frame | None], Pattern]) -> Pattern:
     match node:
-        case nodes.Sequence(parts=parts, absent=absent):
+        case nodes.Sequence(parts=parts):
             frames = _frames(parts)
+            every = _Frame(before=_writes(parts))
+            gaps = (node.before, *node.absent, node.after)
             new_parts = tuple(map(inside, parts, frames))
-            new_absent = tuple(
-                tuple(inside(each, _Frame(before=following.before, wall="a negated pattern")) for each in gap)
-                for gap, following in zip(absent, frames[1:], strict=True)
+            before, *absent, after = (
+                tuple(inside(each, _negated_frame(around, first=index == 0, parts=parts)) for each in gap)
+                for index, (gap, around) in enumerate(zip(gaps, (*frames, every), strict=True))
             )
-            return replace(node, parts=new_parts, absent=new_absent)
+            return replace(node, parts=new_parts, absent=tuple(absent), before=before, after=after)
         case nodes.Iteration(operand=operand, most=most):
             again = written(operand) if most is None or most > 1 else _NONE
             return replace(node, operand=inside(operand, _Frame(before=again, wall="an iteration")))
@@ -210,6 +213,11 @@ def _map_with_frames(node: Pattern, inside: Callable[[Pattern, _Frame | None], P
             return node.map(lambda part: inside(part, next(around)))
         case _:
             return node.map(lambda part: inside(part, None))
+
+
+def _negated_frame(around: _Frame, *, first: bool, parts: tuple[Pattern, ...]) -> _Frame:
+    """What a negated pattern sees: all that was bound before it; at the start of a sequence nothing of that yet."""
+    return _Frame(before=around.before, after=_writes(parts) if first else _NONE, wall=FIRST if first else NEGATED)
 
 
 def _frames(parts: tuple[Pattern, ...]) -> list[_Frame]:
@@ -342,6 +350,12 @@ def _looks_back(node: Reference, on: nodes.On, frames: tuple[_Frame, ...]) -> bo
                 hint="put the FILTER outside the AND, where both sides are known",
             )  # fmt: skip
         if node.variable in frame.after:
+            if frame.wall == FIRST:
+                raise PatternError(
+                    f"NOT at the start of a pattern cannot read `{node.variable}`, which is bound only after it",
+                    span=node.span,
+                    hint=f"let both be in one partition: PARTITION BY [{quoted(node.name)}]; or name a constant",
+                )  # fmt: skip
             if walls:
                 raise PatternError(
                     f"`{node.variable}` is bound only later, outside {walls[0]} that `{on.variable}` is in",

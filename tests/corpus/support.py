@@ -40,6 +40,7 @@ from cerite.pattern import (
     Window,
     walk,
 )
+from cerite.pattern.absences import has_absence
 from cerite.pattern.nodes import Size
 from cerite.pattern.variables import nullable
 from cerite.predicate.expression import variables
@@ -127,7 +128,9 @@ FEATURES: dict[str, Callable[[Known], bool]] = {
     "iteration `+ * ? {n,m}`, with gaps and contiguous": _has(Iteration),
     "`OR`, `AND`, `PERMUTE`": _has(Union, Intersection, Permute),
     "conditions across events, `z[price > x.price]`": lambda each: _reads(each.query.where),
-    "negation in a gap, `φ ; NOT ν ; ψ`": lambda each: any(isinstance(n, Sequence) and n.negated for n in each.nodes),
+    "negation in a gap, `φ ; NOT ν ; ψ`": lambda each: any(
+        isinstance(node, Sequence) and any(node.absent) for node in each.nodes
+    ),
     "projection, `SELECT x, y[price]`, `PROJECT{x}(φ)`": lambda each: (
         each.query.items is not None or _has(Project)(each)
     ),
@@ -147,7 +150,8 @@ FEATURES: dict[str, Callable[[Known], bool]] = {
     "declared streams, `CREATE STREAM`": lambda each: each.query.schema is not None,
     "matches as plain sets of positions (`complex-events`)": lambda each: each.case.semantics == "complex-events",
     "negation of what compares its own events": lambda each: any(map(_reads, _negated(each.query.where))),
-    "the same inside another such, or twice around a part that may be empty": _meeting,
+    "absence, `φ ; NOT ν WITHIN ε`, `NOT ν ; φ WITHIN ε`": lambda each: has_absence(each.query.where),
+    "negation of what compares its own events inside another such, or twice around a part that may be empty": _meeting,
     "SREMO: registers, events passed over, ε, ∅": lambda each: (
         _has(Empty, Nothing)(each)
         or any(isinstance(node, Event) and not (node.output and node.register is None) for node in each.nodes)

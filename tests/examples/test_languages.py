@@ -28,6 +28,9 @@ CEQL_AND_PYTHON = {
     "A : B : C": A * B * C,
     "A ; NOT B ; C": A >> absent(B) >> C,
     "A ; NOT B ; NOT A ; C": A >> absent(B) >> absent(A) >> C,
+    "A ; NOT B ; NOT C": A >> absent(B) >> absent(C),
+    "NOT A ; NOT B ; C ; A": absent(A) >> absent(B) >> C >> A,
+    "(NOT A ; B ; NOT C WITHIN 4 EVENTS) ; C": (absent(A) >> B >> absent(C)).within(4, "events") >> C,
     "A OR B OR C": A | B | C,
     "A AND B": A & B,
     "PERMUTE(A, B)": permute(A, B),
@@ -102,8 +105,9 @@ WRONG: dict[str, Callable[[], object]] = {
     "a window cannot be 1.5 long": lambda: A.within(1.5, "events"),
     "a window cannot be nan long": lambda: A.within(float("nan"), "seconds"),
     "unknown unit 'weeks'": lambda: A.within(1, "weeks"),
-    "NOT at the start": lambda: absent(A) >> B,
-    "not a query or pattern: A ; NOT B ; …": lambda: query(A >> absent(B)),  # type: ignore[arg-type]
+    "NOT at the start": lambda: query(absent(A) >> B),
+    "NOT at the end": lambda: query(A >> absent(B)),
+    "not a query or pattern: NOT B (beside nothing yet)": lambda: query(absent(B)),  # type: ignore[arg-type]
     "the text of a query has its own clauses": lambda: query("SELECT * FROM S WHERE A", partition_by=["id"]),
 }
 

@@ -100,9 +100,12 @@ def _pattern(tree: Tree, node: Pattern) -> None:
     branch = tree.add(Text(_title(node)))
     if isinstance(node, Sequence):
         for index, part in enumerate(node.parts):
-            for negated in node.absent[index - 1] if index else ():
-                _pattern(branch.add("NOT, in the gap before the next"), negated)
+            for negated in node.absent[index - 1] if index else node.before:
+                where = "in the gap before the next" if index else "in the window before it"
+                _pattern(branch.add(f"NOT, {where}"), negated)
             _pattern(branch, part)
+        for negated in node.after:
+            _pattern(branch.add("NOT, until the window is over"), negated)
         return
     for child in node.children:
         _pattern(branch, child)

@@ -2,12 +2,18 @@
 
 FROM and PARTITION BY make substreams; WHERE gives valuations on each; SELECT projects; WITHIN drops what is too long;
 the strategy selects among what is left with the same end (docs/semantics.md, *Selection and windows*); CONSUME BY
-restarts after an event that completed a match; LIMIT bounds what one occurrence reports.
+restarts after a match was decided; LIMIT bounds what one occurrence reports.
+
+A match is decided at the event that completes it. Where something is absent after it (docs/semantics.md, *Absence*), it
+is decided just before the first event past the window, in the order in which the windows end; at the end of the stream
+all that are still open are.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from math import inf
 from typing import Any, Literal
 
 from cerite.core.match import Match
@@ -28,7 +34,7 @@ def matches(
     type: str = "type",
     time: str | None = None,
 ) -> list[Match]:
-    """Every match, ordered by end, then latest start first, then positions.
+    """Every match in the order in which they are decided, then by end, latest start first, then by positions.
 
     >>> from cerite.language.ceql import parse_query
     >>> rows = [{"type": kind} for kind in "ABAC"]
@@ -43,40 +49,71 @@ def matches(
     whole = query if isinstance(query, QuerySpec) else QuerySpec(query)
     pattern = resolve(whole.where)
 
-    def on(substream: Stream) -> list[Match]:
-        return _clauses(whole, pattern, substream)
+    def on(substream: Stream, past: Stream) -> list[Decided]:
+        return _clauses(whole, pattern, substream, past, events)
 
     result = _consumed(whole, events, on)
     if semantics == "complex-events":
-        result = list({match.without_bindings() for match in result})
-    return _limited(
-        sorted(result, key=lambda each: (each.end, -each.start, each.positions, each.bindings)), whole.limit
-    )
+        result = _once(Decided(each.moment, each.match.without_bindings(), each.late) for each in result)
+    ordered = sorted(result, key=lambda each: (each.moment, each.match.end, -each.match.start, each.match))
+    return _limited(ordered, whole.limit)
 
 
-def _consumed(query: QuerySpec, stream: Stream, on: Callable[[Stream], list[Match]]) -> list[Match]:
+Moment = tuple[float, float]  # the event, and which of the windows that it closes; its own matches come after those
+
+
+@dataclass(frozen=True, slots=True)
+class Decided:
+    """A match, when it is decided, and whether that is later than its end."""
+
+    moment: Moment
+    match: Match
+    late: bool
+
+    @property
+    def last(self) -> float:
+        """The last event that has been read when it is decided: one that closes a window is not part of it."""
+        return self.moment[0] - 1 if self.moment[1] < inf else self.moment[0]
+
+
+def _once(decided: Iterable[Decided]) -> list[Decided]:
+    """Each match when it is decided first."""
+    first: dict[Match, Decided] = {}
+    for each in decided:
+        if each.match not in first or each.moment < first[each.match].moment:
+            first[each.match] = each
+    return list(first.values())
+
+
+On = Callable[[Stream, Stream], list[Decided]]
+
+
+def _consumed(query: QuerySpec, stream: Stream, on: On) -> list[Decided]:
     parts = stream.partitions(query.partition)
     if query.consume is Consume.NONE:
-        return [match for part in parts for match in on(part)]
+        return [match for part in parts for match in on(part, Stream())]
     if query.consume is Consume.ANY:
         return _restarting(parts, on)
     return [match for part in parts for match in _restarting([part], on)]
 
 
-def _restarting(parts: list[Stream], on: Callable[[Stream], list[Match]]) -> list[Match]:
-    """The matches of the first event that completes any, then the same on what comes after that event."""
-    kept: list[Match] = []
+def _restarting(parts: list[Stream], on: On) -> list[Decided]:
+    """The matches that are decided first, then the same on what comes after."""
+    kept: list[Decided] = []
+    last: float = -1
     while True:
-        matches = [match for part in parts for match in on(part)]
+        matches = [match for part in parts for match in on(part.after(last), part.up_to(last))]
         if not matches:
             return kept
-        end = min(match.end for match in matches)
-        kept += [match for match in matches if match.end == end]
-        parts = [part.after(end) for part in parts]
+        first = min(match.moment for match in matches)
+        now = [match for match in matches if match.moment == first]
+        kept += now
+        last = now[0].last
 
 
-def _clauses(query: QuerySpec, pattern: Pattern, stream: Stream) -> list[Match]:
-    valuations: Iterable[Valuation] = (each for each in Evaluator(stream).all(pattern) if _completes(each))
+def _clauses(query: QuerySpec, pattern: Pattern, stream: Stream, past: Stream, whole: Stream) -> list[Decided]:
+    every = Evaluator(stream, past).within(pattern, query.within)
+    valuations: Iterable[Valuation] = (each for each in every if _completes(each))
     if query.variables is not None:
         chosen = frozenset(query.variables)
         valuations = {each.projected(chosen) for each in valuations}
@@ -85,7 +122,17 @@ def _clauses(query: QuerySpec, pattern: Pattern, stream: Stream) -> list[Match]:
         valuations = [each for each in valuations if stream.fits(size, _known(each.start), _known(each.end))]
     if query.strategy is not None:
         valuations = selected(query.strategy, valuations, lambda each: each.end, lambda each: each.positions)
-    return list({_reported(each, stream) for each in valuations})
+    return _once(_decided(each, stream, whole) for each in valuations)
+
+
+def _decided(each: Valuation, stream: Stream, whole: Stream) -> Decided:
+    match = _reported(each, stream)
+    moments: list[Moment] = [(match.end, inf)]
+    for size, start in each.waits:
+        clock, event = whole if size.is_time else stream, stream.events[start]
+        closing = clock.past(size, event)
+        moments.append((len(whole.events) if closing is None else closing, clock.first_with(size, event)))
+    return Decided(max(moments), match, bool(each.waits))
 
 
 def _completes(each: Valuation) -> bool:
@@ -104,15 +151,15 @@ def _known(rank: int | None) -> int:
     return rank
 
 
-def _limited(matches: list[Match], limit: int | None) -> list[Match]:
-    if limit is None:
-        return matches
-    reported: dict[int, int] = {}
+def _limited(decided: list[Decided], limit: int | None) -> list[Match]:
+    """At most so many matches that end at one event, or, where they are decided later, that start at one."""
+    reported: dict[tuple[bool, int], int] = {}
     kept = []
-    for match in matches:
-        reported[match.end] = reported.get(match.end, 0) + 1
-        if reported[match.end] <= limit:
-            kept.append(match)
+    for each in decided:
+        occurrence = (each.late, each.match.start if each.late else each.match.end)
+        reported[occurrence] = reported.get(occurrence, 0) + 1
+        if limit is None or reported[occurrence] <= limit:
+            kept.append(each.match)
     return kept
 
 

@@ -10,6 +10,8 @@ from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
+from cerite.core.errors import PatternError
+from cerite.pattern.absences import absences
 from cerite.pattern.nodes import (
     Complement,
     Concat,
@@ -27,6 +29,7 @@ from cerite.pattern.nodes import (
     Project,
     Select,
     Sequence,
+    Size,
     SkipAny,
     SkipNext,
     Strategy,
@@ -62,6 +65,7 @@ class Valuation:
     end: int | None = None
     bindings: Pairs = _NO_PAIRS
     stores: Pairs = _NO_PAIRS
+    waits: frozenset[tuple[Size, int]] = frozenset()  # windows, by their starts, that must be over: absences at ends
 
     @property
     def is_empty(self) -> bool:
@@ -93,7 +97,7 @@ class Valuation:
         ends = [each for each in (self.end, other.end) if each is not None]
         return Valuation(
             lo, hi, min(starts, default=None), max(ends, default=None),
-            self.bindings | other.bindings, self.stores | other.stores,
+            self.bindings | other.bindings, self.stores | other.stores, self.waits | other.waits,
         )  # fmt: skip
 
     def named(self, variable: str) -> Valuation:
@@ -166,15 +170,28 @@ Gap = tuple[Pattern, ...]
 
 
 class Evaluator:
-    """Evaluates (resolved) patterns on one stream."""
+    """Evaluates (resolved) patterns on one stream.
 
-    def __init__(self, stream: Stream) -> None:
+    `past` are the events before it: they are part of no match, but an absence before a match looks at them, too.
+    """
+
+    def __init__(self, stream: Stream, past: Stream | None = None) -> None:
         self.stream = stream
+        self._past = () if past is None else past.events
+        self._whole = stream if not self._past else Stream((*self._past, *stream.events))
+        self._all_along = self if not self._past else Evaluator(self._whole)
+        self._sizes: dict[int, Size] = {}  # the windows of absences, by the sequence
         self._known: dict[tuple[int, Pairs], Valuations] = {}
         self._sorted: dict[tuple[int, Pairs], tuple[bool, dict[int, list[Valuation]]]] = {}
         self._occurring: dict[tuple[int, Pairs], frozenset[tuple[int, int]]] = {}
         self._reads: dict[int, frozenset[str]] = {}
         self._alive: list[Pattern] = []  # keeps ids valid
+
+    def within(self, pattern: Pattern, size: Size | None) -> Valuations:
+        """Every valuation of a pattern that stands in this window: its absences look so far."""
+        if size is not None:
+            self._sizes |= {id(each): size for each in absences(pattern)}
+        return self.all(pattern)
 
     def all(self, pattern: Pattern, env: Pairs = frozenset()) -> Valuations:
         """Every valuation of the pattern, anywhere in the stream."""
@@ -211,12 +228,14 @@ class Evaluator:
             case Intersection(parts=parts):
                 return self._intersection(parts, env)
             case Sequence(parts=parts, absent=absent):
-                return self._chain(parts, absent, env, adjacent=False)
+                chained = self._chain(parts, absent, env, adjacent=False)
+                return self._absences(pattern, chained, env) if pattern.before or pattern.after else chained
             case Concat(parts=parts):
                 return self._chain(parts, ((),) * (len(parts) - 1), env, adjacent=True)
             case Iteration():
                 return self._iteration(pattern, env)
             case Window(operand=operand, size=size):
+                self._sizes |= {id(each): size for each in absences(operand)}
                 return (
                     each
                     for each in self.all(operand, env)
@@ -328,6 +347,37 @@ class Evaluator:
         registers = env | before.registers
         return any(
             before.hi < lo and hi < after.lo for pattern in negated for lo, hi in self._stretches(pattern, registers)
+        )
+
+    def _absences(self, node: Sequence, valuations: Iterable[Valuation], env: Pairs) -> Iterator[Valuation]:
+        """The valuations with nothing that is negated at an end there, inside the window around."""
+        if id(node) not in self._sizes:
+            raise PatternError(f"`{node}` needs a window: for how long is it absent?", span=node.span)
+        size = self._sizes[id(node)]
+        for each in valuations:
+            if each.start is None or each.end is None:
+                continue  # it marks nothing, so it has neither start nor end
+            if not self._before(node.before, each, size, env) and not self._after(node.after, each, size, env):
+                yield replace(each, waits=each.waits | {(size, each.start)}) if node.after else each
+
+    def _before(self, negated: Gap, each: Valuation, size: Size, env: Pairs) -> bool:
+        """Whether one of the patterns occurs wholly before the start, inside the window that ends at the end."""
+        shift = len(self._past)
+        outer = frozenset((name, rank + shift) for name, rank in env)
+        start, end = (each.start or 0) + shift, (each.end or 0) + shift
+        return any(
+            hi < start and self._whole.fits(size, lo, end)
+            for pattern in negated
+            for lo, hi in self._all_along._stretches(pattern, outer)
+        )
+
+    def _after(self, negated: Gap, each: Valuation, size: Size, env: Pairs) -> bool:
+        """Whether one of the patterns occurs wholly after the end, inside the window that begins at the start."""
+        start, end, registers = each.start or 0, each.end or 0, env | each.registers
+        return any(
+            lo > end and self.stream.fits(size, start, hi)
+            for pattern in negated
+            for lo, hi in self._stretches(pattern, registers)
         )
 
     def _stretches(self, pattern: Pattern, env: Pairs) -> frozenset[tuple[int, int]]:

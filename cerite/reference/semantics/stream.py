@@ -65,9 +65,32 @@ class Stream:
                 by_key.setdefault(tuple((type(value) is bool, value) for value in key), []).append(event)
         return [Stream(tuple(events)) for events in by_key.values()]
 
-    def after(self, position: int) -> Stream:
+    def after(self, position: float) -> Stream:
         """The events after a position of the whole stream."""
         return Stream(tuple(event for event in self.events if event.position > position))
+
+    def up_to(self, position: float) -> Stream:
+        """The events up to a position of the whole stream."""
+        return Stream(tuple(event for event in self.events if event.position <= position))
+
+    def past(self, size: Size, start: StreamEvent) -> int | None:
+        """The position of the first event after which no window that began at `start` is open; None if none is."""
+        for rank, event in enumerate(self.events):
+            if event.position > start.position and _known(size, event) and not self._holds(size, start, rank):
+                return event.position
+        return None
+
+    def first_with(self, size: Size, start: StreamEvent) -> int:
+        """The position of the first event that the window places where it places `start`: their windows end at once."""
+        if size.unit == "events":
+            return start.position
+        value = _place(size, start)
+        return next(each.position for each in self.events if _place(size, each) == value)
+
+    def _holds(self, size: Size, start: StreamEvent, rank: int) -> bool:
+        if size.unit == "events":
+            return self.fits(size, next(k for k, each in enumerate(self.events) if each == start), rank)
+        return Stream((start, self.events[rank])).fits(size, 0, 1)
 
     def fits(self, size: Size, start: int, end: int) -> bool:
         """Whether the window holds from the event of rank `start` to that of rank `end`, both inside."""
@@ -86,6 +109,18 @@ class Stream:
                 "the query has a time window but the stream no time", hint=Hint("name its column: ", Setting("time"))
             )
         return _apart(first.time, last.time, size)
+
+
+def _place(size: Size, event: StreamEvent) -> Any:
+    return event.time if size.is_time else event.attributes.get(size.attribute or "")
+
+
+def _known(size: Size, event: StreamEvent) -> bool:
+    """Whether the event has what the window is measured by."""
+    if size.unit == "events":
+        return True
+    value = _place(size, event)
+    return value is not None and value == value
 
 
 def _apart(low: Number, high: Number, size: Size) -> bool:

@@ -1,0 +1,102 @@
+"""Absence: NOT at an end of a windowed pattern (docs/semantics.md, *Absence*), and where it may stand.
+
+The window of `φ ; NOT ν` and of `NOT ν ; φ` is the innermost one around it: an operator, or the query's WITHIN. Between
+the two there may be filters, names, projections and alternatives, which leave a match's start and end as they are;
+anything else would have to say what the match of a larger pattern is while a part of it is undecided.
+
+Invariant: what `check_absences` lets through has a window, and of the alternatives of an OR all end in an absence or
+none does, so that a match has one moment at which it is decided.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from cerite.core.errors import PatternError
+from cerite.pattern.nodes import Filter, Named, Pattern, Project, Select, Sequence, Size, Strategy, Union, Window, walk
+from cerite.pattern.query import QuerySpec
+
+_THROUGH = (Filter, Named, Project, Union)  # what may stand between an absence and its window
+
+
+def has_absence(pattern: Pattern) -> bool:
+    """Whether something is negated at an end of a part, anywhere.
+
+    >>> from cerite.language.ceql import parse_pattern
+    >>> has_absence(parse_pattern("A ; NOT B ; C")), has_absence(parse_pattern("(A ; NOT B WITHIN 5 seconds) ; C"))
+    (False, True)
+    """
+    return any(isinstance(node, Sequence) and bool(node.before or node.after) for node in walk(pattern))
+
+
+def absences(pattern: Pattern) -> Iterator[Sequence]:
+    """The sequences with an absence whose window is the one directly around the pattern."""
+    if isinstance(pattern, Sequence) and (pattern.before or pattern.after):
+        yield pattern
+    elif isinstance(pattern, _THROUGH):
+        for part in pattern.children:
+            yield from absences(part)
+
+
+def ends_in_absence(pattern: Pattern) -> bool:
+    """Whether some match of the pattern is decided only when a window is over, with nothing after it."""
+    if isinstance(pattern, Sequence):
+        return bool(pattern.after) or ends_in_absence(pattern.parts[-1])
+    return isinstance(pattern, (*_THROUGH, Window, Select)) and any(map(ends_in_absence, pattern.children))
+
+
+def check_absences(query: QuerySpec) -> None:
+    """Refuse an absence without a window, under a strategy, or where the match around it could not be told."""
+    if query.strategy is not None and ends_in_absence(query.where):
+        raise _under_strategy(query.strategy, query.where)
+    _check(query.where, query.within)
+
+
+def _check(node: Pattern, window: Size | None) -> None:
+    """`window` is that of absences directly here."""
+    if isinstance(node, Select) and ends_in_absence(node.operand):
+        raise _under_strategy(node.strategy, node)
+    if isinstance(node, Union) and len({ends_in_absence(part) for part in node.parts}) > 1:
+        raise PatternError(
+            "one side of OR ends in NOT and the other does not: the one is decided later than the other",
+            span=node.span, hint="write two queries, or NOT at the end of both sides",
+        )  # fmt: skip
+    if isinstance(node, Window):
+        window = node.size
+    for each in node.children:
+        _check(each, window)
+    if isinstance(node, Sequence) and (node.before or node.after) and window is None:
+        negated = (node.after or node.before)[0]
+        raise PatternError(
+            f"NOT at the {'end' if node.after else 'start'} of a pattern needs a window: for how long is it absent?",
+            span=negated.span,
+            hint=f"add one: `{node} WITHIN 30 seconds`" if len(str(node)) < 60 else "add `WITHIN 30 seconds`",
+        )  # fmt: skip
+    inside = node.children if not isinstance(node, (Window, *_THROUGH)) else ()
+    for part in inside:
+        for hidden in absences(part):
+            raise _hidden(node, hidden)
+
+
+def _under_strategy(strategy: Strategy, node: Pattern) -> PatternError:
+    return PatternError(
+        f"{strategy.value} compares the matches that end at one event, and this pattern ends in NOT: its matches are "
+        "decided later, when their windows are over", span=node.span,
+        hint=f"choose before: `{strategy.value}(φ) ; NOT ν`",
+    )  # fmt: skip
+
+
+def _hidden(around: Pattern, inside: Sequence) -> PatternError:
+    negated = (inside.after or inside.before)[0]
+    if isinstance(around, Sequence) and inside in around.parts:
+        at = around.parts.index(inside)
+        if (inside.after and at == len(around.parts) - 1) or (inside.before and at == 0):
+            return PatternError(
+                "this NOT is inside parentheses and its window outside", span=negated.span,
+                hint="leave the parentheses out, or put the window inside them: `(… ; NOT B WITHIN 30 seconds)`",
+            )  # fmt: skip
+    return PatternError(
+        "NOT at an end of a part needs the part's own window", span=negated.span,
+        hint="write it inside the parentheses: `(A ; NOT B WITHIN 30 seconds) ; C`; between two NOT needs none: "
+        "`A ; NOT B ; C`",
+    )  # fmt: skip
