@@ -36,6 +36,7 @@ from cerite.pattern import (
     SkipAny,
     SkipNext,
     Strategy,
+    Suppress,
     Union,
     Window,
     transform,
@@ -480,6 +481,9 @@ def _after_an_event(draw: st.DrawFn, depth: int) -> Pattern:
 
 
 # ---------------------------------------------------------------- queries and streams
+_SILENCES = st.integers(1, 6).map(lambda amount: Size(amount, "milliseconds")) | st.just(Size(0.5, "seconds"))
+
+
 @st.composite
 def queries(draw: st.DrawFn, where: st.SearchStrategy[Pattern]) -> QuerySpec:
     """A query with random clauses around a pattern."""
@@ -496,6 +500,7 @@ def queries(draw: st.DrawFn, where: st.SearchStrategy[Pattern]) -> QuerySpec:
         within=draw(st.none() | sizes),
         consume=draw(st.sampled_from(list(Consume))),
         limit=draw(st.none() | st.integers(1, 3)),
+        suppress=draw(st.none() | st.none() | st.builds(Suppress, _SILENCES, st.booleans())),
     )
 
 

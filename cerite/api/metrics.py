@@ -10,7 +10,8 @@ from cerite.engine.live import LiveRun
 
 _SAID = {
     "events": "events pushed", "read": "events read", "relevant": "events that could be part of a match",
-    "occurrences": "events that completed a match", "matches": "matches counted or given out", "late": "late events",
+    "occurrences": "events that completed a match", "matches": "matches counted or given out",
+    "suppressed": "matches that SUPPRESS left out", "late": "late events",
     "untimed": "events without a time", "duplicates": "duplicates", "pending": "events waiting for the watermark",
     "kept": "events kept for matches to come", "ids": "ids known", "active": "states with partial matches",
     "watermark": "watermark", "latest": "latest time seen",
@@ -22,7 +23,7 @@ class StreamMetrics:
     """Counts since the stream began, restores included, and what it holds now.
 
     Every event pushed is read, pending, late, without a time, or a duplicate. What the last push completes is counted
-    when its matches were read, or when the stream goes on.
+    when its matches were read, or when the stream goes on. `suppressed` is None without SUPPRESS or `counting=True`.
 
     >>> import cerite
     >>> stream = cerite.query("SELECT * FROM S WHERE A ; B").stream({"type": "string", "at": "int"}, time="at")
@@ -37,6 +38,7 @@ class StreamMetrics:
     relevant: int
     occurrences: int
     matches: int
+    suppressed: int | None
     late: int
     untimed: int
     duplicates: int
@@ -56,7 +58,7 @@ class StreamMetrics:
             return None if key is None or run.clock is None else run.clock.value(key).as_py()
 
         return StreamMetrics(
-            own.events, own.read, own.relevant, own.occurrences, own.matches, own.late, own.untimed,
+            own.events, own.read, own.relevant, own.occurrences, own.matches, own.suppressed, own.late, own.untimed,
             own.duplicates, own.pending, own.kept_rows, own.ids, own.active, time(own.watermark),
             time(own.seen),
         )  # fmt: skip

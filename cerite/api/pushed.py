@@ -38,6 +38,7 @@ class Pushed(Matches):
         self._late = released.late
         self._rows: tuple[Longs, pa.RecordBatch | None] = np.zeros(0, np.int64), None  # the events held, by position
         self._count = released.count
+        self._suppressed = released.suppressed if plan.suppress is not None else 0
         self._held: list[MatchChunk] = []
         self._size = 0  # events of the matches held
         self._seen = 0  # matches read so far
@@ -81,6 +82,15 @@ class Pushed(Matches):
                     )
         assert self._count is not None
         return self._count
+
+    def suppressed(self) -> int:
+        """How many more matches the pushed events complete, which SUPPRESS left out."""
+        if self._suppressed is None:
+            raise StreamError(
+                "what SUPPRESS leaves out is not counted in this stream",
+                hint="open the stream with counting=True; a query with NEXT, LAST or MAX does not count",
+            )
+        return self._suppressed
 
     def exists(self) -> bool:
         """Whether there is any match."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from datetime import timedelta
 from functools import cached_property
 from itertools import chain, islice
@@ -33,7 +34,7 @@ from cerite.language.builder import Builder, Width
 from cerite.language.queries import SchemaLike, declared, make_query
 from cerite.pattern.check import declared_kinds
 from cerite.pattern.nodes import Pattern
-from cerite.pattern.query import QuerySpec
+from cerite.pattern.query import QuerySpec, Suppress
 
 MANY = 5_000_000  # matches after which it is worth counting whether all will fit
 MOST_IN_MEMORY = 500_000_000
@@ -171,12 +172,13 @@ def query(
     within: Width | None = None,
     consume: str = "NONE",
     limit: int | None = None,
+    suppress: Width | Suppress | None = None,
 ) -> Query:
     """A query from CEQL text, a built pattern or a pattern, checked and ready to run.
 
     `schema` declares event types or columns: the query is checked against it, and data is read as it says. The other
     keywords are the clauses of a pattern; text has its own. `within` is text (`"30 seconds"`, `"500 events"`), a
-    timedelta, or `cerite.seconds(30)`.
+    timedelta, or `cerite.seconds(30)`; `suppress` is a time, as text also `"10 minutes per partition"`.
 
     >>> from cerite import attr, event
     >>> rising = query(event("A").as_("x") >> event("A", attr.v > 3).as_("y"), select=["y"])
@@ -186,7 +188,7 @@ def query(
     known = None if schema is None else declared(schema)
     spec = make_query(
         source, schema=known, select=select, strategy=strategy, partition_by=partition_by, within=within,
-        consume=consume, limit=limit,
+        consume=consume, limit=limit, suppress=suppress,
     )  # fmt: skip
     return Query(spec, known)
 
@@ -256,10 +258,23 @@ class BatchMatches(Matches):
         return bool(self._exists) if self._count is None else self._count > 0
 
     def count(self) -> int:
-        """How many matches there are, exactly; without enumerating them unless a strategy or limit asks for it."""
+        """How many matches there are, exactly; without enumerating them unless a strategy or clause needs it."""
         if self._count is None:
             self._count = self._counted()
         return self._count
+
+    def suppressed(self) -> int:
+        """How many more matches there are, which SUPPRESS left out; reads the data again to count them."""
+        plan = self._program.plan
+        if plan.suppress is None:
+            return 0
+        if self._read_once:
+            raise StreamError(
+                f"what SUPPRESS leaves out is counted by reading {self._source.name} again, which can be read once",
+                hint="run the query on a table or a file, or push the events into query.stream(…, counting=True)",
+            )
+        everything = replace(self._program, plan=plan.everything)
+        return BatchMatches(everything, self._source, None, self.shown).count() - self.count()
 
     def __len__(self) -> int:
         if self._count is None and self._read_once:  # list() asks for the length first, and must not lose the events

@@ -249,6 +249,16 @@ def run_command(
         cerite run wayeb_pattern.sre trades.parquet --time at
 
         cerite run fraud.ceql payments/ --time at --engine spark --master "local[4]" --output matches.parquet
+
+    Too many matches? Every group of events that fits is one. At the end of the query write
+
+    `LIMIT 1` for one match at each event that completes some (`SELECT LAST …` or `NEXT` to say which),
+
+    `CONSUME BY PARTITION` (or `ANY`) to begin anew after a match,
+
+    `SUPPRESS 10 minutes PER PARTITION` for silence after a match was reported;
+
+    `A : B` and `A:+` in the pattern take the very next event. docs/alerts.md holds them side by side.
     """
     if query == "-" and events == "-":
         raise CeriteError("the query and the events cannot both come from standard input", hint="put one into a file")

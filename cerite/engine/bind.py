@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from cerite.automaton.guards import Guard, Test, distinct_tests
-from cerite.core.errors import StreamError, listed, suggestion
+from cerite.core.errors import Hint, Setting, StreamError, listed, suggestion
 from cerite.engine.events.keys import time_of
 from cerite.engine.events.rows import Columns
 from cerite.engine.plan import Plan
@@ -104,5 +104,9 @@ def chosen(plan: Plan) -> Choice:
 def _needed(plan: Plan, columns: Columns) -> tuple[str, ...]:
     window = plan.window
     measured = None if window is None or window.unit == "events" else time_of(window, columns.time)
-    named = (columns.type, columns.time, columns.position, measured, *plan.partition)
+    silent = None if plan.suppress is None else plan.suppress.size
+    if silent is not None and silent.is_time and columns.time is None:
+        raise StreamError("SUPPRESS needs to know when events happen", hint=Hint("name the column: ", Setting("time")))
+    timed = None if silent is None else time_of(silent, columns.time)
+    named = (columns.type, columns.time, columns.position, measured, timed, *plan.partition)
     return tuple(name for name in named if name is not None)

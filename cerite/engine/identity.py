@@ -18,7 +18,7 @@ from cerite.engine.sorter import Ordering
 Identity = dict[str, Any]
 _QUERY = {
     "pattern": "pattern", "variables": "variables in SELECT", "strategy": "selection strategy", "window": "window",
-    "partition": "PARTITION BY", "consume": "CONSUME BY", "semantics": "semantics",
+    "partition": "PARTITION BY", "consume": "CONSUME BY", "suppress": "SUPPRESS", "semantics": "semantics",
 }  # fmt: skip
 _ORDER = {"ties": "order_by", "delay": "watermark", "deduplicate": "deduplicate"}
 
@@ -30,7 +30,7 @@ def identity(program: Program, ordering: Ordering) -> Identity:
         "query": {
             "pattern": "; ".join(map(str, plan.guards)), "variables": ", ".join(plan.variables),
             "strategy": plan.strategy, "window": str(plan.window), "partition": ", ".join(plan.partition),
-            "consume": plan.consume, "semantics": plan.semantics,
+            "consume": plan.consume, "suppress": str(plan.suppress or ""), "semantics": plan.semantics,
         },
         "schema": {column.name: str(column.type) for column in program.schema},
         "columns": {"time": columns.time or ordering.time, "type": columns.type, "position": columns.position},

@@ -39,7 +39,7 @@ from cerite.engine.snapshot import pack, unpack
 from cerite.engine.sorter import Aside, Offer, Ordering, Sorter
 
 Treatment = Literal["refuse", "aside"]  # of the push, or of the event
-COUNTERS = ("events", "relevant", "matches", "occurrences", "late", "untimed", "duplicates")
+COUNTERS = ("events", "relevant", "matches", "suppressed", "occurrences", "late", "untimed", "duplicates")
 LATE, UNTIMED = "late", "no time"
 MOST_BEHIND = 1_000  # events that one push sets aside because another column than time puts them behind
 BEHIND_HINT = (
@@ -53,7 +53,8 @@ class LiveMetrics:
     """What a live run has seen so far and holds now.
 
     `events` were pushed: `late`, `untimed` and `duplicates` of them were not read, `pending` not yet, `read` by now;
-    `relevant` could be part of a match. At `occurrences` events a match ended; `matches` were counted or given out.
+    `relevant` could be part of a match. At `occurrences` events a match ended; `matches` were counted or given out, and
+    `suppressed` ones counted only (None: nobody counts them).
     `kept_rows` are held for matches to come, `ids` to know duplicates, `active` states hold partial matches.
     `watermark` and `seen` are time keys, None before the first event.
     """
@@ -63,6 +64,7 @@ class LiveMetrics:
     relevant: int
     occurrences: int
     matches: int
+    suppressed: int | None
     late: int
     untimed: int
     duplicates: int
@@ -77,8 +79,12 @@ class LiveMetrics:
 class Released:
     """What a push completes: read it before the run goes on."""
 
-    def __init__(self, chunks: Iterator[MatchChunk], kept: KeptRows, late: pa.RecordBatch | None, count: int | None):
+    def __init__(
+        self, chunks: Iterator[MatchChunk], kept: KeptRows, late: pa.RecordBatch | None, count: int | None,
+        suppressed: int | None = None,
+    ) -> None:  # fmt: skip
         self.chunks = chunks
+        self.suppressed = suppressed  # how many matches SUPPRESS left out, in a run that counts
         self.late = late  # events that were not read: their columns, `late_by` and `reason`
         self.count = count  # how many matches there are, in a run that counts
         self._kept = kept
@@ -128,7 +134,7 @@ class LiveRun:
     ) -> None:
         self.program = program
         self.ordering = ordering
-        self.counting = counting and program.plan.counts_without_enumerating
+        self.counting = counting and program.plan.everything.counts_without_enumerating
         time = ordering.time
         self.clock = None if time is None else Clock(time, program.schema.field(time).type)
         self.sorter = None if ordering.delay is None or self.clock is None else Sorter(ordering, self.clock)
@@ -204,7 +210,9 @@ class LiveRun:
         sorter = self.sorter
         watermark = self._floor if sorter is None else sorter.watermark
         seen = LEAST if sorter is None else sorter.seen
-        counters = self._counters | {"occurrences": self._run.recogniser.occurrences}
+        counted = self.counting and self._run.suppressor is not None
+        counters: dict[str, Any] = self._counters | {"occurrences": self._run.recogniser.occurrences}
+        counters["suppressed"] = self._counters["suppressed"] if counted else None
         return LiveMetrics(
             **counters, read=self._run.intake.rows, pending=0 if sorter is None else sorter.pending,
             kept_rows=len(self._kept), ids=0 if sorter is None else sorter.ids, active=self._run.recogniser.active,
@@ -322,14 +330,26 @@ class LiveRun:
         with self._breaking():
             count = self._run.counter.read(rows).matches if self.counting else None
             recogniser = self._run.recogniser
-            chunks = recogniser.read(rows)
+            chunks = self._run.read(rows)
             relevant = recogniser.kept
             self._counters["relevant"] += relevant.size
             whole = relevant.size == rows.batch.num_rows
             self._kept.add(rows.position[relevant], rows.batch if whole else rows.batch.take(pa.array(relevant)))
+        if self._run.suppressor is not None:
+            return self._reported(chunks, late, count)
         if count is not None:
             self._counters["matches"] += count
         return self._released(self._reading(chunks), late, count)
+
+    def _reported(self, chunks: Iterator[MatchChunk], late: pa.RecordBatch | None, count: int | None) -> Released:
+        """Under SUPPRESS an event reports one match at most, so all of a push are read at once, and known by number."""
+        with self._breaking():
+            matches = list(chunks)
+        reported = sum(map(len, matches))
+        suppressed = None if count is None else count - reported
+        self._counters["matches"] += reported
+        self._counters["suppressed"] += suppressed or 0
+        return self._released(iter(matches), late, reported, suppressed)
 
     def _read(self, ready: pa.RecordBatch | None) -> tuple[Rows | None, list[Behind]]:
         """What is ready, as the engine reads it, and events that another column than time puts behind what was read.
@@ -383,10 +403,13 @@ class LiveRun:
         return pa.RecordBatch.from_arrays([*rows.columns, late_by, reasons], schema=self.late_schema(rows.schema))
 
     def _released(
-        self, chunks: Iterator[MatchChunk], late: pa.RecordBatch | None = None, count: int | None = None
-    ) -> Released:
+        self, chunks: Iterator[MatchChunk], late: pa.RecordBatch | None = None, count: int | None = None,
+        suppressed: int | None = None,
+    ) -> Released:  # fmt: skip
         self._unread = chunks
-        return Released(chunks, self._kept, late, 0 if count is None and self.counting else count)
+        if self.counting and count is None:  # nothing was read
+            count = suppressed = 0
+        return Released(chunks, self._kept, late, count, suppressed)
 
     def _reading(self, chunks: Iterator[MatchChunk]) -> Iterator[MatchChunk]:
         with self._breaking():

@@ -17,7 +17,7 @@ from cerite.automaton.guards import Guard, Test, distinct_tests
 from cerite.core.errors import PatternError
 from cerite.pattern.check import check
 from cerite.pattern.nodes import Pattern, Project, Select, Size, Strategy, Window
-from cerite.pattern.query import Consume, QuerySpec
+from cerite.pattern.query import Consume, QuerySpec, Suppress
 from cerite.predicate.expression import Attribute, Expression, IsNull, Not, conjunction
 
 Semantics = Literal["valuations", "complex-events"]
@@ -34,6 +34,7 @@ class Plan:
     partition: tuple[str, ...] = ()
     consume: str = "none"
     limit: int | None = None
+    suppress: Suppress | None = None
 
     @property
     def guards(self) -> tuple[Guard, ...]:
@@ -64,7 +65,12 @@ class Plan:
     @property
     def counts_without_enumerating(self) -> bool:
         """Whether the number of matches follows from the automaton alone."""
-        return self.strategy == "all" and self.limit is None
+        return self.strategy == "all" and self.limit is None and self.suppress is None
+
+    @property
+    def everything(self) -> Plan:
+        """The plan that reports what SUPPRESS leaves out as well."""
+        return self if self.suppress is None else replace(self, suppress=None, limit=None)
 
     @property
     def needs_history(self) -> bool:
@@ -107,8 +113,13 @@ def _plan(query: QuerySpec, semantics: Semantics) -> Plan:
         semantics=semantics, strategy="all" if strategy is None else strategy.value.lower(),
         window=layers.window, partition=query.partition,
         consume="any" if query.consume is Consume.PARTITION and not query.partition else query.consume.value.lower(),
-        limit=query.limit,
+        limit=query.limit, suppress=_suppress(query),
     )  # fmt: skip
+
+
+def _suppress(query: QuerySpec) -> Suppress | None:
+    """Without partitions there is one scope."""
+    return query.suppress if query.partition or query.suppress is None else Suppress(query.suppress.size)
 
 
 @dataclass(frozen=True)

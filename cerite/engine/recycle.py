@@ -9,6 +9,7 @@ rank, last key, the place in every map. What is held is what can still be bound:
   so those of silent partitions close as well. A window of events or of an attribute moves only with its own partition:
   a partial match of a partition that fell silent may go on at any time, and lives;
 - without a window every partial match that some event could take further;
+- the time of a report that still silences its partition (SUPPRESS … PER PARTITION);
 - the strings that stored values name, and the partitions of all these. Where ways are compared with all that began
   before them (`Plan.needs_history`), every partition that has begun one.
 
@@ -27,8 +28,9 @@ from cerite.engine.intake import Intake
 from cerite.engine.registers.counter import RegisterCounter
 from cerite.engine.registers.recogniser import RegisterRecogniser
 from cerite.engine.subset.recogniser import Recogniser
+from cerite.engine.suppress import Suppressor
 
-Engine = Recogniser | RegisterRecogniser | Counter | RegisterCounter
+Engine = Recogniser | RegisterRecogniser | Counter | RegisterCounter | Suppressor
 
 FEWEST = 1 << 14  # numbers that are never worth looking for; tests recycle after fewer
 

@@ -18,6 +18,7 @@ from cerite.core.kernel_cache import expect
 from cerite.engine.bind import Program
 from cerite.engine.counting.counter import Counter
 from cerite.engine.counting.kernel import count_events
+from cerite.engine.events.rows import Rows
 from cerite.engine.intake import Intake
 from cerite.engine.output import MatchChunk
 from cerite.engine.recycle import Engine, Recycler
@@ -27,6 +28,7 @@ from cerite.engine.registers.counter import count as count_registers
 from cerite.engine.registers.recogniser import RegisterRecogniser
 from cerite.engine.registers.recogniser import update as update_registers
 from cerite.engine.subset.recogniser import Recogniser, update
+from cerite.engine.suppress import Suppressor
 from cerite.engine.tecs.enumerate import enumerate_roots
 
 _ENGINES = ("recogniser", "counter")
@@ -36,13 +38,20 @@ class Run:
     """One reading of a stream."""
 
     def __init__(self, program: Program) -> None:
+        suppress = program.plan.suppress
         self.program = program
+        self.suppressor = None if suppress is None else Suppressor(suppress, program.columns)
         self.intake = Intake(program)
         self._recycler = Recycler(self.intake)
 
     @cached_property
     def recogniser(self) -> Recogniser | RegisterRecogniser:
         """The engine that finds the matches."""
+        engine = self._recogniser()
+        engine.suppressor = self.suppressor
+        return engine
+
+    def _recogniser(self) -> Recogniser | RegisterRecogniser:
         plan, machine = self.program.plan, self.program.machine
         if machine is not None:
             expect(update_registers, enumerate_roots, without=unneeded(machine, maximal=plan.strategy == "max"))
@@ -70,10 +79,16 @@ class Run:
     def find(self, batch: pa.RecordBatch) -> Iterator[MatchChunk]:
         """The matches that end in the next batch, some at a time; to be read to the end before the batch after it."""
         self.recycle()
-        return self.recogniser.read(self.intake.take(batch))
+        return self.read(self.intake.take(batch))
+
+    def read(self, rows: Rows) -> Iterator[MatchChunk]:
+        """`find` for a batch that the intake has taken."""
+        if self.suppressor is not None:
+            self.suppressor.begin(rows)
+        return self.recogniser.read(rows)
 
     def count(self, batch: pa.RecordBatch) -> int:
-        """How many matches end in the next batch; enumerates them only where a strategy or limit asks for it."""
+        """How many matches end in the next batch; enumerates only where a strategy, LIMIT or SUPPRESS needs it."""
         if self.program.plan.counts_without_enumerating:
             self.recycle()
             return self.counter.read(self.intake.take(batch)).matches
@@ -90,6 +105,8 @@ class Run:
         kept = {f"intake.{name}": each for name, each in self.intake.state().items()}
         if finding:
             kept["recogniser"] = np.frombuffer(self.recogniser.snapshot(), np.uint8)
+        if self.suppressor is not None:
+            kept |= {f"suppressor.{name}": each for name, each in self.suppressor.state().items()}
         if counting:
             kept["counter"] = np.frombuffer(self.counter.snapshot(), np.uint8)
         return kept
@@ -99,19 +116,24 @@ class Run:
         for name in _ENGINES:
             if name in kept:
                 getattr(self, name).restore(kept[name].tobytes())
-        prefix = "intake."
-        self.intake.restore({name.removeprefix(prefix): kept[name] for name in kept if name.startswith(prefix)})
+        self.intake.restore(_under("intake.", kept))
+        if self.suppressor is not None:
+            self.suppressor.restore(_under("suppressor.", kept))
 
     @property
     def active(self) -> int:
         """Deterministic states that hold partial matches now."""
-        engine: Engine = self.counter if "counter" in self.__dict__ else self.recogniser
-        return engine.active
+        return (self.counter if "counter" in self.__dict__ else self.recogniser).active
 
     @property
     def _engines(self) -> list[Engine]:
-        """The engines that have read something."""
-        return [self.__dict__[name] for name in _ENGINES if name in self.__dict__]
+        """The engines that have read something, and what keeps times of partitions beside them."""
+        engines = [self.__dict__[name] for name in _ENGINES if name in self.__dict__]
+        return engines if self.suppressor is None else [*engines, self.suppressor]
+
+
+def _under(prefix: str, kept: dict[str, npt.NDArray[Any]]) -> dict[str, npt.NDArray[Any]]:
+    return {name.removeprefix(prefix): value for name, value in kept.items() if name.startswith(prefix)}
 
 
 def find(program: Program, batches: Iterable[pa.RecordBatch]) -> Iterator[MatchChunk]:

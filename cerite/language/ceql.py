@@ -16,11 +16,11 @@ from cerite.language.ceql_patterns import pattern_of, strategy_of
 from cerite.language.conditions import condition_of, name_of, signed_of, size_of
 from cerite.language.parsing import Node, parse, span_of, subtree
 from cerite.pattern.nodes import Pattern, Size, Strategy
-from cerite.pattern.query import Consume, Item, QuerySpec
+from cerite.pattern.query import Consume, Item, QuerySpec, Suppress
 from cerite.predicate.expression import Expression
 
 T = TypeVar("T")
-_STARTS = ("query", "pattern_only", "condition_only", "schema_only", "size_only")
+_STARTS = ("query", "pattern_only", "condition_only", "schema_only", "size_only", "silence_only")
 
 
 def parse_query(text: str) -> QuerySpec:
@@ -57,6 +57,15 @@ def parse_window(text: str) -> Size:
     Size(amount=1.5, unit='minutes', attribute=None)
     """
     return _parsed(text, "size_only", lambda tree: size_of(tree.children[0]))
+
+
+def parse_suppress(text: str) -> Suppress:
+    """What stands behind SUPPRESS.
+
+    >>> str(parse_suppress("10 min per partition"))
+    '10 minutes PER PARTITION'
+    """
+    return _parsed(text, "silence_only", lambda tree: _silence(subtree(tree.children[0])))
 
 
 def parse_schema(text: str) -> Schema:
@@ -128,11 +137,17 @@ def _limit(node: Node) -> int:
     return value
 
 
+def _silence(node: Node) -> Suppress:
+    size, *per_partition = node.children
+    return Suppress(size_of(size), bool(per_partition))
+
+
 _OPTIONAL: dict[str, Callable[[Node], Any]] = {
     "partition": _partition,
     "within": lambda node: size_of(node.children[0]),
     "consume": _consume,
     "limit": _limit,
+    "suppress": lambda node: _silence(subtree(node.children[0])),
 }
 
 

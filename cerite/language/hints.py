@@ -15,13 +15,13 @@ SHAPES = {
     "query": "a query is SELECT … FROM … WHERE …",
     "sremo": "an event is BUY[price > 3]^o>r; join with e . f, e + f, e & f, !e, e*, #(e, f), @(e, f)",
 }
-_ORDER = "the order is SELECT … FROM … WHERE … FILTER …, then PARTITION BY, WITHIN, CONSUME BY and LIMIT"
+_ORDER = "the order is SELECT … FROM … WHERE … FILTER …, then PARTITION BY, WITHIN, CONSUME BY, LIMIT and SUPPRESS"
 _NO_FUNCTIONS = "SELECT takes variables; counts, sums and the like are computed from the matches"
 _JOIN = "join patterns with `;` (then), `:` (at the very next event), AND or OR; name one with AS"
 _CONDITION = "conditions are made of + - * / %, = != < <= > >=, IN, LIKE, IS NULL, AND, OR and NOT"
 _QUOTES = "write straight quotes: 'MSFT'"
 _COMMENT = "a comment is `-- to the end of the line` or `/* between */`"
-_CLAUSES = ("SELECT", "FROM", "WHERE", "FILTER", "PARTITION", "WITHIN", "CONSUME", "LIMIT")
+_CLAUSES = ("SELECT", "FROM", "WHERE", "FILTER", "PARTITION", "WITHIN", "CONSUME", "LIMIT", "SUPPRESS")
 _STRATEGIES = ("STRICT", "NEXT", "LAST", "MAX")
 _OPERATORS = (*_STRATEGIES, "PERMUTE", "SKIP_ANY", "SKIP_NEXT", "COMPLEMENT")
 _WORDS = {

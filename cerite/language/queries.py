@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, TypeVar, Union, cast
 from cerite.core.errors import ArgumentError, SchemaError
 from cerite.core.schema import Schema, kind_named
 from cerite.language.builder import Builder, Width, width
-from cerite.language.ceql import parse_query, parse_schema
+from cerite.language.ceql import parse_query, parse_schema, parse_suppress
 from cerite.pattern.check import check
 from cerite.pattern.nodes import Pattern, Strategy
-from cerite.pattern.query import Consume, Item, QuerySpec
+from cerite.pattern.query import Consume, Item, QuerySpec, Suppress
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -30,6 +30,7 @@ def make_query(
     within: Width | None = None,
     consume: str = "NONE",
     limit: int | None = None,
+    suppress: Width | Suppress | None = None,
     schema: Schema | None = None,
 ) -> QuerySpec:
     """A query that has passed every check; the keyword clauses go with a pattern, text brings its own.
@@ -43,7 +44,8 @@ def make_query(
     """
     if isinstance(source, (str, QuerySpec)):
         partition_by = (partition_by,) if isinstance(partition_by, str) else partition_by
-        if (select, strategy, tuple(partition_by), within, consume, limit) != (None, None, (), None, "NONE", None):
+        clauses = select, strategy, tuple(partition_by), within, consume, limit, suppress
+        if clauses != (None, None, (), None, "NONE", None, None):
             raise ArgumentError(
                 "the text of a query has its own clauses; keywords go with a pattern",
                 hint="write them into the text: … PARTITION BY [name] WITHIN 30 seconds LIMIT 3",
@@ -58,6 +60,7 @@ def make_query(
             strategy=None if strategy is None else _word("strategy", strategy, Strategy.named, Strategy),
             partition=_names("partition_by", partition_by), within=None if within is None else width(within),
             consume=_word("consume", consume, lambda word: Consume(word.upper()), Consume), limit=_limit(limit),
+            suppress=_suppress(suppress),
         )  # fmt: skip
     check(query, schema)
     return query
@@ -84,6 +87,13 @@ def _limit(limit: object) -> int | None:
     if limit is None or (isinstance(limit, int) and not isinstance(limit, bool) and limit > 0):
         return limit
     raise ArgumentError(f"`limit` is a whole number from 1 on, not {limit!r}", hint="leave it out for all matches")
+
+
+def _suppress(given: Width | Suppress | None) -> Suppress | None:
+    """How long nothing is reported: text may say PER PARTITION."""
+    if given is None or isinstance(given, Suppress):
+        return given
+    return parse_suppress(given) if isinstance(given, str) else Suppress(width(given))
 
 
 def declared(given: SchemaLike) -> Schema:

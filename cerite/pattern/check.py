@@ -189,6 +189,11 @@ def _check_clauses(query: QuerySpec) -> None:
             raise PatternError(f"SELECT names an attribute of `{item.variable}` twice", span=item.span)
     if len(set(query.partition)) < len(query.partition):
         raise PatternError("PARTITION BY names an attribute twice", span=query.clauses.get("partition"))
+    if query.suppress is not None and not query.suppress.size.is_time:
+        raise PatternError(
+            f"SUPPRESS takes a time, not `{query.suppress.size}`", span=query.clauses.get("suppress"),
+            hint="write `SUPPRESS 10 minutes`, perhaps with PER PARTITION",
+        )  # fmt: skip
     if len(set(query.streams)) < len(query.streams):
         raise PatternError("FROM names a stream twice", span=query.clauses.get("from_clause"))
 
@@ -248,4 +253,10 @@ def _warnings(query: QuerySpec) -> list[Note]:
                 "CONSUME BY PARTITION without PARTITION BY is the same as CONSUME BY ANY", query.clauses.get("consume")
             )
         )
+    if query.suppress is not None and query.suppress.per_partition and not query.partition:
+        notes.append(Note("SUPPRESS … PER PARTITION without PARTITION BY is about the whole stream",
+                          query.clauses.get("suppress")))  # fmt: skip
+    if query.suppress is not None and query.limit is not None:
+        notes.append(Note("LIMIT changes nothing beside SUPPRESS, which reports at most one match at an event",
+                          query.clauses.get("limit")))  # fmt: skip
     return notes

@@ -55,6 +55,8 @@ def query_text(query: QuerySpec) -> str:
         lines.append(f"CONSUME BY {query.consume.value}")
     if query.limit is not None:
         lines.append(f"LIMIT {query.limit}")
+    if query.suppress is not None:
+        lines.append(f"SUPPRESS {query.suppress}")
     return "\n".join(lines)
 
 

@@ -20,6 +20,17 @@ class Consume(Enum):
 
 
 @dataclass(frozen=True, slots=True)
+class Suppress:
+    """How long nothing is reported after a match was: in the whole stream, or in its partition."""
+
+    size: Size
+    per_partition: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.size}{' PER PARTITION' if self.per_partition else ''}"
+
+
+@dataclass(frozen=True, slots=True)
 class Item:
     """One entry of SELECT: a variable, and which attributes of its events to show (None: all)."""
 
@@ -44,6 +55,7 @@ class QuerySpec:
     within: Size | None = None
     consume: Consume = Consume.NONE
     limit: int | None = None
+    suppress: Suppress | None = None
     schema: Schema | None = field(default=None, kw_only=True)
     source: str | None = field(default=None, compare=False, repr=False, kw_only=True)
     clauses: dict[str, Span] = field(default_factory=dict, compare=False, repr=False, kw_only=True)

@@ -147,6 +147,7 @@ FEATURES: dict[str, Callable[[Known], bool]] = {
     "`PARTITION BY`": lambda each: bool(each.query.partition),
     "`CONSUME BY`": lambda each: each.query.consume is not Consume.NONE,
     "`LIMIT`": lambda each: each.query.limit is not None,
+    "`SUPPRESS`": lambda each: each.query.suppress is not None,
     "declared streams, `CREATE STREAM`": lambda each: each.query.schema is not None,
     "matches as plain sets of positions (`complex-events`)": lambda each: each.case.semantics == "complex-events",
     "negation of what compares its own events": lambda each: any(map(_reads, _negated(each.query.where))),

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import assume, given, seed, settings
 from hypothesis import strategies as st
 
+from cerite.api.metrics import StreamMetrics
 from cerite.api.query import Query
 from cerite.api.stream import EventStream
 from cerite.core.errors import CeriteError, PatternError
@@ -93,9 +94,19 @@ def judged(query: QuerySpec, rows: Rows, semantics: Any) -> list[Match]:
     return matches(query, Stream.of(rows, time="at"), semantics=semantics)
 
 
-def same(found: list[Match], expected: list[Match], limit: int | None, everything: list[Match]) -> None:
+def picks(query: QuerySpec) -> bool:
+    """Whether only some of the matches at an event are reported: which of them, nobody says."""
+    return query.limit is not None or query.suppress is not None
+
+
+def unpicked(query: QuerySpec) -> QuerySpec:
+    """The query that reports all matches at every event."""
+    return replace(query, limit=None, suppress=None)
+
+
+def same(found: list[Match], expected: list[Match], query: QuerySpec, everything: list[Match]) -> None:
     assert len(set(found)) == len(found), "no match is reported twice"
-    if limit is None:
+    if not picks(query):
         assert set(found) == set(expected)
         return
     assert set(found) <= set(everything)
@@ -112,7 +123,7 @@ def agree(query: QuerySpec, rows: Rows, semantics: Any, dress: Dress = PLAIN, sh
     table = dress.table(rows)
     rows = table.to_pylist()
     expected = judged(query, rows, semantics)
-    everything = judged(replace(query, limit=None), rows, semantics) if query.limit else expected
+    everything = judged(unpicked(query), rows, semantics) if picks(query) else expected
     try:
         result = Query(query).run(table, time="at", semantics=semantics)
         found = list(result)
@@ -121,8 +132,9 @@ def agree(query: QuerySpec, rows: Rows, semantics: Any, dress: Dress = PLAIN, sh
             raise
         share.refused += 1
         return
-    same(found, expected, query.limit, everything)
+    same(found, expected, query, everything)
     assert result.count() == len(expected)
+    assert result.suppressed() == (len(everything) - len(expected) if query.suppress is not None else 0)
     if share is not None:
         share.note(bool(expected))
 
@@ -178,22 +190,25 @@ def stream_agrees(
     assume(runnable(query))
     table = dress.table(rows)
     rows = table.to_pylist()
-    expected = judged(query, rows, semantics)
+    expected, everything = (judged(each, rows, semantics) for each in (query, unpicked(query)))
     try:
         program = bind(plan(query, semantics), canonical_schema(table.schema), Columns("type", "at"))
-        found = _pushed(program, table, expected, rng, as_rows=dress == PLAIN, restored=restored)
+        found, metrics = _pushed(program, table, expected, rng, as_rows=dress == PLAIN, restored=restored)
     except CeriteError as error:
         if not refused(error):
             raise
         share.refused += 1
         return
-    same(found, expected, query.limit, judged(replace(query, limit=None), rows, semantics) + found)
+    same(found, expected, query, everything + found)
+    if query.suppress is not None:
+        assert metrics.matches == len(expected)
+        assert metrics.suppressed in (None, len(everything) - len(expected))
     share.note(bool(expected))
 
 
 def _pushed(
     program: Program, table: pa.Table, expected: list[Match], rng: Any, *, as_rows: bool, restored: bool
-) -> list[Match]:
+) -> tuple[list[Match], StreamMetrics]:
     """What a stream finds that is fed little by little; where its matches are not read, what the judge found there."""
     counting = rng.random() < 0.5
     stream = EventStream(program, counting=counting)
@@ -216,7 +231,7 @@ def _pushed(
             again = EventStream(program, counting=counting)
             again.restore(stream.snapshot())
             stream = again
-    return found
+    return found, stream.metrics
 
 
 def judged_between(expected: list[Match], begin: int, end: int) -> list[Match]:

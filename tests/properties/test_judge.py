@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 from hypothesis import assume, given
@@ -107,7 +108,7 @@ def test_two_complements_accept_the_same_stretches(pattern: Pattern, rows: Rows)
 @SOME
 @given(random.queries(random.checked_patterns()), random.streams())
 def test_complex_events_forget_the_variables_and_nothing_else(query: QuerySpec, rows: Rows) -> None:
-    query = replace(query, limit=None)
+    query = replace(query, limit=None, suppress=None)
     forgotten = {match.without_bindings() for match in found(query, rows)}
     kept = found(query, rows, semantics="complex-events")
     assert set(kept) == forgotten
@@ -121,8 +122,8 @@ def compares(query: QuerySpec) -> bool:
 
 @SOME
 @given(random.queries(random.checked_patterns()).filter(lambda query: not compares(query)), random.streams())
-def test_consumption_and_limit_only_drop_matches(query: QuerySpec, rows: Rows) -> None:
-    everything = set(found(replace(query, consume=Consume.NONE, limit=None, strategy=None), rows))
+def test_clauses_only_drop_matches(query: QuerySpec, rows: Rows) -> None:
+    everything = set(found(replace(query, consume=Consume.NONE, limit=None, suppress=None, strategy=None), rows))
     kept = found(query, rows)
     assert set(kept) <= everything
     if query.consume is Consume.ANY:
@@ -130,12 +131,15 @@ def test_consumption_and_limit_only_drop_matches(query: QuerySpec, rows: Rows) -
         assert all(match.start > max((end for end in ends if end < match.end), default=-1) for match in kept)
     if query.limit is not None:
         assert all(sum(match.end == end for match in kept) <= query.limit for end in {match.end for match in kept})
+    if query.suppress is not None and not query.suppress.per_partition:
+        times = [rows[match.end]["at"] for match in kept]
+        assert all(two - one > query.suppress.size.width for one, two in pairwise(times))
 
 
 @SOME
 @given(random.queries(random.checked_patterns()), random.streams(5))
 def test_each_partition_is_a_stream_of_its_own(query: QuerySpec, rows: Rows) -> None:
-    query = replace(query, partition=("id",), consume=Consume.NONE, limit=None)
+    query = replace(query, partition=("id",), consume=Consume.NONE, limit=None, suppress=None)
     expected = []
     for key in {row.get("id") for row in rows} - {None}:
         part = [(position, row) for position, row in enumerate(rows) if row.get("id") == key]

@@ -38,10 +38,12 @@ from tests.properties.agreement import (
     cases,
     engine_queries,
     judged,
+    picks,
     planned,
     runnable,
     same,
     sorted_window,
+    unpicked,
 )
 from tests.properties.arrivals import RANDOM, REGISTERS, Plain, arriving
 from tests.telling import Share, often, telling
@@ -160,7 +162,7 @@ def arrives(query: QuerySpec, rows: Rows, semantics: Any, rng: Any, answers: dic
     live.take(live.run.close())
     serial = [row["n"] for row in plain.read]
     expected, everything = answer(query, plain.read, semantics, answers)
-    same(live.found, expected, query.limit, everything)
+    same(live.found, expected, query, everything)
     for match, numbers in live.events:
         assert numbers == [serial[at] for at in (match.start, *match.positions, match.end)]
     reported = [(row["n"], row["at"], row["late_by"], row["reason"]) for row in live.late]
@@ -174,13 +176,12 @@ def arrives(query: QuerySpec, rows: Rows, semantics: Any, rng: Any, answers: dic
 
 
 def answer(query: QuerySpec, rows: Rows, semantics: Any, answers: dict[Any, Answers]) -> Answers:
-    """What the judge says of these events, and what it says without LIMIT."""
+    """What the judge says of these events, and what it says without LIMIT and SUPPRESS."""
     key = (query.within, tuple(row["n"] for row in rows))
     if key not in answers:
         stream = [{name: value for name, value in row.items() if name != "n"} for row in rows]
         expected = judged(query, stream, semantics)
-        unlimited = expected if query.limit is None else judged(replace(query, limit=None), stream, semantics)
-        answers[key] = expected, unlimited
+        answers[key] = expected, judged(unpicked(query), stream, semantics) if picks(query) else expected
     return answers[key]
 
 

@@ -41,9 +41,11 @@ from tests.properties.agreement import (
     cases,
     engine_queries,
     judged,
+    picks,
     runnable,
     same,
     sorted_window,
+    unpicked,
 )
 from tests.properties.arrivals import RANDOM, REGISTERS, Plain, arriving
 from tests.telling import Share, often, telling
@@ -234,10 +236,10 @@ def shards_agree(query: QuerySpec, rows: Rows, semantics: Any, rng: Any, share: 
     serial = [row["n"] for row in plain.read]
     stream = [{name: value for name, value in row.items() if name != "n"} for row in plain.read]
     expected = judged(query, stream, semantics)
-    everything = judged(replace(query, limit=None), stream, semantics) if query.limit else expected
+    everything = judged(unpicked(query), stream, semantics) if picks(query) else expected
     place = {n: at for at, n in enumerate(serial)}
     found = [_match(row, live, place, semantics) for row in cluster.matches]
-    same(found, expected, query.limit, everything)
+    same(found, expected, query, everything)
     assert len({row["match"] for row in cluster.matches}) == len(found)
     if share is not None:
         share.note(bool(expected))
@@ -255,7 +257,7 @@ def _varied(query: QuerySpec, rng: Any) -> QuerySpec:
     if rng.random() < 0.6:
         return query
     window = Size(rng.choice([2, 5, 1001]), "milliseconds")
-    return replace(query, partition=(), consume=Consume.NONE, within=window)
+    return replace(query, partition=(), consume=Consume.NONE, suppress=None, within=window)
 
 
 def _looked_at(query: QuerySpec, rows: Rows, semantics: Any) -> list[Match] | None:

@@ -48,7 +48,8 @@ class Known:
 
     @property
     def may_be_copied(self) -> bool:
-        return self.query.schema is None and self.plan.consume != "any"
+        shared = self.plan.suppress is not None and not self.plan.suppress.per_partition
+        return self.query.schema is None and self.plan.consume != "any" and not shared
 
     @property
     def features(self) -> set[str]:
@@ -59,6 +60,8 @@ class Known:
             found.add("within events" if self.plan.window.unit == "events" else "within time")
         if self.plan.has_registers:
             found.add("registers")
+        if self.plan.suppress is not None:
+            found.add("suppress")
         return {f"{self.operator}: {each}" for each in found}
 
 

@@ -149,6 +149,9 @@ def _clauses(tree: Tree, query: QuerySpec) -> None:
         tree.add(f"CONSUME BY {query.consume.value}: a completed match forgets the partial ones")
     if query.limit is not None:
         tree.add(f"LIMIT {query.limit} per occurrence")
+    if query.suppress is not None:
+        size, scope = query.suppress.size, "its partition" if query.suppress.per_partition else "the whole stream"
+        tree.add(f"SUPPRESS {query.suppress}: after a match none is reported in {scope} until {size} are over")
 
 
 def _variables(tree: Tree, query: QuerySpec) -> None:

@@ -14,6 +14,7 @@ from cerite.engine.chains import packed
 from cerite.engine.cursor import new_cursor
 from cerite.engine.output import MatchChunk
 from cerite.engine.slots import grown
+from cerite.engine.suppress import Suppressor
 from cerite.engine.tecs.enumerate import enumerate_matches
 from cerite.engine.tecs.nodes import KIND, OTHER, UNION, Roots, Tecs, more_cells
 from cerite.engine.tecs.select import Selector, maximal
@@ -25,6 +26,7 @@ class Finder:
     """The tECS of one run and the roots that wait to be enumerated."""
 
     head: Ints  # the first cells of the union-lists
+    suppressor: Suppressor | None = None  # what decides which events report, if not all
 
     def __init__(self, strategy: str, limit: int | None) -> None:
         self.strategy, self.limit = strategy, limit
@@ -70,13 +72,15 @@ class Finder:
 
     def _drain(self, low: Longs, position: Longs) -> Iterator[MatchChunk]:
         """The matches under the roots noted so far; `low` and `position` are those of the batch's events."""
-        n = self.cursor.roots
-        if n and not self._silent:
-            limit = None if self.strategy == "max" else self.limit
-            every = enumerate_matches(
-                Roots(self.roots.event[:n], self.roots.node[:n]), low, position, limit, self.nodes, self._selector
-            )
-            for chunk in maximal(every, self.limit) if self.strategy == "max" else every:
+        n, most = self.cursor.roots, self.limit
+        roots = Roots(self.roots.event[:n], self.roots.node[:n])
+        if n and self.suppressor is not None:  # decided also for what nobody reads
+            chosen = self.suppressor.reported(roots.event)
+            roots, most = Roots(roots.event[chosen], roots.node[chosen]), 1
+        if roots.event.size and not self._silent:
+            limit = None if self.strategy == "max" else most
+            every = enumerate_matches(roots, low, position, limit, self.nodes, self._selector)
+            for chunk in maximal(every, most) if self.strategy == "max" else every:
                 yield chunk
                 if self._silent:  # discarded meanwhile: what is left may be more than can ever be enumerated
                     break

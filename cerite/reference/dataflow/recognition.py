@@ -192,9 +192,10 @@ class QueryCondition(QueryFunction):
         return running, running.take(t, self._window)
 
     def _check(self) -> None:
-        if self.plan.consume != "none":
+        depends = "CONSUME BY" if self.plan.consume != "none" else "SUPPRESS" if self.plan.suppress is not None else ""
+        if depends:
             raise PatternError(
-                "T-CER does not run CONSUME BY: what is consumed depends on all that was before",
+                f"T-CER does not run {depends}: what it leaves depends on all that was before",
                 hint="run the query as a QueryRule in R-CER",
             )
         if self.plan.window is None or not self.plan.window.is_time:

@@ -2,7 +2,8 @@
 
 FROM and PARTITION BY make substreams; WHERE gives valuations on each; SELECT projects; WITHIN drops what is too long;
 the strategy selects among what is left with the same end (docs/semantics.md, *Selection and windows*); CONSUME BY
-restarts after a match was decided; LIMIT bounds what one occurrence reports.
+restarts after a match was decided; LIMIT bounds what one occurrence reports; SUPPRESS
+leaves out what ends too soon after the last match that was reported.
 
 A match is decided at the event that completes it. Where something is absent after it (docs/semantics.md, *Absence*), it
 is decided just before the first event past the window, in the order in which the windows end; at the end of the stream
@@ -56,7 +57,7 @@ def matches(
     if semantics == "complex-events":
         result = _once(Decided(each.moment, each.match.without_bindings(), each.late) for each in result)
     ordered = sorted(result, key=lambda each: (each.moment, each.match.end, -each.match.start, each.match))
-    return _limited(ordered, whole.limit)
+    return _suppressed(_limited(ordered, whole.limit), whole, events)
 
 
 Moment = tuple[float, float]  # the event, and which of the windows that it closes; its own matches come after those
@@ -161,6 +162,23 @@ def _limited(decided: list[Decided], limit: int | None) -> list[Match]:
         if limit is None or reported[occurrence] <= limit:
             kept.append(each.match)
     return kept
+
+
+def _suppressed(matches: list[Match], query: QuerySpec, stream: Stream) -> list[Match]:
+    """What is left of the matches, in the order of report, if a reported one silences those that end soon after it."""
+    if query.suppress is None:
+        return matches
+    scope = query.partition if query.suppress.per_partition else ()
+    last: dict[tuple[Any, ...], int] = {}  # by partition, where the last reported match ends
+    reported = []
+    for match in matches:
+        attributes = stream.events[match.end].attributes
+        key = tuple((type(attributes[name]) is bool, attributes[name]) for name in scope)
+        if key in last and stream.fits(query.suppress.size, last[key], match.end):
+            continue
+        last[key] = match.end
+        reported.append(match)
+    return reported
 
 
 # SREMO on a whole string, before streaming: Match(e, S) of the SRT report's definition 18.

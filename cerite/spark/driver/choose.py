@@ -4,12 +4,12 @@
 | --- | --- | --- |
 | S&P + R-CER | PARTITION BY | rows hashed by key, sorted by key and time; state is carried along each key |
 | S&P + T-CER | a window, no partition | chunks of time that overlap by the window, each recognised alone |
-| S&P + R-CER, one task | neither, or CONSUME BY ANY | one ordered task |
+| S&P + R-CER, one task | neither, CONSUME BY ANY, or SUPPRESS over the whole stream | one ordered task |
 
 A hot key under a window is cut like an unpartitioned stream, by its own ranks if the window counts events. Invariant:
-chunks are used only where a match is decided by the events inside its window alone. That excludes consumption (what is
-forgotten depends on all matches before) and a window applied after a selection (what it is selected from may lie
-outside).
+chunks are used only where a match is decided by the events inside its window alone. That excludes consumption and
+suppression (what is forgotten or left out depends on all matches before) and a window applied after a selection (what
+it is selected from may lie outside).
 """
 
 from __future__ import annotations
@@ -33,9 +33,14 @@ class Choice:
 
 def choose(plan: Plan, clock: str | None) -> Choice:
     """The operator for a plan; `clock` is the column that chunks would be cut by."""
-    local = plan.window is not None and not plan.needs_history and plan.consume == "none"
+    suppress = plan.suppress
+    alone = plan.consume == "none" and suppress is None
+    local = plan.window is not None and not plan.needs_history and alone
     if plan.consume == "any":
         return Choice("sequence", "CONSUME BY ANY: what a match forgets depends on every match before it")
+    if suppress is not None and not suppress.per_partition:
+        hint = "; with PER PARTITION partitions are independent" if plan.partition else ""
+        return Choice("sequence", f"SUPPRESS: what is reported depends on the match reported before it{hint}")
     if plan.partition:
         cut = local and plan.window is not None and (plan.window.unit == "events" or clock is not None)
         return Choice("partitions", "PARTITION BY: partitions are independent of each other", cut=cut)

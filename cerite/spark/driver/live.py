@@ -176,6 +176,7 @@ class LivePlan:
             "pattern": str(query.where), "SELECT": ", ".join(asked.plan.variables),
             "selection strategy": asked.plan.strategy, "window": str(asked.plan.window or ""),
             "PARTITION BY": ", ".join(asked.plan.partition), "CONSUME BY": asked.plan.consume,
+            "SUPPRESS": str(asked.plan.suppress or ""),
             "semantics": asked.plan.semantics, "time column": asked.time or "", "type column": asked.type or "",
             "position column": asked.position or "", "time unit": asked.unit, "order of events": ", ".join(asked.order),
             "watermark": f"{self.delay} milliseconds", "`deduplicate`": ", ".join(self.options.deduplicate),

@@ -97,10 +97,11 @@ def attributes_across(plan: Plan) -> tuple[str, ...]:
 
 
 def windows(plan: Plan) -> tuple[Size, ...]:
-    """Every window of the plan."""
+    """Every window of the plan, and the time that SUPPRESS measures."""
     tests = (test for guard in plan.guards for test in guard.tests | guard.negated)
     inner = (test.size for test in tests if isinstance(test, Reach))
-    return tuple(size for size in (plan.window, *inner) if size is not None)
+    silent = None if plan.suppress is None else plan.suppress.size
+    return tuple(size for size in (plan.window, silent, *inner) if size is not None)
 
 
 def task_plan(plan: Plan, time: str | None, ticks: Fraction) -> Plan:
@@ -128,6 +129,7 @@ def _reading_bits(plan: Plan, resized: Callable[[Size], Size]) -> Plan:
     return replace(
         plan, automaton=replace(plan.automaton, conditions=guards),
         window=None if plan.window is None else resized(plan.window),
+        suppress=None if plan.suppress is None else replace(plan.suppress, size=resized(plan.suppress.size)),
     )  # fmt: skip
 
 
