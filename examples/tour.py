@@ -66,7 +66,14 @@ def run(folder: Path) -> None:
     matches: cerite.Matches = query.run(TRADES, time="at", schema=COLUMNS)
     print(query.explain(), query.automaton.mermaid(), sep="\n")
     first: cerite.Match = matches.head(1)[0]
-    print(matches.exists(), matches.count(), first.variables["y"], matches.events_of(first, "y"), matches.table())
+    print(
+        matches.exists(),
+        matches.count(),
+        matches.suppressed(),
+        first.variables["y"],
+        matches.events_of(first, "y"),
+        matches.table(),
+    )
     assert list(matches) == reference.matches(query.query, TRADES, time="at")
     matches.to_parquet(folder / "matches.parquet")
     matches.to_jsonl(folder / "matches.jsonl", events=True)

@@ -66,8 +66,8 @@ class StreamMetrics:
     def _lines(self) -> list[tuple[str, str]]:
         values = {each.name: getattr(self, each.name) for each in fields(self)}
         times = {"watermark", "latest"}
-        shown = {name: str(value) if name in times else f"{value:,}" for name, value in values.items()}
-        return [(_SAID[name], text) for name, text in shown.items() if values[name] is not None]
+        known = {name: value for name, value in values.items() if value is not None}
+        return [(_SAID[name], str(value) if name in times else f"{value:,}") for name, value in known.items()]
 
     def __str__(self) -> str:
         lines = self._lines()

@@ -94,6 +94,10 @@ class Matches(ABC):
     def count(self) -> int:
         """How many matches there are, exactly."""
 
+    @abstractmethod
+    def suppressed(self) -> int:
+        """How many more there are, which SUPPRESS left out."""
+
     @property
     def columns(self) -> tuple[str, ...]:
         """The columns of the matches as a table."""

@@ -66,6 +66,8 @@ def report(
         if show:
             out.print(matches.table(show))
         out.print(told_count(total, show))
+        if suppressed := matches.suppressed():
+            out.print(f"{suppressed:,} more suppressed")
 
 
 def told_count(total: int, show: int) -> str:

@@ -22,6 +22,7 @@ FLAT = {  # events come a millisecond apart, and two have the same key and strin
     "attribute, all runs over": "A : B PARTITION BY [s] WITHIN 2 [n]",
     "no window, all runs over": "A : B PARTITION BY [k]",
     "consumed": "A ; B PARTITION BY [k] CONSUME BY PARTITION",
+    "suppressed": "A : B PARTITION BY [k] SUPPRESS 1 seconds PER PARTITION",
     "strings": "A AS x ; B AS y FILTER y[s = x.s] WITHIN 1 seconds",
     "strings in order": "A AS x ; B AS y FILTER y[s > x.s] WITHIN 10 milliseconds",
     "strings by key": "A AS x ; B AS y FILTER y[s = x.s] PARTITION BY [k] WITHIN 1 seconds",

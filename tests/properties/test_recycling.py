@@ -68,6 +68,8 @@ QUERIES = {
     "no window": "A : B PARTITION BY [k]",
     "consumed by any": "A ; B PARTITION BY [k] WITHIN 30 milliseconds CONSUME BY ANY",
     "negation": "A ; NOT B ; C PARTITION BY [k] WITHIN 40 milliseconds",
+    "suppressed": "A : B PARTITION BY [k] WITHIN 40 milliseconds SUPPRESS 9 milliseconds PER PARTITION",
+    "suppressed by any": "A AS x : B FILTER B[v >= x.v] PARTITION BY [k] WITHIN 9 EVENTS SUPPRESS 5 milliseconds",
     "strings": "A AS x ; B AS y FILTER y[s = x.s] WITHIN 12 milliseconds",
     "strings in order": "A AS x ; B AS y ; C AS z FILTER y[s > x.s] AND z[s != y.s] WITHIN 12 milliseconds",
     "strings by key": "A AS x ; B AS y FILTER y[s >= x.s] PARTITION BY [k] WITHIN 4 EVENTS",

@@ -26,6 +26,9 @@ def explain_keeping(tree: Tree, program: Program) -> None:
             branch.add(Text(f"every value of {key}: ways through a part are compared with all that began before them"))
         else:
             branch.add(Text(f"a value of {key}: while it has a partial match; nothing of it after"))
+    if plan.suppress is not None:
+        of_key = f" of each value of {', '.join(plan.partition)}" if plan.suppress.per_partition else ""
+        branch.add(Text(f"the time of the last report{of_key}: until {plan.suppress.size} have passed"))
     if program.machine is not None and any(isinstance(x, Value) and x.is_text for _, x in program.machine.slots):
         branch.add("a string: while a stored value is this string")
 
