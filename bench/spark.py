@@ -28,7 +28,7 @@ from bench.spark_cases import KEYED, TIME, keyed_folder, plain_s3, queries, stoc
 from bench.spark_report import tables
 from cerite import spark
 from cerite.spark.api import Reading, routed
-from cerite.spark.driver.request import request
+from cerite.spark.driver.request import Options, make_request
 from cerite.spark.driver.shuffle import job_of, prepared
 
 Row = dict[str, Any]
@@ -56,7 +56,7 @@ def drained(found: DataFrame) -> None:
 
 def shipped(df: DataFrame, text: str) -> tuple[int, int]:
     """Rows and bytes that the shuffling plan hands to Python."""
-    asked = request(df, text, time=TIME, type=None, order_by=(), position=None, semantics="valuations")
+    asked = make_request(df, text, Options(time=TIME))
     route = routed(asked, None, "spark")
     assert route.layout is not None
 
@@ -72,7 +72,7 @@ def shipped(df: DataFrame, text: str) -> tuple[int, int]:
 def measured(session: SparkSession, name: str, text: str, path: str, repeats: int, *, whole: bool) -> Row:
     """One query on one stream."""
     df = session.read.parquet(path)
-    asked = request(df, text, time=TIME, type=None, order_by=(), position=None, semantics="valuations")
+    asked = make_request(df, text, Options(time=TIME))
     relevant = asked.frame.df.filter(asked.conditions.column(asked.relevance.formula))
     matches = spark.count(df, text, time=TIME)
     calls: dict[str, Callable[[], object]] = {

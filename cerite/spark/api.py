@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 from pyspark.sql import DataFrame
 
@@ -13,11 +13,12 @@ from cerite.core.errors import ArgumentError, CeriteWarning, Hint, Setting, Stre
 from cerite.engine.events.rows import TimeUnit
 from cerite.engine.plan import Semantics
 from cerite.language.builder import Width
+from cerite.language.queries import SchemaLike
 from cerite.spark.driver.choose import Choice, choose
 from cerite.spark.driver.live import Late, LiveOptions, LivePlan, live_plan_of
 from cerite.spark.driver.parquet import ParquetPlan, parquet_plan, scanned, scanned_count
 from cerite.spark.driver.placement import parallelism
-from cerite.spark.driver.request import Request, request
+from cerite.spark.driver.request import Options, QueryLike, Request, make_request
 from cerite.spark.driver.shuffle import Layout, laid_out, shuffled, shuffled_count
 from cerite.spark.worker.failures import refusals
 from cerite.spark.worker.footers import Rejected
@@ -30,7 +31,7 @@ _MANY = 8  # times as many state stores as shards are worth a warning
 class Route:
     """How a request about data at rest is carried out: the operator, and either ordered Parquet or a shuffle."""
 
-    asked: Request
+    request: Request
     choice: Choice
     ordered: ParquetPlan | Rejected
     layout: Layout | None
@@ -38,29 +39,29 @@ class Route:
     def matches(self) -> DataFrame:
         """The result."""
         if isinstance(self.ordered, ParquetPlan):
-            return scanned(self.asked, self.ordered)
+            return scanned(self.request, self.ordered)
         assert self.layout is not None
-        return shuffled(self.asked, self.layout)
+        return shuffled(self.request, self.layout)
 
     def counts(self) -> DataFrame:
         """The numbers of matches of all tasks, as text."""
         if isinstance(self.ordered, ParquetPlan):
-            return scanned_count(self.asked, self.ordered)
+            return scanned_count(self.request, self.ordered)
         assert self.layout is not None
-        return shuffled_count(self.asked, self.layout)
+        return shuffled_count(self.request, self.layout)
 
 
-def routed(asked: Request, partitions: int | None, read: Reading) -> Route:
+def routed(request: Request, partitions: int | None, read: Reading) -> Route:
     """The route of a request; looks at footers, and at the data where that decides."""
-    choice = choose(asked.plan, asked.clock)
-    tasks = partitions or parallelism(asked.frame.original.sparkSession)
+    choice = choose(request.plan, request.clock)
+    tasks = partitions or parallelism(request.frame.original.sparkSession)
     forced = partitions is not None
     by_spark = Rejected("Spark is asked to read")
-    ordered = parquet_plan(asked, choice, tasks, forced=forced) if read == "auto" else by_spark
+    ordered = parquet_plan(request, choice, tasks, forced=forced) if read == "auto" else by_spark
     if isinstance(ordered, ParquetPlan):
-        return Route(asked, choice, ordered, None)
-    choice, layout = laid_out(asked, choice, tasks, forced=forced)
-    return Route(asked, choice, ordered, layout)
+        return Route(request, choice, ordered, None)
+    choice, layout = laid_out(request, choice, tasks, forced=forced)
+    return Route(request, choice, ordered, layout)
 
 
 class OneTaskWarning(UserWarning):
@@ -76,7 +77,7 @@ def warn(choice: Choice, depth: int) -> None:
 
 def match(
     df: DataFrame | Mapping[str, DataFrame],
-    query: Any,
+    query: QueryLike,
     *,
     time: str | None = None,
     type: str | None = None,
@@ -85,7 +86,7 @@ def match(
     semantics: Semantics = "valuations",
     partitions: int | None = None,
     read: Reading = "auto",
-    schema: Any = None,
+    schema: SchemaLike | None = None,
     time_unit: TimeUnit = "ms",
     watermark: Width | None = None,
     shards: int | None = None,
@@ -115,30 +116,21 @@ def match(
     (`finish` writes one), the stream is over and all that is pending is decided. `metrics` is the name that
     `progress` finds the numbers under.
     """
-    asked = request(
-        df,
-        query,
-        time=time,
-        type=type,
-        order_by=order_by,
-        position=position,
-        semantics=semantics,
-        schema=schema,
-        time_unit=time_unit,
-    )
+    how = Options(time, type, order_by, position, semantics, schema, time_unit)
+    request = make_request(df, query, how)
     ids = (deduplicate,) if isinstance(deduplicate, str) else tuple(deduplicate)
     options = LiveOptions(watermark, shards, late, ids, final, metrics)
-    if asked.live:
-        live = live_route(asked, options, partitions, read)
+    if request.live:
+        live = live_route(request, options, partitions, read)
         warn(live.choice, 2)
         return live.matches()
     options.refuse_at_rest()
-    route = routed(asked, partitions, read)
+    route = routed(request, partitions, read)
     warn(route.choice, 2)
     return route.matches()
 
 
-def live_route(asked: Request, options: LiveOptions, partitions: int | None, read: Reading) -> LivePlan:
+def live_route(request: Request, options: LiveOptions, partitions: int | None, read: Reading) -> LivePlan:
     """The route of a request about a live stream."""
     for name, given in (("partitions", partitions is not None), ("read", read != "auto")):
         if given:
@@ -146,7 +138,7 @@ def live_route(asked: Request, options: LiveOptions, partitions: int | None, rea
                 f"`{name}` is for data at rest, and this DataFrame is a live stream",
                 hint=Hint("write ", Setting("shards")) if name == "partitions" else "leave it out",
             )
-    plan = live_plan_of(asked, options)
+    plan = live_plan_of(request, options)
     stores = int(plan.session.conf.get("spark.sql.shuffle.partitions") or 0)
     if stores > _MANY * plan.shards:
         text = (
@@ -159,7 +151,7 @@ def live_route(asked: Request, options: LiveOptions, partitions: int | None, rea
 
 def count(
     df: DataFrame | Mapping[str, DataFrame],
-    query: Any,
+    query: QueryLike,
     *,
     time: str | None = None,
     type: str | None = None,
@@ -168,29 +160,19 @@ def count(
     semantics: Semantics = "valuations",
     partitions: int | None = None,
     read: Reading = "auto",
-    schema: Any = None,
+    schema: SchemaLike | None = None,
     time_unit: TimeUnit = "ms",
 ) -> int:
     """How many matches `match` would give, exactly and at any size: nothing is enumerated where the query allows it."""
-    asked = request(
-        df,
-        query,
-        time=time,
-        type=type,
-        order_by=order_by,
-        position=position,
-        semantics=semantics,
-        schema=schema,
-        time_unit=time_unit,
-        counting=True,
-    )
-    if asked.live:
+    how = Options(time, type, order_by, position, semantics, schema, time_unit)
+    request = make_request(df, query, how, counting=True)
+    if request.live:
         raise StreamError(
             "a live stream does not end, so its matches cannot be counted",
             hint="take match(…) and count its rows: .groupBy().count(), or batch.count() in foreachBatch; "
             "cerite.spark.progress(query) tells the matches of every micro-batch",
         )
-    route = routed(asked, partitions, read)
+    route = routed(request, partitions, read)
     warn(route.choice, 2)
     with refusals():
         return sum(int(row[0]) for row in route.counts().collect())

@@ -6,18 +6,18 @@ from collections.abc import Mapping, Sequence
 from contextlib import redirect_stdout
 from io import StringIO
 from re import search
-from typing import Any
 
 from pyspark.sql import DataFrame
 
 from cerite.engine.events.rows import TimeUnit
 from cerite.engine.plan import Semantics
 from cerite.language.builder import Width
+from cerite.language.queries import SchemaLike
 from cerite.predicate.formula import All, Formula, Negated, Some
 from cerite.spark.api import Reading, Route, live_route, routed
 from cerite.spark.driver.live import LiveOptions, LivePlan
 from cerite.spark.driver.parquet import ParquetPlan, stretches
-from cerite.spark.driver.request import Request, request
+from cerite.spark.driver.request import Options, QueryLike, Request, make_request
 from cerite.spark.driver.shuffle import Layout, job_of, prepared
 from cerite.spark.worker.footers import Rejected
 from cerite.spark.worker.job import Cut, unary_tests
@@ -27,7 +27,7 @@ NAMES = {"partitions": "S&P, then R-CER per key", "chunks": "S&P, then T-CER", "
 
 def explain(
     df: DataFrame | Mapping[str, DataFrame],
-    query: Any,
+    query: QueryLike,
     *,
     time: str | None = None,
     type: str | None = None,
@@ -36,7 +36,7 @@ def explain(
     semantics: Semantics = "valuations",
     partitions: int | None = None,
     read: Reading = "auto",
-    schema: Any = None,
+    schema: SchemaLike | None = None,
     time_unit: TimeUnit = "ms",
     watermark: Width | None = None,
     shards: int | None = None,
@@ -45,45 +45,36 @@ def explain(
 
     Of a live stream it says how the state is divided, and looks at no data.
     """
-    asked = request(
-        df,
-        query,
-        time=time,
-        type=type,
-        order_by=order_by,
-        position=position,
-        semantics=semantics,
-        schema=schema,
-        time_unit=time_unit,
-    )
+    how = Options(time, type, order_by, position, semantics, schema, time_unit)
+    request = make_request(df, query, how)
     options = LiveOptions(watermark, shards)
-    if asked.live:
-        return _live(live_route(asked, options, partitions, read))
+    if request.live:
+        return _live(live_route(request, options, partitions, read))
     options.refuse_at_rest()
-    route = routed(asked, partitions, read)
+    route = routed(request, partitions, read)
     lines = [f"operator: {_operator(route)}", f"  why: {route.choice.why}"]
     lines += _ordered(route, route.ordered) if isinstance(route.ordered, ParquetPlan) else _shuffled(route)
-    tests = ", ".join(map(str, unary_tests(asked.plan)))
+    tests = ", ".join(map(str, unary_tests(request.plan)))
     where = "by the engine, in the task" if isinstance(route.ordered, ParquetPlan) else "by Spark; they travel as bits"
     lines.append(f"conditions on one event: {tests or 'none'}")
     lines.append(f"  evaluated {where}")
-    lines.append(f"order: {', '.join(_order(asked))}")
+    lines.append(f"order: {', '.join(_order(request))}")
     return "\n".join(lines)
 
 
 def _live(plan: LivePlan) -> str:
-    asked, chunking = plan.asked, plan.chunking
+    request, chunking = plan.asked, plan.chunking
     operator = NAMES[plan.choice.operator].replace("one task", "one shard")
     lines = [f"operator: {operator}, live", f"  why: {plan.choice.why}"]
     lines.append(f"shards: {plan.shards:,}, fixed in the checkpoint")
     if chunking is not None:
-        lines.append(f"chunks: {chunking.size:,} ticks of `{asked.time}` each, and the {chunking.reach:,} before it")
-    lines.append(f"watermark: the latest `{asked.time}` less {float(plan.delay):,g} milliseconds")
-    lines.append(f"order: {', '.join(_order(asked))}")
-    filtered = "all: neighbours or ranks count" if asked.all_rows_counted else _kept(asked)
+        lines.append(f"chunks: {chunking.size:,} ticks of `{request.time}` each, and the {chunking.reach:,} before it")
+    lines.append(f"watermark: the latest `{request.time}` less {float(plan.delay):,g} milliseconds")
+    lines.append(f"order: {', '.join(_order(request))}")
+    filtered = "all: neighbours or ranks count" if request.all_rows_counted else _kept(request)
     lines.append(f"rows kept: {filtered}")
-    lines.append(f"columns shipped to Python: {', '.join(asked.shipped)}")
-    tests = ", ".join(map(str, unary_tests(asked.plan)))
+    lines.append(f"columns shipped to Python: {', '.join(request.shipped)}")
+    tests = ", ".join(map(str, unary_tests(request.plan)))
     lines += [f"conditions on one event: {tests or 'none'}", "  evaluated by Spark; they travel as bits"]
     return "\n".join(lines)
 
@@ -95,24 +86,24 @@ def _operator(route: Route) -> str:
 
 def _ordered(route: Route, plan: ParquetPlan) -> list[str]:
     groups, files = _several(len(plan.footers.groups), "row group"), _several(len(plan.footers.files), "Parquet file")
-    columns = stretches(route.asked, plan).job.columns
+    columns = stretches(route.request, plan).job.columns
     return [
         f"read: by the tasks themselves, no shuffle: the footers of {files} show {groups} "
-        f"in order of `{route.asked.time}`",
+        f"in order of `{route.request.time}`",
         *_chunks(plan.cuts),
         f"columns read: {', '.join(columns)}",
     ]
 
 
 def _shuffled(route: Route) -> list[str]:
-    asked, layout = route.asked, route.layout
+    request, layout = route.request, route.layout
     assert layout is not None
     assert isinstance(route.ordered, Rejected)
-    job = job_of(asked, layout)
+    job = job_of(request, layout)
     lines = [f"read: by Spark, then a shuffle into {layout.tasks} tasks", f"  why: {route.ordered.reason}"]
     lines += _hot(layout) if layout.hot is not None else _chunks(layout.cuts)
-    lines.append(f"rows kept: {_kept(asked)}")
-    lines.append(f"pushed into the source: {pushed_filters(prepared(asked, layout, job))}")
+    lines.append(f"rows kept: {_kept(request)}")
+    lines.append(f"pushed into the source: {pushed_filters(prepared(request, layout, job))}")
     lines.append(f"columns shipped to Python: {', '.join(job.columns)}")
     return lines
 

@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 from cerite.api.query import query
 from cerite.spark import count
 from cerite.spark.api import routed
-from cerite.spark.driver.request import request
+from cerite.spark.driver.request import Options, make_request
 from tests.spark.support import ends, letters
 
 LATER = "A AS x ; B AS y FILTER x[v > 0.5]"
@@ -24,7 +24,7 @@ def test_a_hot_key_is_cut_by_rank(spark: SparkSession, pattern: str, tasks: int)
     table = letters(3000, np.where(rng.random(3000) < 0.8, 0, rng.integers(1, 100, 3000)))
     text = f"SELECT * FROM S WHERE {pattern} PARTITION BY [k] WITHIN 6 EVENTS"
     df = spark.createDataFrame(table)
-    asked = request(df, text, time="at", type=None, order_by=(), position=None, semantics="valuations")
+    asked = make_request(df, text, Options(time="at"))
     route = routed(asked, tasks, "auto")
     assert route.layout is not None
     assert route.layout.hot is not None

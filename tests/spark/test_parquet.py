@@ -16,7 +16,7 @@ from cerite.api.query import Query, query
 from cerite.spark import OneTaskWarning, count, match
 from cerite.spark.api import routed
 from cerite.spark.driver.parquet import ParquetPlan
-from cerite.spark.driver.request import request
+from cerite.spark.driver.request import Options, make_request
 from cerite.spark.worker.footers import Rejected
 from tests.spark.support import POSITION, matches
 
@@ -56,7 +56,7 @@ def written(folder: Path, table: pa.Table, *, files: int = 3, group: int = 150) 
 
 
 def ordered(df: Any, text: str, **options: Any) -> ParquetPlan | Rejected:
-    asked = request(df, text, time="at", type=None, order_by=(), position=None, semantics="valuations", **options)
+    asked = make_request(df, text, Options(time="at", **options))
     return routed(asked, 3, "auto").ordered
 
 

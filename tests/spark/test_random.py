@@ -24,7 +24,7 @@ from cerite.core.match import Match
 from cerite.engine.plan import plan
 from cerite.pattern import QuerySpec, Size
 from cerite.spark import OneTaskWarning, count, match
-from cerite.spark.driver.request import request
+from cerite.spark.driver.request import Options, make_request
 from cerite.spark.worker.job import unary_tests
 from tests import strategies as random
 from tests import telling
@@ -144,7 +144,7 @@ def check(spark: SparkSession, table: pa.Table, answered: list[Answered], share:
 def refused(spark: SparkSession, table: pa.Table, query: QuerySpec, semantics: Any) -> bool:
     """Whether the query compares decimals with floats that it computes, which is not exact everywhere."""
     how: Any = {"time": "at", "order_by": (), "semantics": semantics}
-    asked = request(frame(spark, table), query, type="type", position=POSITION, **how)
+    asked = make_request(frame(spark, table), query, Options(type="type", position=POSITION, **how))
     try:
         for test in unary_tests(asked.plan):
             asked.conditions.column(asked.conditions.test(test))

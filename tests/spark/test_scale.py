@@ -16,7 +16,7 @@ from pyspark.sql import functions as fn
 from cerite.api.query import query
 from cerite.spark import match
 from cerite.spark.api import routed
-from cerite.spark.driver.request import request
+from cerite.spark.driver.request import Options, make_request
 from tests.spark.support import ends, letters
 
 TEXT = "SELECT * FROM S WHERE A AS x ; B AS y FILTER x[v > 0.5] PARTITION BY [k] WITHIN 200 milliseconds"
@@ -42,7 +42,7 @@ def test_a_hot_key_is_cut(spark: SparkSession, tasks: int) -> None:
     keys = np.where(rng.random(6000) < 0.8, 0, rng.integers(1, 200, 6000))
     table = letters(6000, keys)
     df = spark.createDataFrame(table)
-    asked = request(df, TEXT, time="at", type=None, order_by=(), position=None, semantics="valuations")
+    asked = make_request(df, TEXT, Options(time="at"))
     route = routed(asked, tasks, "auto")
     assert route.layout is not None
     assert route.layout.hot is not None

@@ -55,11 +55,11 @@ def choose(plan: Plan, clock: str | None) -> Choice:
 
 def choose_live(plan: Plan, clock: str | None, time: str | None) -> Choice:
     """The operator for a live stream: nobody has counted its events, and chunks are of time, which every event has."""
-    found = choose(plan, clock)
-    if found.operator != "chunks" or plan.window is None:
-        return found
+    at_rest = choose(plan, clock)
+    if at_rest.operator != "chunks" or plan.window is None:
+        return at_rest
     if plan.window.unit == "events":
         return Choice("sequence", "a window over events and no partition: ranks count from the first event on")
     if clock != time:
         return Choice("sequence", f"a window over `{clock}` and no partition: only time is cut into chunks")
-    return found
+    return at_rest

@@ -20,12 +20,12 @@ _MASK = 0xFFFFFFFF
 @lru_cache(maxsize=64)
 def placement(partitions: int) -> tuple[int, ...]:
     """For every partition an integer that Spark's hash sends there."""
-    found: dict[int, int] = {}
+    hashed: dict[int, int] = {}
     candidate = 0
-    while len(found) < partitions:
-        found.setdefault(murmur3(candidate) % partitions, candidate)
+    while len(hashed) < partitions:
+        hashed.setdefault(murmur3(candidate) % partitions, candidate)
         candidate += 1
-    return tuple(found[partition] for partition in range(partitions))
+    return tuple(hashed[partition] for partition in range(partitions))
 
 
 def murmur3(value: int, seed: int = 42) -> int:
@@ -56,12 +56,12 @@ def packed(sizes: Sequence[int], bins: int) -> tuple[int, ...]:
     (0, 1, 0, 1)
     """
     heap = [(0, index) for index in range(bins)]
-    found = [0] * len(sizes)
+    bin_of = [0] * len(sizes)
     for unit in sorted(range(len(sizes)), key=lambda each: (-sizes[each], each)):
         filled, index = heapq.heappop(heap)
-        found[unit] = index
+        bin_of[unit] = index
         heapq.heappush(heap, (filled + sizes[unit], index))
-    return tuple(found)
+    return tuple(bin_of)
 
 
 def parallelism(session: SparkSession) -> int:

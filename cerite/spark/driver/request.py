@@ -1,4 +1,4 @@
-"""A query and the DataFrame it is asked of, checked against each other before anything runs.
+"""A query and the DataFrame that it is about, checked against each other before anything runs.
 
 Everything that is wrong with names, kinds, order or result columns is told here, on the driver. Invariant: what a task
 may still refuse is only what the data's values decide: ties, missing times, positions that do not rise.
@@ -11,7 +11,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Any
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as fn
@@ -27,10 +26,11 @@ from cerite.data.source import Sight, described
 from cerite.engine.events.keys import time_of
 from cerite.engine.events.rows import TimeUnit, checked_unit
 from cerite.engine.plan import Plan, Semantics, plan
-from cerite.language.queries import declared, make_query
+from cerite.language.builder import Builder
+from cerite.language.queries import SchemaLike, declared, make_query
 from cerite.pattern.check import check, declared_kinds
 from cerite.pattern.check_kinds import ordered_attributes
-from cerite.pattern.nodes import Event, Size, of_floats, walk
+from cerite.pattern.nodes import Event, Pattern, Size, of_floats, walk
 from cerite.pattern.query import QuerySpec
 from cerite.spark.driver.conditions import Conditions
 from cerite.spark.driver.frame import Frame, ticks, ticks_per_second
@@ -40,10 +40,25 @@ from cerite.spark.texts import is_text, sights
 from cerite.spark.worker.footers import Footers, Rejected, footers, same_type, scan_obstacle
 from cerite.spark.worker.job import FILE, ROW, Shown, attributes_across, windows
 
+QueryLike = str | Query | QuerySpec | Builder | Pattern
+
+
+@dataclass(frozen=True)
+class Options:
+    """How the rows of a DataFrame are events, and when two matches differ: the keywords that all questions share."""
+
+    time: str | None = None
+    type: str | None = None
+    order_by: str | Sequence[str] = ()
+    position: str | None = None
+    semantics: Semantics = "valuations"
+    schema: SchemaLike | None = None
+    time_unit: TimeUnit = "ms"
+
 
 @dataclass(frozen=True)
 class Request:
-    """What is asked; `type`, `time`, `order_by` and `position` name columns of the frame.
+    """A query about a frame; `type`, `time`, `order_by` and `position` name columns of the frame.
 
     `unit` is what a time column of plain numbers counts. `sources` are the DataFrames that the frame puts together,
     `carried` columns that travel although neither query nor result need them.
@@ -92,16 +107,16 @@ class Request:
     def order(self) -> dict[str, Column]:
         """What orders the events, by name: time, the order columns, the position, else file and row index."""
         named = [name for name in (self.time, *self.order_by, self.position) if name is not None]
-        found = {name: self.frame.column(name) for name in named}
+        columns = {name: self.frame.column(name) for name in named}
         if not self.order_by and self.position is None and self.frame.row_index is not None:
             file, row = self.frame.row_index
-            return found | {FILE: file, ROW: row}
-        if not found:
+            return columns | {FILE: file, ROW: row}
+        if not columns:
             raise StreamError(
                 "nothing says in which order the events are",
                 hint=Hint("name the columns: ", Setting("time"), ", ", Setting("order_by"), ", ", Setting("position")),
             )
-        return found
+        return columns
 
     @property
     def clock(self) -> str | None:
@@ -117,12 +132,12 @@ class Request:
         if self.clock is None:
             return Rejected("no column says when events happen")
         why = scan_obstacle(self.frame.original)
-        found = Rejected(why) if why else footers(self.frame.original.inputFiles(), self.clock)
-        if isinstance(found, Footers) and not same_type(
-            found.schema.field(self.clock).type, self.frame.types[self.clock]
+        known = Rejected(why) if why else footers(self.frame.original.inputFiles(), self.clock)
+        if isinstance(known, Footers) and not same_type(
+            known.schema.field(self.clock).type, self.frame.types[self.clock]
         ):
             return Rejected(f"Spark reads column `{self.clock}` in another type than the file has")
-        return found
+        return known
 
     @property
     def tick(self) -> Column:
@@ -147,34 +162,34 @@ class Request:
     @cached_property
     def in_a_partition(self) -> Column | None:
         """Where no partition value is NULL (or NaN)."""
-        found: Column | None = None
+        every: Column | None = None
         for name in self.plan.partition:
             column = self.frame.column(name)
             known = column.isNotNull()
             if isinstance(self.frame.types[name], (ty.FloatType, ty.DoubleType)):
                 known = known & ~fn.isnan(column)
-            found = known if found is None else found & known
-        return found
+            every = known if every is None else every & known
+        return every
 
     @cached_property
     def shown(self) -> tuple[Shown, ...]:
         """The result's columns of events."""
         if self.counting:
             return ()
-        asked = shown_attributes(self.query) or {}
+        request = shown_attributes(self.query) or {}
         if self.plan.semantics != "valuations":
-            names = [each for each in asked.values() if each is not None]
-            everything = not asked or len(names) < len(asked)
+            names = [each for each in request.values() if each is not None]
+            everything = not request or len(names) < len(request)
             wanted = None if everything else tuple(dict.fromkeys(sum(names, ())))
             return (Shown("events", None, self._attributes(wanted)),)
         columns = variable_columns(self.plan.variables, self.plan.partition)
         return tuple(
-            Shown(column, name, self._attributes(asked.get(name)))
+            Shown(column, name, self._attributes(request.get(name)))
             for column, name in zip(columns, self.plan.variables, strict=True)
         )
 
-    def _attributes(self, asked: tuple[str, ...] | None) -> tuple[str, ...]:
-        names = self.frame.top if asked is None else asked
+    def _attributes(self, request: tuple[str, ...] | None) -> tuple[str, ...]:
+        names = self.frame.top if request is None else request
         for name in names:
             self.frame.known(name)
             self.frame.shippable(name)
@@ -214,38 +229,30 @@ class Request:
         return ty.StructType(fields)
 
 
-def request(
-    data: DataFrame | Mapping[str, DataFrame],
-    query: Any,
-    *,
-    time: str | None,
-    type: str | None,
-    order_by: str | Sequence[str],
-    position: str | None,
-    semantics: Semantics,
-    schema: Any = None,
-    time_unit: str = "ms",
-    counting: bool = False,
+def make_request(
+    data: DataFrame | Mapping[str, DataFrame], query: QueryLike, options: Options, *, counting: bool = False
 ) -> Request:
     """A checked request."""
-    asked = query.query if isinstance(query, Query) else make_query(query)
-    given = None if schema is None else declared(schema)
-    kinds = declared_kinds(asked, query.schema if isinstance(query, Query) else None, given)
-    sources = several(asked, data)
+    spec = query.query if isinstance(query, Query) else make_query(query)
+    given = None if options.schema is None else declared(options.schema)
+    kinds = declared_kinds(spec, query.schema if isinstance(query, Query) else None, given)
+    sources = several(spec, data)
     frame = Frame(together(sources))
-    kind = type if type is not None or "type" not in frame.names else "type"
-    made = plan(asked, semantics)
-    order = (order_by,) if isinstance(order_by, str) else tuple(order_by)
-    if frame.original.isStreaming and not order and position is None:
-        order = ties_of(frame, time)
-    found = Request(frame, asked, made, kind, time, order, position, checked_unit(time_unit), counting, tuple(sources))
+    kind = "type" if options.type is None and "type" in frame.names else options.type
+    order = (options.order_by,) if isinstance(options.order_by, str) else tuple(options.order_by)
+    if frame.original.isStreaming and not order and options.position is None:
+        order = ties_of(frame, options.time)
+    request = Request(
+        frame, spec, plan(spec, options.semantics), kind, options.time, order, options.position,
+        checked_unit(options.time_unit), counting, tuple(sources),
+    )  # fmt: skip
     try:
         _check_declared(frame, kinds)
-        _check(found)
-        _refuse_guesses(found, kinds)
+        _check(request)
+        _refuse_guesses(request, kinds)
     except CeriteError as error:
-        raise error.at(asked.source) from None
-    return found
+        raise error.at(spec.source) from None
+    return request
 
 
 def ties_of(frame: Frame, time: str | None) -> tuple[str, ...]:
@@ -265,51 +272,51 @@ def ties_of(frame: Frame, time: str | None) -> tuple[str, ...]:
     )  # fmt: skip
 
 
-def _check(asked: Request) -> None:
-    frame = asked.frame
-    types = {node.type for node in walk(asked.query.where) if isinstance(node, Event) and node.type is not None}
-    if asked.type is None and len(types) > 1:
+def _check(request: Request) -> None:
+    frame = request.frame
+    types = {node.type for node in walk(request.query.where) if isinstance(node, Event) and node.type is not None}
+    if request.type is None and len(types) > 1:
         raise StreamError(
             f"the query tells {listed(types)} apart, but no column holds the event type",
             hint=Hint("name it: ", Setting("type")),
         )
-    sizes = windows(asked.plan)
-    measured = [time_of(size, asked.time) for size in sizes if size.unit != "events"]
-    named = (asked.type, asked.time, asked.position, *asked.order_by, *measured, *asked.plan.partition)
+    sizes = windows(request.plan)
+    measured = [time_of(size, request.time) for size in sizes if size.unit != "events"]
+    named = (request.type, request.time, request.position, *request.order_by, *measured, *request.plan.partition)
     for name in filter(None, named):
         frame.known(name)
-    check(asked.query, frame.schema)
-    for name in filter(None, (asked.time, *(size.attribute for size in sizes))):
+    check(request.query, frame.schema)
+    for name in filter(None, (request.time, *(size.attribute for size in sizes))):
         ticks(frame.column(name), frame.types[name], name)
-    if asked.position is not None and frame.kinds.get(asked.position) != "int":
-        raise StreamError(f"the position column `{asked.position}` must hold whole numbers")
-    if asked.type is not None:
-        asked.conditions.guard(Guard(frozenset((Test("", None),))))
-    _check_names(asked)
+    if request.position is not None and frame.kinds.get(request.position) != "int":
+        raise StreamError(f"the position column `{request.position}` must hold whole numbers")
+    if request.type is not None:
+        request.conditions.guard(Guard(frozenset((Test("", None),))))
+    _check_names(request)
 
 
 def _check_declared(frame: Frame, declared: Mapping[str, Kind]) -> None:
     """Refuse columns of other kinds than is declared."""
     for name, kind in declared.items():
-        found = frame.kinds.get(name)
-        if name not in frame.names or isinstance(frame.types[name], ty.NullType) or found == kind:
+        actual = frame.kinds.get(name)
+        if name not in frame.names or isinstance(frame.types[name], ty.NullType) or actual == kind:
             continue
-        if (kind, found) != ("float", "int"):
+        if (kind, actual) != ("float", "int"):
             raise StreamError(
                 f"the DataFrame, column `{name}` holds {frame.types[name].simpleString()}, but it is declared {kind}",
-                hint=f"cast the column, or declare it {found}" if found else "cast the column",
+                hint=f"cast the column, or declare it {actual}" if actual else "cast the column",
             )
 
 
-def _refuse_guesses(asked: Request, declared: Mapping[str, Kind]) -> None:
+def _refuse_guesses(request: Request, declared: Mapping[str, Kind]) -> None:
     """Refuse to order text of a text file, where a reader made a column text because it could make nothing of it."""
-    frame = asked.frame
+    frame = request.frame
     spans = {
         name: span
-        for name, span in (dict.fromkeys(asked.order_by) | ordered_attributes(asked.query)).items()
+        for name, span in (dict.fromkeys(request.order_by) | ordered_attributes(request.query)).items()
         if frame.kinds.get(name) == "string" and name not in declared
     }
-    if not spans or asked.live:
+    if not spans or request.live:
         return
     if not is_text(frame.original):
         _warn_of_numbers(frame, list(spans))
@@ -341,11 +348,11 @@ def _numbers_as_text(name: str, odd: Mapping[str, Sight]) -> str:
     return described(name, odd)
 
 
-def _check_names(asked: Request) -> None:
+def _check_names(request: Request) -> None:
     """Refuse results with two columns of one name, as Spark compares names."""
-    sensitive = asked.frame.original.sparkSession.conf.get("spark.sql.caseSensitive", "false") == "true"
+    sensitive = request.frame.original.sparkSession.conf.get("spark.sql.caseSensitive", "false") == "true"
     seen: dict[str, str] = {}
-    for name in asked.schema.names:
+    for name in request.schema.names:
         key = name if sensitive else name.lower()
         if key in seen:
             raise StreamError(

@@ -53,155 +53,157 @@ class Layout:
         return bool(self.cuts) or bool(self.hot and self.hot.cuts)
 
 
-def laid_out(asked: Request, choice: Choice, tasks: int, *, forced: bool) -> tuple[Choice, Layout]:
+def laid_out(request: Request, choice: Choice, tasks: int, *, forced: bool) -> tuple[Choice, Layout]:
     """The layout for a choice, after a look at the data where that decides it; `forced` is a number the user named."""
     if choice.operator == "sequence":
         return choice, Layout(1, sequence=True)
-    rows = _candidates(asked)
-    window = asked.plan.window
+    rows = _candidates(request)
+    window = request.plan.window
     if choice.operator == "partitions":
         if not choice.cut or window is None:
             return choice, Layout(tasks)
-        keys = [asked.frame.column(name) for name in asked.plan.partition]
+        keys = [request.frame.column(name) for name in request.plan.partition]
         least = 1 if forced else 100_000
         by_rank = window.unit == "events"
-        width = window.width - 1 if by_rank else asked.width(window)
-        hot = hot_buckets(rows, keys, None if by_rank else asked.tick, width, tasks, least=least)
+        width = window.width - 1 if by_rank else request.width(window)
+        hot = hot_buckets(rows, keys, None if by_rank else request.tick, width, tasks, least=least)
         return choice, Layout(tasks, hot=hot if hot.cuts and not hot.missing else None)
     assert window is not None
-    seen = (_known(asked) if window.unit != "events" else None) or survey(rows, asked.tick)
+    seen = (_known(request) if window.unit != "events" else None) or survey(rows, request.tick)
     if seen.missing:
-        why = f"{choice.why}, but {seen.missing:,} events have no `{asked.clock}` to cut by"
+        why = f"{choice.why}, but {seen.missing:,} events have no `{request.clock}` to cut by"
         return replace(choice, operator="sequence", why=why), Layout(1, sequence=True)
     count = tasks if forced else chunk_count(seen.rows, tasks)
     if window.unit == "events":
         edges = sorted(set(seen.quantiles))
-        cuts = count_cuts(edges, bins(rows, asked.tick, edges), count, int(window.amount)) if edges else ()
+        cuts = count_cuts(edges, bins(rows, request.tick, edges), count, int(window.amount)) if edges else ()
     else:
-        cuts = time_cuts(seen.quantiles, count, asked.width(window), spaced=not forced)
+        cuts = time_cuts(seen.quantiles, count, request.width(window), spaced=not forced)
     return choice, Layout(len(cuts) + 1, cuts)
 
 
-def _known(asked: Request) -> Survey | None:
+def _known(request: Request) -> Survey | None:
     """What footers tell of the data, if they tell all: of floats they do not say whether some are NaN."""
-    if isinstance(asked.footers, Rejected) or not all(isinstance(group.least, int) for group in asked.footers.groups):
+    if isinstance(request.footers, Rejected) or not all(
+        isinstance(group.least, int) for group in request.footers.groups
+    ):
         return None
-    return Survey(asked.footers.rows, 0, asked.footers.quantiles(POINTS))
+    return Survey(request.footers.rows, 0, request.footers.quantiles(POINTS))
 
 
-def shuffled(asked: Request, layout: Layout) -> DataFrame:
+def shuffled(request: Request, layout: Layout) -> DataFrame:
     """The matches."""
-    job = job_of(asked, layout)
-    return mapped(prepared(asked, layout, job), task(job), asked.schema)
+    job = job_of(request, layout)
+    return mapped(prepared(request, layout, job), task(job), request.schema)
 
 
-def shuffled_count(asked: Request, layout: Layout) -> DataFrame:
+def shuffled_count(request: Request, layout: Layout) -> DataFrame:
     """The numbers of matches, task by task."""
-    job = job_of(asked, layout)
-    return mapped(prepared(asked, layout, job), counting_task(job), COUNTS)
+    job = job_of(request, layout)
+    return mapped(prepared(request, layout, job), counting_task(job), COUNTS)
 
 
-def job_of(asked: Request, layout: Layout) -> Job:
+def job_of(request: Request, layout: Layout) -> Job:
     """What the tasks have to know."""
-    tests = unary_tests(asked.plan)
-    keys = asked.plan.partition
+    tests = unary_tests(request.plan)
+    keys = request.plan.partition
     unit = () if layout.sequence else (*keys, CHUNK) if layout.chunked else keys
-    made = task_plan(asked.plan, asked.time, asked.per_millisecond)
+    plan = task_plan(request.plan, request.time, request.per_millisecond)
     if not layout.sequence:
-        made = replace(made, partition=(GROUP,) if unit else ())
-    own = (*((CHUNK, OWNED) if layout.chunked else ()), *((RANK,) if asked.ranked else ()))
+        plan = replace(plan, partition=(GROUP,) if unit else ())
+    own = (*((CHUNK, OWNED) if layout.chunked else ()), *((RANK,) if request.ranked else ()))
     words = tuple(f"{BITS}{word}" for word in range(-(-len(tests) // WORD)))
-    tied = tuple(name for name in asked.order if name not in asked.frame.names)
-    window = made.window
+    tied = tuple(name for name in request.order if name not in request.frame.names)
+    window = plan.window
     return Job(
-        plan=made, columns=(*asked.shipped, *tied, *words, *own), tests=len(tests), unit=unit,
-        order=tuple(asked.order), keys=keys, time=asked.time, position=asked.position, shown=asked.shown,
+        plan=plan, columns=(*request.shipped, *tied, *words, *own), tests=len(tests), unit=unit,
+        order=tuple(request.order), keys=keys, time=request.time, position=request.position, shown=request.shown,
         window=None if window is None or window.attribute is None else (window.attribute, window),
-        owned=layout.chunked, files=asked.frame.files if FILE in asked.order else (),
-        root=asked.frame.root if FILE in asked.order else "",
+        owned=layout.chunked, files=request.frame.files if FILE in request.order else (),
+        root=request.frame.root if FILE in request.order else "",
     )  # fmt: skip
 
 
-def prepared(asked: Request, layout: Layout, job: Job) -> DataFrame:
+def prepared(request: Request, layout: Layout, job: Job) -> DataFrame:
     """The rows that travel to Python, in the tasks and the order in which they do."""
-    rows = _selected(asked, layout)
-    keys = [fn.col(inner_name(asked, name)) for name in asked.plan.partition]
+    rows = _selected(request, layout)
+    keys = [fn.col(inner_name(request, name)) for name in request.plan.partition]
     unit = [*keys, fn.col(_CHUNK)] if layout.chunked else keys
-    order = [fn.asc_nulls_last(inner_name(asked, name)) for name in asked.order]
+    order = [fn.asc_nulls_last(inner_name(request, name)) for name in request.order]
     alone = layout.sequence or (layout.hot is None and layout.chunked)  # one unit in a task: a sort by time first
     sorting = [] if alone else [fn.asc_nulls_last(column) for column in unit]
-    if _by_rank(asked, layout):  # ranks first: they say where a hot key is cut
-        rows = _counted(asked, rows, Window.partitionBy(*keys).orderBy(*order))
-        rows = rows.withColumn(_TICK, fn.col(inner_name(asked, RANK)))
-    rows = _placed(asked, layout, rows)
-    counts = asked.all_rows_counted and not _by_rank(asked, layout)
+    if _by_rank(request, layout):  # ranks first: they say where a hot key is cut
+        rows = _counted(request, rows, Window.partitionBy(*keys).orderBy(*order))
+        rows = rows.withColumn(_TICK, fn.col(inner_name(request, RANK)))
+    rows = _placed(request, layout, rows)
+    counts = request.all_rows_counted and not _by_rank(request, layout)
     if counts:
         place = [fn.col(_PLACE)] if layout.chunked else []  # the rows are where the window wants them: no more shuffle
-        rows = _counted(asked, rows, Window.partitionBy(*place, *unit).orderBy(*order))
+        rows = _counted(request, rows, Window.partitionBy(*place, *unit).orderBy(*order))
     if layout.sequence or not counts:  # else Spark has sorted them for the window
         rows = rows.sortWithinPartitions(*sorting, *order)
-    own = [fn.col(inner_name(asked, name)) for name in job.columns if name not in (CHUNK, OWNED, RANK)]
+    own = [fn.col(inner_name(request, name)) for name in job.columns if name not in (CHUNK, OWNED, RANK)]
     if layout.chunked:
         own += [fn.col(_CHUNK), (fn.col(_CHUNK) == fn.col(_OWN)).alias(_OWN)]
-    return rows.select(*own, *([fn.col(inner_name(asked, RANK))] if asked.ranked else []))
+    return rows.select(*own, *([fn.col(inner_name(request, RANK))] if request.ranked else []))
 
 
-def _by_rank(asked: Request, layout: Layout) -> bool:
+def _by_rank(request: Request, layout: Layout) -> bool:
     """Whether hot keys are cut by their events' ranks, because the window counts events."""
-    return layout.hot is not None and asked.plan.window is not None and asked.plan.window.unit == "events"
+    return layout.hot is not None and request.plan.window is not None and request.plan.window.unit == "events"
 
 
-def _candidates(asked: Request) -> DataFrame:
+def _candidates(request: Request) -> DataFrame:
     """The rows that a task may have to see: in a partition, and relevant unless neighbours or ranks count."""
-    rows = asked.frame.df
-    if asked.in_a_partition is not None:
-        rows = rows.filter(asked.in_a_partition)
-    if not asked.all_rows_counted and not asked.relevance.every_row:
-        rows = rows.filter(asked.conditions.column(asked.relevance.formula))
+    rows = request.frame.df
+    if request.in_a_partition is not None:
+        rows = rows.filter(request.in_a_partition)
+    if not request.all_rows_counted and not request.relevance.every_row:
+        rows = rows.filter(request.conditions.column(request.relevance.formula))
     return rows
 
 
-def inner_name(asked: Request, name: str) -> str:
+def inner_name(request: Request, name: str) -> str:
     """What a shipped column is called inside Spark: names of any spelling are Python's business."""
-    if name in asked.frame.names:
-        return f"c{asked.frame.names.index(name)}"
+    if name in request.frame.names:
+        return f"c{request.frame.names.index(name)}"
     return name.replace(".", "_")
 
 
-def _selected(asked: Request, layout: Layout) -> DataFrame:
+def _selected(request: Request, layout: Layout) -> DataFrame:
     """The columns that travel, the packed bits, and what places the rows."""
-    columns = [fn.col(inner_name(asked, name)) for name in asked.shipped]
-    tied = {name: column for name, column in asked.order.items() if name not in asked.frame.names}
-    words, bits = bit_words(asked)
+    columns = [fn.col(inner_name(request, name)) for name in request.shipped]
+    tied = {name: column for name, column in request.order.items() if name not in request.frame.names}
+    words, bits = bit_words(request)
     columns += [
-        column.alias(inner_name(asked, name)) for name, column in (*tied.items(), *zip(words, bits, strict=True))
+        column.alias(inner_name(request, name)) for name, column in (*tied.items(), *zip(words, bits, strict=True))
     ]
-    if asked.all_rows_counted:
-        relevant = asked.conditions.column(asked.relevance.formula)
+    if request.all_rows_counted:
+        relevant = request.conditions.column(request.relevance.formula)
         columns.append(fn.coalesce(relevant, fn.lit(False)).alias(_RELEVANT))
-    if layout.chunked and not _by_rank(asked, layout):
-        columns.append(asked.tick.alias(_TICK))
+    if layout.chunked and not _by_rank(request, layout):
+        columns.append(request.tick.alias(_TICK))
     if layout.hot is not None:
-        columns.append(bucket([asked.frame.column(name) for name in asked.plan.partition]).alias(_BUCKET))
-    return _candidates(asked).select(*columns)
+        columns.append(bucket([request.frame.column(name) for name in request.plan.partition]).alias(_BUCKET))
+    return _candidates(request).select(*columns)
 
 
-def bit_words(asked: Request) -> tuple[tuple[str, ...], list[Column]]:
+def bit_words(request: Request) -> tuple[tuple[str, ...], list[Column]]:
     """Every condition on one event as a bit, packed into words: their names and the words themselves."""
-    tests = [asked.conditions.column(asked.conditions.test(test)) for test in unary_tests(asked.plan)]
-    found: list[Column] = []
+    tests = [request.conditions.column(request.conditions.test(test)) for test in unary_tests(request.plan)]
+    packed_words: list[Column] = []
     for begin in range(0, len(tests), WORD):
         bits = [
             fn.when(test, fn.lit(1 << place)).otherwise(fn.lit(0))
             for place, test in enumerate(tests[begin : begin + WORD])
         ]
-        found.append(reduce(Column.bitwiseOR, bits).cast("bigint"))
-    return tuple(f"{BITS}{word}" for word in range(len(found))), found
+        packed_words.append(reduce(Column.bitwiseOR, bits).cast("bigint"))
+    return tuple(f"{BITS}{word}" for word in range(len(packed_words))), packed_words
 
 
-def _placed(asked: Request, layout: Layout, rows: DataFrame) -> DataFrame:
+def _placed(request: Request, layout: Layout, rows: DataFrame) -> DataFrame:
     if not layout.chunked:
-        keys = [fn.col(inner_name(asked, name)) for name in asked.plan.partition]
+        keys = [fn.col(inner_name(request, name)) for name in request.plan.partition]
         return (
             rows.repartition(layout.tasks, *keys)
             if keys and not layout.sequence and layout.tasks > 1
@@ -241,12 +243,12 @@ def _hot_units(hot: Hot, tasks: int) -> tuple[str, list[int]]:
     return f"CASE {_BUCKET} {' '.join(cases)} ELSE {_BUCKET} END", list(packed(sizes, tasks))
 
 
-def _counted(asked: Request, rows: DataFrame, window: WindowSpec) -> DataFrame:
+def _counted(request: Request, rows: DataFrame, window: WindowSpec) -> DataFrame:
     """Ranks among all rows, then the relevant rows, and where gaps count the first row after each."""
     kept = fn.col(_RELEVANT)
-    if asked.ranked:
-        rows = rows.withColumn(inner_name(asked, RANK), fn.row_number().over(window).cast("bigint"))
-    if asked.relevance.gaps:
+    if request.ranked:
+        rows = rows.withColumn(inner_name(request, RANK), fn.row_number().over(window).cast("bigint"))
+    if request.relevance.gaps:
         before = fn.lag(_RELEVANT, 1, False).over(window)
         rows = rows.withColumn("cerite_kept", kept | before)
         kept = fn.col("cerite_kept")

@@ -25,14 +25,14 @@ def several(query: QuerySpec, data: Any) -> list[DataFrame]:
     missing = [name for name in query.streams if name not in data]
     if missing:
         raise StreamError(f"FROM names {listed(missing)}, but the data has only {listed(data)}")
-    found = [frame for name in query.streams for frame in several(query, data[name])]
+    frames = [frame for name in query.streams for frame in several(query, data[name])]
     live = [name for name in query.streams if data[name].isStreaming]
-    if live and len(live) < len(found):
+    if live and len(live) < len(frames):
         raise StreamError(
             f"{listed(live)} are live streams (`isStreaming`), {listed(set(query.streams) - set(live))} are not",
             hint="read all of them with session.readStream…, or all of them with session.read…",
         )
-    return found
+    return frames
 
 
 def together(frames: list[DataFrame]) -> DataFrame:
