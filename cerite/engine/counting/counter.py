@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cerite.automaton import Automaton
-from cerite.core.arrays import Longs, Words, bit_rows, long_column, partition_ids, picked
+from cerite.core.arrays import Longs, Words, bit_rows, long_column, partition_ids
 from cerite.core.budget import check_counting, counting_bytes
 from cerite.core.errors import SnapshotError
 from cerite.engine.chains import packed
@@ -34,10 +34,9 @@ from cerite.engine.cursor import (
     to_longs,
 )
 from cerite.engine.events.rows import Rows
-from cerite.engine.slots import CONSUME, Slots, grown
+from cerite.engine.slots import CONSUME, grown
 from cerite.engine.snapshot import fingerprint, pack, unpack
-from cerite.engine.subset.classes import EventClasses, common_state, restore_common
-from cerite.engine.subset.determinise import Determinised
+from cerite.engine.subset.base import SubsetEngine
 
 CEILING_BITS = 62  # numbers in the kernel stay below 2**CEILING_BITS
 LONG = 256  # events of a single stream that are read wide before its numbers are looked at
@@ -56,19 +55,16 @@ _BY_SLOT = ("epochs", "wide", "front", "back", "starts", "oldest", "newest", "p"
 _BY_NODE = ("node_class", "node_key", "node_next", "node_v")
 
 
-class Counter:
+class Counter(SubsetEngine):
     """Counts the matches of one automaton over a stream given in batches."""
 
     def __init__(
         self, automaton: Automaton, *, windowed: bool = True, consume: str = "none", shared_clock: bool = False
     ) -> None:
-        self.automaton = automaton.trim()
+        super().__init__(automaton)
         self.windowed = windowed
         self.consume = consume
         self.shared_clock = shared_clock
-        self.det = Determinised(self.automaton)
-        self.classes = EventClasses(self.automaton, self.det)
-        self.slots = Slots()
         self.wide_slots: dict[int, LimbSlot] = {}
         self.cursor = new_cursor()
         size = self.det.capacity
@@ -149,7 +145,7 @@ class Counter:
     def snapshot(self) -> bytes:
         """The run state between two batches."""
         nodes = self._pack()
-        meta, arrays = common_state(self.det, self.classes, self.slots)
+        meta, arrays = self.common_state()
         meta["fingerprint"] = self._fingerprint()
         meta["wide"] = list(self.wide_slots)
         used = self.slots.n_slots - self.slots.n_free
@@ -167,7 +163,7 @@ class Counter:
         meta, arrays = unpack(data, "counter")
         if meta["fingerprint"] != self._fingerprint():
             raise SnapshotError("the snapshot was taken with another query")
-        restore_common(self.det, self.classes, self.slots, meta, arrays)
+        self.restore_common(meta, arrays)
         products, vectors = arrays["p"], arrays["node_v"]
         arrays["p"] = np.zeros((arrays["front"].size, *products.shape[1:]), np.uint64)
         arrays["p"][arrays["front"] >= 0] = products
@@ -178,8 +174,8 @@ class Counter:
         self._take_nodes({name: arrays[name] for name in _BY_NODE})
         for slot in meta["wide"]:
             mine = f"wide {slot} "
-            held = {name.removeprefix(mine): array for name, array in arrays.items() if name.startswith(mine)}
-            self.wide_slots[slot] = LimbSlot.of_arrays(self.windowed, held)
+            saved = {name.removeprefix(mine): array for name, array in arrays.items() if name.startswith(mine)}
+            self.wide_slots[slot] = LimbSlot.of_arrays(self.windowed, saved)
         self._fit_scratch(self.det.capacity)
         self._fit_dstates()
 
@@ -189,11 +185,11 @@ class Counter:
     def _run_wide(self, slot: int, batch: Batch, events: Longs) -> None:
         """Read events of one wide partition."""
         wide = self.wide_slots[slot]
-        matches, found = wide.count(self.det, batch._replace(kept=events), self.consume != "none")
+        matches, occurrences = wide.count(self.det, batch._replace(kept=events), self.consume != "none")
         self._fit_dstates()  # it may have met new ones
         self._matches += matches
-        self.cursor.occurrences += found
-        if found and self.consume == "any" and batch.partition.size:  # runs elsewhere end here, too
+        self.cursor.occurrences += occurrences
+        if occurrences and self.consume == "any" and batch.partition.size:  # runs elsewhere end here, too
             self.cursor.epoch += 1
             self.epochs[slot] = self.cursor.epoch
 
@@ -214,9 +210,9 @@ class Counter:
         """What the kernel left aside of a partitioned batch: the events of wide partitions."""
         slots = self.slots.slot_of[batch.partition[batch.kept]]
         if self.consume != "any":
-            found = np.flatnonzero((slots >= 0) & self.wide[slots])
-            for slot in np.unique(slots[found]).tolist():
-                mine = found[slots[found] == slot]
+            pending = np.flatnonzero((slots >= 0) & self.wide[slots])
+            for slot in np.unique(slots[pending]).tolist():
+                mine = pending[slots[pending] == slot]
                 self._run_wide(slot, batch, batch.kept[mine[mine >= since[slot]]])
         self._fit_dstates()
         consumed = self.epochs != self.cursor.epoch
@@ -234,14 +230,14 @@ class Counter:
         limit = np.uint64((1 << CEILING_BITS) // det.fan_in)
         self.cursor.free_slots = self.slots.n_free
         why = count_events(
-            batch, self.windowed, CONSUME[self.consume], limit, det.n_dstates, det.steps, self.held, self.queue,
-            self._scratch,
+            batch, self.windowed, CONSUME[self.consume], limit, det.n_dstates, det.steps,
+            self.starts_by_slot, self.queue, self._scratch,
         )  # fmt: skip
         self.slots.n_free = self.cursor.free_slots
         return why
 
     @property
-    def held(self) -> Starts:
+    def starts_by_slot(self) -> Starts:
         """The live starts, as kernels read them."""
         return Starts(self.slots.slot_of, self.slots.free, *(getattr(self, name) for name in _BY_SLOT))
 
@@ -285,16 +281,6 @@ class Counter:
         self._pack()
 
     @property
-    def partitions(self) -> Longs:
-        """The partitions that hold partial matches, as far as `forget` found out."""
-        return np.flatnonzero(self.slots.slot_of >= 0)
-
-    def keep(self, partitions: Longs) -> None:
-        """Number these partitions from 0 on; the others hold nothing."""
-        self.slots.slot_of = picked(self.slots.slot_of, partitions, -1)
-        self.classes.keep(partitions)
-
-    @property
     def size(self) -> int:
         """How much there is to look at when something is forgotten."""
         return self.node_next.size + self.v.size + self.slots.slot_of.size
@@ -324,7 +310,7 @@ class Counter:
         self.cursor.free_slots = self.slots.n_free
         moves = np.ones(self.det.capacity, np.bool_)
         moves[self.det.ended] = False
-        freed = sweep(lows, moves, self.held, self.queue)
+        freed = sweep(lows, moves, self.starts_by_slot, self.queue)
         self.slots.n_free = self.cursor.free_slots
         return 4 * freed > self.slots.n_slots
 

@@ -8,8 +8,6 @@ Invariant: an event that could start a run, move or mark a state, or complete a 
 without outgoing transitions counts as moved by nothing: only the event that reaches it reports it.
 """
 
-from typing import Any
-
 import numpy as np
 import numpy.typing as npt
 
@@ -18,8 +16,6 @@ from cerite.automaton.relevance import relevance
 from cerite.core.arrays import picked
 from cerite.core.hashing import fold
 from cerite.core.jit import kernel
-from cerite.engine.slots import Slots
-from cerite.engine.snapshot import Arrays
 from cerite.engine.subset.determinise import Determinised
 
 NARROW = 16  # conditions up to which a direct table of 2**conditions classes is used
@@ -137,12 +133,12 @@ def classify_narrow(
     mask = np.uint64(table.size - 1)
     for i in range(bits.size):
         value = np.int64(bits[i] & mask)
-        found = table[value]
-        if found < 0:
-            found = np.int32(rows)
-            table[value] = found
+        number = table[value]
+        if number < 0:
+            number = np.int32(rows)
+            table[value] = number
             rows += 1
-        classes[i] = found
+        classes[i] = number
     return rows
 
 
@@ -164,25 +160,25 @@ def classify_wide(
             mixed = fold(mixed, bits[i, w])
         place = mixed & mask
         while True:
-            found = table[place]
-            if found < 0:
+            number = table[place]
+            if number < 0:
                 if rows == known.shape[0]:
                     return i, rows
                 for w in range(words):
                     known[rows, w] = bits[i, w]
                 table[place] = rows
-                found = np.int32(rows)
+                number = np.int32(rows)
                 rows += 1
                 break
             same = True
             for w in range(words):
-                if known[found, w] != bits[i, w]:
+                if known[number, w] != bits[i, w]:
                     same = False
                     break
             if same:
                 break
             place = (place + np.uint64(1)) & mask
-        classes[i] = found
+        classes[i] = number
     return n, rows
 
 
@@ -222,24 +218,3 @@ def keep_first_kill(
         kept[n] = i
         n += 1
     return n
-
-
-def common_state(det: Determinised, classes: EventClasses, slots: Slots) -> tuple[dict[str, Any], Arrays]:
-    """The part of the state that counting and recognition share, the slots packed."""
-    meta = {
-        "subsets": [sorted(subset) for subset in det.subsets],
-        "filled": det.filled,
-        "holds": [hex(holds) for holds in classes.holds],
-    }
-    return meta, {"last": classes.last, "slot_of": slots.owned}
-
-
-def restore_common(
-    det: Determinised, classes: EventClasses, slots: Slots, meta: dict[str, Any], arrays: Arrays
-) -> None:
-    """Put `common_state` back into fresh objects."""
-    det.restore(meta["subsets"])
-    classes.restore([int(holds, 16) for holds in meta["holds"]], arrays["last"])
-    for d, c in meta["filled"]:
-        det.fill(d, c)
-    slots.restore(arrays["slot_of"])

@@ -15,15 +15,15 @@ import numpy as np
 import numpy.typing as npt
 
 from cerite.automaton import Automaton
-from cerite.core.arrays import Ints, Longs, bit_rows, long_column, partition_ids, picked
+from cerite.core.arrays import Ints, Longs, bit_rows, long_column, partition_ids
 from cerite.core.errors import SnapshotError
 from cerite.core.jit import inlined, inner, kernel
 from cerite.engine.cursor import DONE, MISS, MORE_CELLS, MORE_NODES, MORE_SLOTS, ROOTS_FULL, Cursor, of_longs, to_longs
 from cerite.engine.events.rows import Rows
 from cerite.engine.output import MatchChunk
-from cerite.engine.slots import CONSUME, Slots, grown
+from cerite.engine.slots import CONSUME, grown
 from cerite.engine.snapshot import fingerprint, pack, unpack
-from cerite.engine.subset.classes import EventClasses, common_state, restore_common
+from cerite.engine.subset.base import SubsetEngine
 from cerite.engine.subset.determinise import MISSING, Determinised, MaxDeterminised, Steps
 from cerite.engine.tecs.compact import compact
 from cerite.engine.tecs.finder import Finder
@@ -58,7 +58,7 @@ STRATEGIES = ("all", "next", "last", "max")
 _BY_SLOT = {"epochs": 0, "lows": 0, "head": -1}  # what an unused slot holds
 
 
-class Recogniser(Finder):
+class Recogniser(SubsetEngine, Finder):
     """Finds the matches of one automaton in a stream given in batches."""
 
     def __init__(
@@ -72,13 +72,10 @@ class Recogniser(Finder):
     ) -> None:
         if strategy not in STRATEGIES:
             raise ValueError(f"strategy must be one of {', '.join(STRATEGIES)}, not {strategy!r}")
-        super().__init__(strategy, limit)
-        self.automaton = automaton.trim()
+        SubsetEngine.__init__(self, automaton, MaxDeterminised if strategy == "max" else Determinised)
+        Finder.__init__(self, strategy, limit)
         self.consume = consume
         self.shared_clock = shared_clock
-        self.det = (MaxDeterminised if strategy == "max" else Determinised)(self.automaton)
-        self.classes = EventClasses(self.automaton, self.det)
-        self.slots = Slots()
         self.epochs: Longs = np.zeros(1, np.int64)
         self.lows: Longs = np.zeros(1, np.int64)
         self.head = np.full((1, self.det.capacity), -1, np.int32)
@@ -118,7 +115,7 @@ class Recogniser(Finder):
         self._check_idle()
         self.reclaim()
         self._pack()
-        meta, arrays = common_state(self.det, self.classes, self.slots)
+        meta, arrays = self.common_state()
         meta["fingerprint"] = self._fingerprint()
         used, cells = self.slots.n_slots - self.slots.n_free, self.cursor.cells
         arrays |= {name: getattr(self, name)[:used] for name in _BY_SLOT}
@@ -131,7 +128,7 @@ class Recogniser(Finder):
         meta, arrays = unpack(data, "recogniser")
         if meta["fingerprint"] != self._fingerprint():
             raise SnapshotError("the snapshot was taken with another query")
-        restore_common(self.det, self.classes, self.slots, meta, arrays)
+        self.restore_common(meta, arrays)
         for name, fill in _BY_SLOT.items():
             setattr(self, name, grown(arrays[name], self.slots.n_slots, fill))
         self._take_nodes(arrays["nodes"])
@@ -191,16 +188,6 @@ class Recogniser(Finder):
         drop_columns(self.head, self.det.ended, self.tecs)
         self.reclaim()
         self._pack()
-
-    @property
-    def partitions(self) -> Longs:
-        """The partitions that hold partial matches, as far as `forget` found out."""
-        return np.flatnonzero(self.slots.slot_of >= 0)
-
-    def keep(self, partitions: Longs) -> None:
-        """Number these partitions from 0 on; the others hold nothing."""
-        self.slots.slot_of = picked(self.slots.slot_of, partitions, -1)
-        self.classes.keep(partitions)
 
     @property
     def size(self) -> int:
@@ -304,13 +291,13 @@ def gather(c: int, low: int, s: int, head: Ints, steps: Steps, tecs: Tecs, movin
 def give(target: int, given: int, low: int, s: int, head: Ints, tecs: Tecs) -> None:
     """ADD of Algorithm 1: combine the list `given` with what the target holds, the later maximum-start as the base."""
     nodes, cell_node = tecs.nodes, tecs.cell_node
-    held = int(head[s, target])
-    if held < 0:
+    present = int(head[s, target])
+    if present < 0:
         head[s, target] = given
         return
-    base, other = held, given
-    if nodes[cell_node[held], MAX] < nodes[cell_node[given], MAX]:
-        base, other = given, held
+    base, other = present, given
+    if nodes[cell_node[present], MAX] < nodes[cell_node[given], MAX]:
+        base, other = given, present
     head[s, target] = base
     if nodes[cell_node[other], MAX] >= low:
         insert(tecs, base, merge(tecs, other, low), low)
