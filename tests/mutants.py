@@ -94,8 +94,8 @@ FAULTS = (
         "reading an event drops lists that start exactly at the window's edge",
     ),
     Fault(
-        SUBSET, "if nodes[cell_node[held], MAX] < nodes[cell_node[given], MAX]:",
-        "if nodes[cell_node[held], MAX] > nodes[cell_node[given], MAX]:",
+        SUBSET, "if nodes[cell_node[present], MAX] < nodes[cell_node[given], MAX]:",
+        "if nodes[cell_node[present], MAX] > nodes[cell_node[given], MAX]:",
         "the list that is joined into the other is the later one",
     ),
     Fault(

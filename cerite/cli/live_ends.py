@@ -126,8 +126,8 @@ def _is_empty(path: str) -> bool:
     """Whether a local path or pattern has no file; Spark looks at others."""
     if "://" in path:
         return False
-    found = [Path(each) for each in glob(os.path.expanduser(path))]
-    files = (file for each in found for file in (each.rglob("*") if each.is_dir() else [each]))
+    places = [Path(each) for each in glob(os.path.expanduser(path))]
+    files = (file for each in places for file in (each.rglob("*") if each.is_dir() else [each]))
     return not any(file.is_file() and not file.name.startswith((".", "_")) for file in files)
 
 
@@ -187,13 +187,13 @@ def _refusal(error: Any) -> CeriteError:
 
 
 # ------------------------------------------------------------ sinks
-def writer_to(place: Place, found: DataFrame) -> Any:
+def writer_to(place: Place, matches: DataFrame) -> Any:
     """A writer of the stream's own, exactly once in files; None for what is written batch by batch."""
     if place.form == "files":
-        return found.writeStream.format(format_of(place.where)).option("path", place.where)
+        return matches.writeStream.format(format_of(place.where)).option("path", place.where)
     if place.form == "kafka":
         named = {"kafka.bootstrap.servers": place.where, "topic": place.name, **(place.options or {})}
-        return _messages(found).writeStream.format("kafka").options(**named)
+        return _messages(matches).writeStream.format("kafka").options(**named)
     return None
 
 

@@ -54,11 +54,11 @@ class Ends:
     @staticmethod
     def read(source: str, sink: str, late: str | None, checkpoint: str) -> Ends:
         """The places as written, checked against each other."""
-        found = Ends(
+        ends = Ends(
             Place.read(source, "source"), Place.read(sink, "sink"),
             None if late is None else Place.read(late, "sink"), checkpoint,
         )  # fmt: skip
-        folders = {"--source": found.source, "--sink": found.sink, "--late": found.late}
+        folders = {"--source": ends.source, "--sink": ends.sink, "--late": ends.late}
         paths = {name: place.where for name, place in folders.items() if place is not None and place.form == "files"}
         for name in paths.keys() - {"--source"}:
             format_of(paths[name])
@@ -69,7 +69,7 @@ class Ends:
                     raise CeriteError(
                         f"{other} `{inside}` and {name} `{path}` overlap", hint="give each its own folder"
                     )
-        return found
+        return ends
 
 
 def stream_on_spark(
@@ -96,14 +96,14 @@ def stream_on_spark(
         session = spark.session(master, conf=settings(conf, progress=False))
     events = stream_of(session, ends.source, reading, _with_own(columns, options), files)
     over = f"{ends.checkpoint.rstrip('/')}/{FINAL}"
-    asked = options | {"final": over, "late": "count" if ends.late is None else "side"}
-    found = _matched(spark, events, query, asked, err)
+    whole = options | {"final": over, "late": "count" if ends.late is None else "side"}
+    matches = _matched(spark, events, query, whole, err)
     totals = following.Totals()
     meter = Meter(session, sieve, following, totals, err, shown=progress)
-    meter.follow(_started(found, ends, trigger, once=once or final))
+    meter.follow(_started(matches, ends, trigger, once=once or final))
     if final:
         spark.finish(session, over)
-        meter.follow(_started(_matched(spark, events, query, asked, err), ends, trigger, once=True))
+        meter.follow(_started(_matched(spark, events, query, whole, err), ends, trigger, once=True))
     err.print(summary(totals))
 
 
@@ -113,21 +113,21 @@ def _with_own(columns: dict[str, Kind], options: dict[str, Any]) -> dict[str, Ki
     return own | columns if columns else {}
 
 
-def _matched(spark: Any, events: DataFrame, query: QuerySpec, asked: dict[str, Any], err: Console) -> DataFrame:
+def _matched(spark: Any, events: DataFrame, query: QuerySpec, options: dict[str, Any], err: Console) -> DataFrame:
     with warnings.catch_warnings(record=True) as noted:
         warnings.simplefilter("always", spark.OneTaskWarning)
-        found: DataFrame = spark.match(events, query, **asked)
+        matches: DataFrame = spark.match(events, query, **options)
     for each in noted:
         if issubclass(each.category, spark.OneTaskWarning):
             err.print(Text("warning: ", style="bold yellow").append(str(each.message), style="default"))
-    return found
+    return matches
 
 
-def _started(found: DataFrame, ends: Ends, trigger: str | None, *, once: bool) -> StreamingQuery:
+def _started(matches: DataFrame, ends: Ends, trigger: str | None, *, once: bool) -> StreamingQuery:
     """The running query."""
-    writer = writer_to(ends.sink, found) if ends.late is None else None
+    writer = writer_to(ends.sink, matches) if ends.late is None else None
     if writer is None:
-        writer = found.writeStream.foreachBatch(_batches(ends))
+        writer = matches.writeStream.foreachBatch(_batches(ends))
     writer = writer.option("checkpointLocation", ends.checkpoint)
     if once:
         writer = writer.trigger(availableNow=True)

@@ -100,13 +100,13 @@ def opened(session: SparkSession, events: str, reading: Reading) -> DataFrame:
 
 def settings(conf: Sequence[str], progress: bool) -> dict[str, str]:
     """What `--conf name=value` sets."""
-    made = {"spark.ui.showConsoleProgress": "true"} if progress else {}
+    settings = {"spark.ui.showConsoleProgress": "true"} if progress else {}
     for each in conf:
         name, equals, value = each.partition("=")
         if not equals:
             raise CeriteError(f"`--conf {each}` sets nothing", hint="write --conf name=value")
-        made[name.strip()] = value.strip()
-    return made
+        settings[name.strip()] = value.strip()
+    return settings
 
 
 def _report(

@@ -78,10 +78,10 @@ def lossless(column: pa.ChunkedArray, target: pa.DataType, where: str) -> pa.Chu
     try:
         if is_.is_integer(source) and is_.is_decimal(target):  # not by the digits an integer may have, but those it has
             column = column.cast(pa.decimal128(38, target.scale))
-        found = column.cast(target)
+        cast = column.cast(target)
         if is_.is_decimal(column.type) and not is_.is_floating(target):
-            return found  # which Arrow has checked
-        back = found.cast(source, safe=False)
+            return cast  # which Arrow has checked
+        back = cast.cast(source, safe=False)
     except (pa.ArrowException, ValueError) as error:
         raise _misfit(where, source, target, _changed(column, target) or first_line(error)) from error
     same = pc.equal(column, back)
@@ -90,7 +90,7 @@ def lossless(column: pa.ChunkedArray, target: pa.DataType, where: str) -> pa.Chu
     if not pc.all(same, min_count=0).as_py():
         place = pc.index(same, False).as_py()
         raise _misfit(where, source, target, _would_change(column, place))
-    return found
+    return cast
 
 
 def _changed(column: pa.ChunkedArray, target: pa.DataType) -> str | None:
@@ -219,9 +219,12 @@ def _joined(table: pa.Table, schema: pa.Schema) -> pa.RecordBatch:
 def _check_names(names: Sequence[str], schema: pa.Schema) -> None:
     missing, unknown = set(schema.names) - set(names), set(names) - set(schema.names)
     if missing or unknown:
-        told = [f"{listed(some)} {what}" for some, what in ((missing, "is missing"), (unknown, "is unknown")) if some]
+        differences = [
+            f"{listed(some)} {what}" for some, what in ((missing, "is missing"), (unknown, "is unknown")) if some
+        ]
         raise StreamError(
-            f"a batch has other columns than the stream: {', '.join(told)}", hint=f"it has {listed(schema.names)}"
+            f"a batch has other columns than the stream: {', '.join(differences)}",
+            hint=f"it has {listed(schema.names)}",
         )
 
 

@@ -97,8 +97,8 @@ class Walk(np.void):  # type: ignore[misc]
 
 def fresh(kind: type[R]) -> R:
     """A record of zeros."""
-    made: R = np.zeros(1, _layout(kind))[0]
-    return made
+    zeros: R = np.zeros(1, _layout(kind))[0]
+    return zeros
 
 
 def new_cursor() -> Cursor:
@@ -114,17 +114,17 @@ def new_cursor() -> Cursor:
     return cursor
 
 
-def to_longs(held: np.void) -> Longs:
+def to_longs(given: np.void) -> Longs:
     """A record as a snapshot keeps it."""
-    return np.array(held.item(), np.int64)
+    return np.array(given.item(), np.int64)
 
 
 def of_longs(kind: type[R], values: Longs) -> R:
     """The inverse of `to_longs`."""
     whole = np.zeros(1, _layout(kind))
     whole.view(np.int64)[:] = values
-    made: R = whole[0]
-    return made
+    filled: R = whole[0]
+    return filled
 
 
 def _layout(kind: type[np.void]) -> np.dtype[Any]:

@@ -156,10 +156,10 @@ def _by_place(chunk: MatchChunk, columns: Columns, width: int) -> list[pa.Array]
 
 
 def _by_label(chunk: MatchChunk, columns: Columns, labels: int) -> list[pa.Array]:
-    held = np.zeros((len(columns), labels), np.uint8)
-    for column, row in zip(columns, held, strict=True):
+    belongs = np.zeros((len(columns), labels), np.uint8)
+    for column, row in zip(columns, belongs, strict=True):
         row[list(column)] = 1
-    ends, begins, values = take_labels(held, chunk.offsets, chunk.positions, chunk.labels)
+    ends, begins, values = take_labels(belongs, chunk.offsets, chunk.positions, chunk.labels)
     whole = pa.array(values)
     return [
         pa.ListArray.from_arrays(pa.array(own), whole.slice(begin, own[-1]))
@@ -198,26 +198,26 @@ def take_places(positions: Longs, width: int, first: Longs, places: Longs, value
 
 @maker
 def take_labels(
-    held: npt.NDArray[np.uint8], offsets: Longs, positions: Longs, labels: Ints
+    belongs: npt.NDArray[np.uint8], offsets: Longs, positions: Longs, labels: Ints
 ) -> tuple[Ints, Longs, Longs]:
     """Column c takes the positions whose label l has `held[c, l]`: list offsets, where its values begin, values.
 
     After a column's values there is room for one more: what comes when it is full is written there.
     """
-    uses = np.zeros((4, held.shape[1]), np.int64)  # four counts in turn: none waits for the one before it
+    uses = np.zeros((4, belongs.shape[1]), np.int64)  # four counts in turn: none waits for the one before it
     for k in range(labels.size):
         uses[k & 3, labels[k]] += 1
-    begin = np.zeros(held.shape[0] + 1, np.int64)
-    for c in range(held.shape[0]):
+    begin = np.zeros(belongs.shape[0] + 1, np.int64)
+    for c in range(belongs.shape[0]):
         begin[c + 1] = begin[c] + 1
-        for label in range(held.shape[1]):  # by hand: NumPy's product and sum take a second to compile
+        for label in range(belongs.shape[1]):  # by hand: NumPy's product and sum take a second to compile
             for turn in range(4):
-                begin[c + 1] += held[c, label] * uses[turn, label]
+                begin[c + 1] += belongs[c, label] * uses[turn, label]
     values = np.empty(begin[-1], np.int64)
-    ends = np.zeros((held.shape[0], offsets.size), np.int32)
+    ends = np.zeros((belongs.shape[0], offsets.size), np.int32)
     for block in range(0, offsets.size - 1, BLOCK):
-        for c in range(held.shape[0]):
-            holds, column = held[c], values[begin[c] : begin[c + 1]]
+        for c in range(belongs.shape[0]):
+            holds, column = belongs[c], values[begin[c] : begin[c + 1]]
             i, end = np.uint64(offsets[block]), np.uint64(ends[c, block])
             for m in range(block + 1, min(block + BLOCK, offsets.size - 1) + 1):
                 stop = np.uint64(offsets[m])

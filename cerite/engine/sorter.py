@@ -149,10 +149,9 @@ class Sorter:
                     keys, batch = _rest(keys, batch, new)
         arrival = np.arange(self._arrived, self._arrived + keys.size)
         fresh = Waiting(keys, arrival, batch) if keys.size else None
-        made = self._passed(self._moved(top), fresh)
-        return replace(
-            made, seen=top, arrived=self._arrived + keys.size, aside=aside, duplicates=duplicates, ids=ids, known=known
-        )
+        passed = self._passed(self._moved(top), fresh)
+        arrived = self._arrived + keys.size
+        return replace(passed, seen=top, arrived=arrived, aside=aside, duplicates=duplicates, ids=ids, known=known)
 
     def advanced(self, watermark: int) -> Offer:
         """What is ready when nothing before this time comes any more."""
@@ -286,11 +285,11 @@ def _order(events: Waiting, ties: tuple[str, ...]) -> Longs | None:
     names = [f"{k}" for k in range(len(plain) + 2)]
     table = pa.table([pa.array(keys), *plain, pa.array(arrival)], names)
     try:
-        found: Longs = pc.sort_indices(table, [(name, "ascending") for name in names]).to_numpy().astype(np.int64)
+        sorted_: Longs = pc.sort_indices(table, [(name, "ascending") for name in names]).to_numpy().astype(np.int64)
     except pa.ArrowException as error:
         kinds = ", ".join(f"`{name}` ({column.type})" for name, column in columns.items())
         raise StreamError(f"the events cannot be sorted by {kinds}") from error
-    return found
+    return sorted_
 
 
 def _equal_to_next(column: pa.Array) -> Flags:
@@ -300,8 +299,8 @@ def _equal_to_next(column: pa.Array) -> Flags:
     equal = pc.fill_null(pc.equal(one, other), False)
     if column.null_count:
         equal = pc.or_(equal, pc.and_(pc.is_null(one), pc.is_null(other)))
-    found: Flags = equal.to_numpy(zero_copy_only=False)
-    return found
+    flags: Flags = equal.to_numpy(zero_copy_only=False)
+    return flags
 
 
 def _shown(value: pa.Scalar) -> str:

@@ -73,7 +73,7 @@ def time_arithmetic(op: str, left: Any, right: Any) -> datetime | timedelta | fl
     the years 1677 to 2262."""
     fine = _is_fine(left) or _is_fine(right)
     one, other = (_nanoseconds(each) for each in (left, right))
-    if fine and not (_held(one) and _held(other)):
+    if fine and not (_fits_pandas(one) and _fits_pandas(other)):
         return None
     unit = 1 if fine else _MICRO
     if op == "/":
@@ -96,13 +96,13 @@ def _nanoseconds(value: Any) -> int:
     return (whole // MICROSECOND) * _MICRO + int(getattr(length, "nanoseconds", 0))
 
 
-def _held(ticks: int) -> bool:
+def _fits_pandas(ticks: int) -> bool:
     return -(2**63) < ticks < 2**63
 
 
 def _duration(ticks: int, fine: bool) -> timedelta | None:
     if fine:
-        return _pandas().Timedelta(ticks, unit="ns") if _held(ticks) else None
+        return _pandas().Timedelta(ticks, unit="ns") if _fits_pandas(ticks) else None
     try:
         return timedelta(microseconds=ticks // _MICRO)
     except OverflowError:
@@ -111,7 +111,7 @@ def _duration(ticks: int, fine: bool) -> timedelta | None:
 
 def _instant(ticks: int, fine: bool) -> datetime | None:
     if fine:
-        return _pandas().Timestamp(ticks, unit="ns", tz="UTC") if _held(ticks) else None
+        return _pandas().Timestamp(ticks, unit="ns", tz="UTC") if _fits_pandas(ticks) else None
     micros = ticks // _MICRO
     return EPOCH + micros * MICROSECOND if EARLIEST <= micros <= LATEST else None
 

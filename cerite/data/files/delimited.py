@@ -203,8 +203,8 @@ def _trimmed(text: pa.ChunkedArray) -> pa.ChunkedArray | None:
     first = next((value for value in (each.as_py() for each in text[:100]) if value and value.strip()), "x").strip()
     if not any(re.match(shape, first) for shape in SHAPES.values()) and first not in MISSING:
         return None
-    found = pc.utf8_trim_whitespace(text)
-    return found if pc.any(pc.not_equal(found, text)).as_py() else None
+    trimmed = pc.utf8_trim_whitespace(text)
+    return trimmed if pc.any(pc.not_equal(trimmed, text)).as_py() else None
 
 
 def _is_huge(column: pa.ChunkedArray) -> bool:

@@ -80,35 +80,35 @@ def free_chain(head: int, queue: Queue) -> None:
 
 
 @inner
-def release(part: int, s: int, held: Starts, queue: Queue) -> None:
+def release(part: int, s: int, slots: Starts, queue: Queue) -> None:
     """Take back the slot of a partition, and its nodes."""
-    free_chain(held.front[s], queue)
-    free_chain(held.back[s], queue)
-    held.front[s], held.back[s] = -1, -1
-    held.slot_of[part] = -1
-    held.free[queue.cursor.free_slots] = s
+    free_chain(slots.front[s], queue)
+    free_chain(slots.back[s], queue)
+    slots.front[s], slots.back[s] = -1, -1
+    slots.slot_of[part] = -1
+    slots.free[queue.cursor.free_slots] = s
     queue.cursor.free_slots += 1
 
 
 @inlined
-def expire(s: int, low: int, held: Starts, queue: Queue) -> None:
+def expire(s: int, low: int, slots: Starts, queue: Queue) -> None:
     """Drop what left the window from the front."""
-    while held.front[s] >= 0 and queue.node_key[held.front[s]] < low:
-        gone = held.front[s]
-        held.front[s] = queue.node_next[gone]
+    while slots.front[s] >= 0 and queue.node_key[slots.front[s]] < low:
+        gone = slots.front[s]
+        slots.front[s] = queue.node_next[gone]
         queue.node_next[gone] = queue.cursor.free_node
         queue.cursor.free_node = gone
 
 
 @inner
-def flip(s: int, size: int, limit: np.uint64, steps: Steps, held: Starts, queue: Queue, scratch: Scratch) -> bool:
+def flip(s: int, size: int, limit: np.uint64, steps: Steps, slots: Starts, queue: Queue, scratch: Scratch) -> bool:
     """Move slot s's back stack to its empty front; False, with nothing changed, when a number nears the limit."""
     entry, succ, r = steps.entry, steps.succ, scratch.r
     node_class, node_next = queue.node_class, queue.node_next
     set_identity(r, size)
     suffix = scratch.spare[size]
     suffix[:size] = np.uint64(0)
-    node = held.back[s]
+    node = slots.back[s]
     while node >= 0:
         c = node_class[node]
         offset = entry[c, 0]
@@ -125,7 +125,7 @@ def flip(s: int, size: int, limit: np.uint64, steps: Steps, held: Starts, queue:
         if top > limit:
             return False
         node = node_next[node]
-    node = held.back[s]
+    node = slots.back[s]
     head = np.int32(-1)
     while node >= 0:
         following = node_next[node]
@@ -136,25 +136,25 @@ def flip(s: int, size: int, limit: np.uint64, steps: Steps, held: Starts, queue:
             node_next[node] = queue.cursor.free_node
             queue.cursor.free_node = node
         node = following
-    held.front[s] = head
-    held.back[s] = -1
-    set_identity(held.p[s], size)
-    held.v[s, :size] = np.uint64(0)
+    slots.front[s] = head
+    slots.back[s] = -1
+    set_identity(slots.p[s], size)
+    slots.v[s, :size] = np.uint64(0)
     return True
 
 
 @kernel
-def count_events(batch: Batch, windowed: bool, consume: int, limit: np.uint64, size: int, steps: Steps, held: Starts,
+def count_events(batch: Batch, windowed: bool, consume: int, limit: np.uint64, size: int, steps: Steps, slots: Starts,
                  queue: Queue, scratch: Scratch) -> int:  # fmt: skip
     """Count over batch.kept[cursor.next:]; returns why it stopped, `DONE` at the end of the batch."""
     cursor, entry, succ = queue.cursor, steps.entry, steps.succ
-    front, back, starts, p, v, spare = held.front, held.back, held.starts, held.p, held.v, scratch.spare
+    front, back, starts, p, v, spare = slots.front, slots.back, slots.starts, slots.p, slots.v, scratch.spare
     for x in range(cursor.next, batch.kept.size):
         cursor.next = x
         i = batch.kept[x]
         c, key, low = batch.classes[i], batch.key[i], batch.low[i]
         part = batch.partition[i] if batch.partition.size else 0
-        s = held.slot_of[part]
+        s = slots.slot_of[part]
         if entry[c, 0] == MISSING:
             cursor.dstate, cursor.event_class = 0, c
             return MISS
@@ -165,38 +165,38 @@ def count_events(batch: Batch, windowed: bool, consume: int, limit: np.uint64, s
             if cursor.free_slots == 0:
                 return MORE_SLOTS
             cursor.free_slots -= 1
-            s = held.free[cursor.free_slots]
-            held.slot_of[part] = s
-            held.epochs[s] = cursor.epoch
-            front[s], back[s], starts[s], held.wide[s] = -1, -1, 0, False
+            s = slots.free[cursor.free_slots]
+            slots.slot_of[part] = s
+            slots.epochs[s] = cursor.epoch
+            front[s], back[s], starts[s], slots.wide[s] = -1, -1, 0, False
             v[s, :size] = np.uint64(0)
-        if held.epochs[s] != cursor.epoch:
+        if slots.epochs[s] != cursor.epoch:
             free_chain(front[s], queue)
             free_chain(back[s], queue)
             front[s], back[s], starts[s] = -1, -1, 0
             v[s, :size] = np.uint64(0)
-            held.wide[s] = False
-            held.epochs[s] = cursor.epoch
-        if held.wide[s]:
+            slots.wide[s] = False
+            slots.epochs[s] = cursor.epoch
+        if slots.wide[s]:
             if consume == 2:
                 return WIDE
             continue
         if cursor.free_node < 0:
             return MORE_NODES
         if windowed:
-            expire(s, low, held, queue)
-            if front[s] < 0 and starts[s] and held.oldest[s] < low:
-                if not flip(s, size, limit, steps, held, queue, scratch):
+            expire(s, low, slots, queue)
+            if front[s] < 0 and starts[s] and slots.oldest[s] < low:
+                if not flip(s, size, limit, steps, slots, queue, scratch):
                     cursor.slot = s
                     return HOT_BEFORE
                 starts[s] = 0
-                expire(s, low, held, queue)
+                expire(s, low, slots, queue)
         if front[s] < 0 and starts[s] == 0:
             free_chain(back[s], queue)
             back[s] = -1
             v[s, :size] = np.uint64(0)
             if fresh == 0:
-                release(part, s, held, queue)
+                release(part, s, slots, queue)
                 continue
         lead = front[s]
         missing = unknown_state(c, v[s], p[s], queue.node_v[max(lead, 0)], lead >= 0, size, steps)
@@ -211,8 +211,8 @@ def count_events(batch: Batch, windowed: bool, consume: int, limit: np.uint64, s
             for y in range(offset + 1, offset + 1 + 2 * fresh, 2):
                 v[s, succ[y + 1]] += np.uint64(1)
             if starts[s] == 0:
-                held.oldest[s] = key
-            held.newest[s] = key
+                slots.oldest[s] = key
+            slots.newest[s] = key
             starts[s] = starts[s] + 1 if windowed else 1
         if windowed:
             node = cursor.free_node
@@ -222,24 +222,24 @@ def count_events(batch: Batch, windowed: bool, consume: int, limit: np.uint64, s
         if top > limit:
             cursor.slot = s
             return HOT_AFTER
-        found, estimate = np.uint64(0), 0.0
+        matches, estimate = np.uint64(0), 0.0
         for a in steps.accepting:
-            found += v[s, a]
+            matches += v[s, a]
             estimate += np.float64(v[s, a])
             if lead >= 0:
                 for k in range(size):
-                    found += p[s, a, k] * queue.node_v[lead, k]
+                    matches += p[s, a, k] * queue.node_v[lead, k]
                     estimate += np.float64(p[s, a, k]) * np.float64(queue.node_v[lead, k])
         if estimate > CEILING:
             cursor.slot = s
             return HOT_AFTER
-        if found:
+        if matches:
             cursor.occurrences += 1
-            scratch.total[0] += found
-            if scratch.total[0] < found:
+            scratch.total[0] += matches
+            if scratch.total[0] < matches:
                 cursor.high += 1
             if consume == 1:
-                release(part, s, held, queue)
+                release(part, s, slots, queue)
             elif consume == 2:
                 cursor.epoch += 1
     cursor.next = batch.kept.size
@@ -256,14 +256,14 @@ def count_events(batch: Batch, windowed: bool, consume: int, limit: np.uint64, s
 
 
 @inner
-def running(s: int, moves: Flags, held: Starts, queue: Queue) -> bool:
+def running(s: int, moves: Flags, slots: Starts, queue: Queue) -> bool:
     """Whether a slot has runs in a state that events can move."""
-    p, v = held.p, held.v
+    p, v = slots.p, slots.v
     for d in range(v.shape[1]):
         if moves[d] and v[s, d]:
             return True
-    if held.front[s] >= 0:
-        older = queue.node_v[held.front[s]]
+    if slots.front[s] >= 0:
+        older = queue.node_v[slots.front[s]]
         for d in range(p.shape[1]):
             for k in range(p.shape[2]):
                 if moves[d] and p[s, d, k] and older[k]:
@@ -272,15 +272,15 @@ def running(s: int, moves: Flags, held: Starts, queue: Queue) -> bool:
 
 
 @kernel
-def sweep(lows: Longs, moves: Flags, held: Starts, queue: Queue) -> int:
+def sweep(lows: Longs, moves: Flags, slots: Starts, queue: Queue) -> int:
     """Free the slots without a run that can go on, `lows` by partition; returns how many."""
     freed = 0
-    for part in range(min(held.slot_of.size, lows.size)):
-        s = held.slot_of[part]
-        if s < 0 or held.wide[s]:
+    for part in range(min(slots.slot_of.size, lows.size)):
+        s = slots.slot_of[part]
+        if s < 0 or slots.wide[s]:
             continue
-        ended = held.newest[s] < lows[part] or held.epochs[s] != queue.cursor.epoch
-        if ended or not running(s, moves, held, queue):
-            release(part, s, held, queue)
+        ended = slots.newest[s] < lows[part] or slots.epochs[s] != queue.cursor.epoch
+        if ended or not running(s, moves, slots, queue):
+            release(part, s, slots, queue)
             freed += 1
     return freed

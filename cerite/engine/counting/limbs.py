@@ -188,19 +188,19 @@ def count_limbs(batch: Batch, windowed: bool, consume: bool, limit: np.uint64, s
         if full:
             return MORE_LIMBS
         cursor.is_read = 0
-        found = False
+        completes = False
         for a in steps.accepting:
             if not is_zero(v[a], 0, limbs):
-                found = True
+                completes = True
                 for k in range(limbs):
                     total[0, k] += v[a, k]
             if led:
                 lead = stacks.front_v[cursor.front]
                 for k in range(0, width, limbs):
                     if not is_zero(p[a], k, limbs) and not is_zero(lead, k, limbs):
-                        found = True
+                        completes = True
                         add_product(total, p[a], lead, k, limbs)
-        if found:
+        if completes:
             settle(total, 0, 1, total.shape[1], total.shape[1])
             cursor.occurrences += 1
             if consume:
@@ -346,8 +346,8 @@ class LimbSlot:
         """Refuse what would take too much memory before it is asked for."""
         if self.windowed:
             at = self.cursor
-            held = at.front_end - at.front + at.back_end - at.back
-            check_counting(capacity, 8 * limbs * capacity * (3 * capacity + held))
+            alive = at.front_end - at.front + at.back_end - at.back
+            check_counting(capacity, 8 * limbs * capacity * (3 * capacity + alive))
 
     def _make_room(self, events: int) -> None:
         """Room for so many more events in the back, and for all of it in the front.

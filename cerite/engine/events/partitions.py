@@ -32,12 +32,12 @@ class Groups:
 
     def of(self, batch: pa.RecordBatch) -> Longs:
         """The partition of every event; -1 for none."""
-        found = _numbered(self._values[0], batch.column(self.columns[0]))
+        numbers = _numbered(self._values[0], batch.column(self.columns[0]))
         for name, values, pairs in zip(self.columns[1:], self._values[1:], self._pairs, strict=True):
             other = _numbered(values, batch.column(name))
-            both = np.where((found < 0) | (other < 0), -1, (found << _HALF) | other)
-            found = pairs.of(pa.array(both, mask=both < 0))
-        return found
+            both = np.where((numbers < 0) | (other < 0), -1, (numbers << _HALF) | other)
+            numbers = pairs.of(pa.array(both, mask=both < 0))
+        return numbers
 
     @property
     def count(self) -> int:
@@ -133,8 +133,8 @@ class Numbering:
         encoded = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
         numbers = np.append(self._table.numbers(encoded.dictionary), np.int64(-1))
         codes = pc.fill_null(encoded.indices, len(encoded.dictionary)).to_numpy(zero_copy_only=False)
-        found: Longs = numbers[codes]
-        return found
+        by_row: Longs = numbers[codes]
+        return by_row
 
     @property
     def count(self) -> int | None:
@@ -198,9 +198,9 @@ class _Texts:
 
     def numbers(self, values: pa.Array) -> Longs:
         """The numbers of distinct strings."""
-        while (found := self._strings.numbered(values)) is None:
+        while (numbered := self._strings.numbered(values)) is None:
             self._strings = self._strings.doubled()
-        return found.codes.astype(np.int64)
+        return numbered.codes.astype(np.int64)
 
 
 class _Others:
@@ -215,8 +215,8 @@ class _Others:
 
     def numbers(self, values: pa.Array) -> Longs:
         """The numbers of distinct values."""
-        found = pc.index_in(values, value_set=self.known)
-        numbers: Longs = pc.fill_null(found, -1).to_numpy(zero_copy_only=False).astype(np.int64)
+        places = pc.index_in(values, value_set=self.known)
+        numbers: Longs = pc.fill_null(places, -1).to_numpy(zero_copy_only=False).astype(np.int64)
         new = numbers < 0
         numbers[new] = np.arange(len(self.known), len(self.known) + int(new.sum()))
         self.known = pa.concat_arrays([self.known, values.filter(pa.array(new))])

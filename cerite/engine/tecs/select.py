@@ -200,10 +200,10 @@ class Selector:
     def more_sets(self) -> None:
         """Make room for twice as many sets."""
         if self._chooser is not None:
-            held = self._chooser
-            self._chooser = held._replace(
-                table=np.zeros(2 * held.table.size, np.int32), position=_doubled(held.position),
-                before=_doubled(held.before), size=_doubled(held.size), jump=_doubled(held.jump),
+            chooser = self._chooser
+            self._chooser = chooser._replace(
+                table=np.zeros(2 * chooser.table.size, np.int32), position=_doubled(chooser.position),
+                before=_doubled(chooser.before), size=_doubled(chooser.size), jump=_doubled(chooser.jump),
             )  # fmt: skip
             rehash(self._chooser)
 

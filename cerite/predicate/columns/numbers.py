@@ -282,8 +282,8 @@ def whole_among_floats(values: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
         cut[size >> np.uint64(place) == 1] = np.uint64(place - 52)
     even = (size >> cut) << cut
     rank = 2 * _rank(even.astype(np.float64)) + (even != size)
-    found: npt.NDArray[np.int64] = np.where(negative, -rank, rank)
-    return np.where(cut == 0, 2 * values.astype(np.int64), found)
+    signed: npt.NDArray[np.int64] = np.where(negative, -rank, rank)
+    return np.where(cut == 0, 2 * values.astype(np.int64), signed)
 
 
 def among_wholes(floats: Floats) -> npt.NDArray[np.int64]:
