@@ -36,6 +36,7 @@ from cerite.automaton.scopes import (
     written_before,
 )
 from cerite.automaton.watchers import Watched, has_memory, marked_late, missed, selected, watched_gap
+from cerite.automaton.wholes import completed
 from cerite.core.errors import PatternError
 from cerite.pattern import nodes
 from cerite.pattern.nodes import Pattern, transform, walk
@@ -54,8 +55,8 @@ def build(pattern: Pattern) -> Automaton:
     >>> automaton.n_states, [str(guard) for guard in automaton.conditions]
     (4, ['A', 'B'])
     """
-    for condition in nodes.conditions_of(pattern):
-        for each in aggregates(condition):
+    for each in (each for condition in nodes.conditions_of(pattern) for each in aggregates(condition)):
+        if each.distinct:
             raise PatternError(f"the engine does not run `{each}` in a condition yet", span=each.span)
     whole = prepared(pattern)
     check_scopes(whole)
@@ -133,6 +134,8 @@ class _Builder:
                 for on in conditions:
                     result = narrowed(result, on.variable, on.condition)
                 return result
+            case nodes.Having(operand=operand):
+                return completed(self.fragment(operand), node, self.registers)
         raise TypeError(f"not a pattern: {node!r}")
 
     def _projected(self, node: nodes.Project, operand: Pattern) -> Fragment:

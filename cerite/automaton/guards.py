@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from cerite.core.names import quoted
 from cerite.pattern.nodes import Size
-from cerite.predicate.expression import And, Expression, conjunction, variables
+from cerite.predicate.expression import And, Expression, aggregates, conjunction, variables
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +26,13 @@ class Test:
     def reads(self) -> frozenset[str]:
         """The registers that it reads."""
         return frozenset() if self.condition is None else variables(self.condition)
+
+    @property
+    def gathers(self) -> frozenset[str]:
+        """The registers of which it reads all events, not only the last."""
+        return frozenset() if self.condition is None else frozenset(
+            each.variable for each in aggregates(self.condition) if each.variable is not None
+        )  # fmt: skip
 
     def split(self) -> tuple[Test, tuple[Expression, ...]]:
         """The part that looks at the event alone, and the parts of its conjunction that read registers.
@@ -82,6 +89,11 @@ class Guard:
     def reads(self) -> frozenset[str]:
         """The registers that some test reads."""
         return frozenset().union(*(test.reads for test in self.tests | self.negated))
+
+    @property
+    def gathers(self) -> frozenset[str]:
+        """The registers of which some test reads all events."""
+        return frozenset().union(*(test.gathers for test in self.tests | self.negated if isinstance(test, Test)))
 
     @property
     def possible(self) -> bool:

@@ -34,7 +34,7 @@ from cerite.pattern.nodes import (
     walk,
 )
 from cerite.pattern.variables import counts, visible, written
-from cerite.predicate.expression import Attribute, Expression, IsNull, Not, Reference, transform, variables
+from cerite.predicate.expression import Aggregate, Attribute, Expression, IsNull, Not, Reference, transform, variables
 
 _OWN = "\N{PRIME}"
 
@@ -120,7 +120,7 @@ def projected(fragment: Fragment, kept: Labels, names: dict[str, str]) -> Fragme
         return replace(moved, labels=step.labels & kept, writes=step.labels & kept | own)
 
     def first(step: Step) -> Step:
-        return replace(step, clears=step.clears | (fresh - step.writes))
+        return replace(step, clears=step.clears | fresh)
 
     changed = fragment.changed(change)
     return replace(changed, entries=tuple(map(first, changed.entries)))
@@ -159,12 +159,13 @@ def read_unwritten(fragment: Fragment) -> Labels:
     for step in (*fragment.entries, *fragment.steps):
         steps.setdefault(step.source, []).append(step)
     unwritten = {ENTRY: frozenset().union(*(step.guard.reads for each in steps.values() for step in each))}
+    gathered = frozenset().union(*(step.guard.gathers for each in steps.values() for step in each))
     names, todo = NO_LABELS, [ENTRY]
     while todo:
         state = todo.pop()
         for step in steps.get(state, ()):
             names |= step.guard.reads & unwritten[state]
-            left = unwritten.get(step.target, NO_LABELS) | (unwritten[state] - step.writes - step.clears)
+            left = unwritten.get(step.target, NO_LABELS) | (unwritten[state] - (step.writes - gathered) - step.clears)
             if left != unwritten.get(step.target):
                 unwritten[step.target] = left
                 todo.append(step.target)
@@ -200,7 +201,7 @@ def _written_outside(whole: Pattern, inside: Pattern) -> Labels:
 
 def _renamed(guard: Guard, names: dict[str, str]) -> Guard:
     def change(node: Expression) -> Expression:
-        if isinstance(node, Reference) and node.variable in names:
+        if isinstance(node, (Reference, Aggregate)) and node.variable in names:
             return replace(node, variable=names[node.variable])
         return node
 

@@ -144,13 +144,15 @@ class Aggregate(Expression):
     """One value of all events of a variable: `COUNT(y)`, `AVG(y.price)`, `COUNT(DISTINCT y.name)`.
 
     In a condition on an event it ranges over the events bound before that one, in one on a whole pattern over all of
-    the pattern's. `COUNT(*)` has no variable: it counts all events of a match.
+    the pattern's. `COUNT(*)` has no variable: it counts all events of a match. `over` is set only where automata are
+    made of conditions on whole patterns, which are asked at the event that completes one.
     """
 
     function: str
     variable: str | None
     name: str | None = None
     distinct: bool = False
+    over: OneOf["before", "through", "event", "nothing"] = "before"  # of the event being checked, that too, that alone
 
     @property
     def attribute(self) -> Reference:

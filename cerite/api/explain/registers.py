@@ -18,7 +18,7 @@ from cerite.engine.plan import Plan
 from cerite.engine.registers import layout as lay
 from cerite.engine.registers.compile import Signature, masks, signatures, tables, watched
 from cerite.engine.registers.interpret import AT_LEAST, AT_MOST, LESS, MORE
-from cerite.engine.registers.leaves import Leaf, Mark
+from cerite.engine.registers.leaves import Leaf, Mark, Running
 from cerite.engine.registers.programs import Slot
 from cerite.engine.registers.tables import Machine
 from cerite.predicate.expression import Attribute, Literal
@@ -185,6 +185,8 @@ def _slot(slot: Slot) -> str:
     register, leaf = slot
     if isinstance(leaf, Mark):
         return f"start of WITHIN {leaf.size}"
+    if isinstance(leaf, Running):
+        return leaf.text(_shown(register))
     if isinstance(leaf.expression, Literal):
         return f"whether {_shown(register)} has an event"
     if isinstance(leaf.expression, Attribute):

@@ -13,14 +13,15 @@ import numpy.typing as npt
 
 from cerite.automaton.automaton import PLAIN
 from cerite.core.arrays import Flags, Ints, Longs, distinct, picked
+from cerite.core.errors import StreamError
 from cerite.core.jit import kernel, maker
 from cerite.engine.cursor import MORE_CELLS, MORE_INDEX, MORE_SCRATCH, MORE_SETS, RESET, Cursor, of_longs, to_longs
 from cerite.engine.events.rows import Rows
 from cerite.engine.registers import layout as lay
 from cerite.engine.registers.compile import code_of, masks, tables
 from cerite.engine.registers.index import FIRST, FREE, enter, link
-from cerite.engine.registers.interpret import FLAGS, KNOWN, VALUES, run
-from cerite.engine.registers.leaves import Value
+from cerite.engine.registers.interpret import FLAGS, KNOWN, SUM_WHOLE, VALUES, run
+from cerite.engine.registers.leaves import Running, Value
 from cerite.engine.registers.moves import compared, relevant
 from cerite.engine.registers.sets import NO_SET, digest
 from cerite.engine.registers.tables import Machine
@@ -94,6 +95,19 @@ class RegisterEngine:
         if self.code is not None:
             self.code = self.code._replace(string_order=stored.string_order)
         return lay.Events(kept, bits, stored.values, stored.nulls, key, low, position, part)
+
+    def refuse_beyond(self) -> None:
+        """Refuse what was read if a sum has left 64 bits meanwhile: from there on it would be another number."""
+        if self.tables.beyond[0] or (self.code is not None and self.code.beyond[0]):
+            sums = [
+                leaf.text(register.strip("\N{PRIME}0123456789"))
+                for register, leaf in self.machine.slots
+                if isinstance(leaf, Running) and leaf.how == SUM_WHOLE
+            ]
+            named = " or ".join(f"`{each}`" for each in sums)
+            raise StreamError(
+                f"{named} does not fit 64 bits", hint="make a float of the column before, or add fewer events"
+            )
 
     def more(self, why: int) -> None:
         """Make room where a kernel found none."""
@@ -182,7 +196,7 @@ class RegisterEngine:
     def _strings_in(self, rows: Longs) -> Iterator[tuple[int, Flags]]:
         """The stored values that are strings' numbers, and in which of the rows there is one."""
         for slot, (_, leaf) in enumerate(self.machine.slots):
-            if isinstance(leaf, Value) and leaf.is_text:
+            if isinstance(leaf, (Value, Running)) and leaf.is_text:
                 yield slot, (rows[:, FLAGS] >> 2 * slot & 3) == KNOWN
 
     def _kept(self) -> Longs:

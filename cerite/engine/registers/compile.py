@@ -159,6 +159,7 @@ def tables(machine: Machine, *, maximal: bool) -> lay.Tables:
         signatures=_table([each.row for each in every], 6), ops=_table(ops, 6), watchers=_table(watchers, 3),
         shape=np.array([automaton.initial, final, automaton.n_states, len(machine.slots), maximal, len(watchers),
                         bool(automaton.before)], np.int64),
+        beyond=np.zeros(1, np.int64),
     )  # fmt: skip
 
 
@@ -168,7 +169,8 @@ def code_of(machine: Machine) -> Code | None:
         return None
     instructions = _table([list(pair) for each in machine.programs for pair in each.code], 2)
     stack, unknown = (np.zeros(8 + instructions.shape[0], np.int64) for _ in range(2))
-    return Code(instructions, np.array(machine.constants, np.int64), np.zeros(0, np.int64), stack, unknown)
+    constants, order, beyond = np.array(machine.constants, np.int64), np.zeros(0, np.int64), np.zeros(1, np.int64)
+    return Code(instructions, constants, order, stack, unknown, beyond)
 
 
 def masks(machine: Machine, made: lay.Tables, words: int) -> tuple[Words, Words] | None:
@@ -195,7 +197,7 @@ def _placed(programs: list[Program]) -> list[tuple[int, Program]]:
 
 def _program_row(placed: tuple[int, Program]) -> list[int]:
     begin, program = placed
-    needs = sum(1 << 2 * slot for slot in program.slots)
+    needs = sum(1 << 2 * slot for slot in program.needs)
     row = [begin, begin + len(program.code), needs, 0, 0, 0, 0, 0]
     if program.simple is not None:
         each = program.simple

@@ -58,6 +58,7 @@ class RegisterCounter(RegisterEngine):
                 events, CONSUME[self.consume], self.windowed, self.tables, self.sets, self.index, self.scratch,
                 self.code, self.watching, self.head, self.counts, total, self.lows,
             )  # fmt: skip
+            self.refuse_beyond()
             if why == MORE_LIMBS:
                 self._widen()
                 total = np.append(total, np.uint64(0))

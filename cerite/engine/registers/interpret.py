@@ -25,7 +25,10 @@ ALL, ANY_OF, NEGATE, IS_NULL, IS_TRUE, NULL = range(16, 22)
 COMPARE_MIXED, COMPARE_SCALED = 22, 23  # a decimal or whole number with a float; a decimal with one of more places
 PLACES = 8  # in the argument of both: so many times the (further) places, and the comparison
 ABS, ABS_FLOAT, ROUND, FLOOR, CEIL, PART, IN_YEARS, COALESCE = range(24, 32)
+ACCUMULATE, COUNTED, NUMBER = range(32, 35)  # the event joins an aggregate; a count, never NULL; NULL where it is NaN
 EQUAL, DIFFERENT, LESS, AT_MOST, MORE, AT_LEAST = range(6)
+# how one more value changes an aggregate
+SUM_WHOLE, SUM_FLOAT, LEAST, LEAST_FLOAT, MOST, MOST_FLOAT, FIRST, LAST, TALLY = range(9)
 
 UNBOUND, UNKNOWN, KNOWN = range(3)
 STATE, FLAGS, VALUES = 0, 1, 2  # where things lie in a row
@@ -42,6 +45,7 @@ class Code(NamedTuple):
     string_order: Longs
     stack: Longs
     unknown: Longs
+    beyond: Longs  # of one number: 1 once a sum has left 64 bits
 
 
 civil = inner(_civil)
@@ -101,7 +105,7 @@ def run(p: int, row: Longs, values: Longs, nulls: int, table: Longs, code: Code)
     top = -1
     for at in range(table[p, BEGIN], table[p, END]):
         name, argument = code.instructions[at, 0], code.instructions[at, 1]
-        if name <= CONSTANT or name == NULL:
+        if name <= CONSTANT or name in (NULL, COUNTED):
             top += 1
             if name == EVENT:
                 stack[top], unknown[top] = values[argument], nulls >> argument & 1
@@ -109,6 +113,8 @@ def run(p: int, row: Longs, values: Longs, nulls: int, table: Longs, code: Code)
                 stack[top], unknown[top] = row[VALUES + argument], (flags >> 2 * argument & 3) != KNOWN
             elif name == CONSTANT:
                 stack[top], unknown[top] = constants[argument], 0
+            elif name == COUNTED:
+                stack[top], unknown[top] = row[VALUES + argument], 0
             else:
                 stack[top], unknown[top] = 0, 1
         elif name in (ALL, ANY_OF):
@@ -117,6 +123,11 @@ def run(p: int, row: Longs, values: Longs, nulls: int, table: Longs, code: Code)
             change(name, argument, top, stack, unknown)
         elif name == COALESCE:
             top = choose(argument, top, stack, unknown)
+        elif name == ACCUMULATE:
+            top -= 1
+            if not unknown[top + 1]:
+                stack[top], lost = accumulated(argument, stack[top], unknown[top] == 0, stack[top + 1])
+                unknown[top], code.beyond[0] = 0, code.beyond[0] | lost
         elif name >= ABS:
             if not unknown[top]:
                 apply(name, argument, top, constants, stack, unknown)
@@ -126,6 +137,28 @@ def run(p: int, row: Longs, values: Longs, nulls: int, table: Longs, code: Code)
             if not unknown[top]:
                 combine(name, argument, top, code.string_order, stack, unknown)
     return stack[0] == 1 and unknown[0] == 0
+
+
+@inner
+def accumulated(how: int, so_far: int, known: bool, value: int) -> tuple[int, int]:
+    """An aggregate after one more value; the second is 1 where a sum leaves 64 bits."""
+    if how == TALLY:
+        return so_far + 1, 0
+    if not known:
+        return value, 0
+    if how == SUM_WHOLE:
+        return whole(ADD, so_far, value)
+    if how == SUM_FLOAT:
+        return as_bits(as_float(so_far) + as_float(value)), 0
+    if how == LEAST:
+        return min(so_far, value), 0
+    if how == MOST:
+        return max(so_far, value), 0
+    if how == LEAST_FLOAT:
+        return (value if as_float(value) < as_float(so_far) else so_far), 0
+    if how == MOST_FLOAT:
+        return (value if as_float(value) > as_float(so_far) else so_far), 0
+    return (value if how == LAST else so_far), 0
 
 
 @inner
@@ -175,6 +208,8 @@ def apply(name: int, argument: int, top: int, constants: Longs, stack: Longs, un
         stack[top], unknown[top] = abs(value), int(value == -value and value != 0)
     elif name == ABS_FLOAT:
         stack[top] = as_bits(abs(as_float(value)))
+    elif name == NUMBER:
+        unknown[top] = int(math.isnan(as_float(value)))
     elif name == IN_YEARS:
         unknown[top] = int(value < constants[argument] or value > constants[argument + 1])
     elif name == PART:

@@ -17,7 +17,7 @@ KIND, WAKE_BIT, WAKE_LEAF, WAKE_SLOT, WAKE_OP, WAKE_FLOAT = range(6)
 
 
 class Tables(NamedTuple):
-    """The automaton: transitions by state, programs, and what wakes each state."""
+    """The automaton: transitions by state, programs, and what wakes each state; and `beyond`, which says of a run."""
 
     first: Longs  # transitions of state q: t[first[q]:first[q + 1]]
     t: Longs
@@ -31,6 +31,7 @@ class Tables(NamedTuple):
     ops: Longs
     watchers: Longs  # kind, entry, and the action that keeps what it begins with
     shape: Longs
+    beyond: Longs  # of one number: 1 once a sum has left 64 bits
 
 
 # what `shape` says: states, sizes, and whether ways may pass over events before the first they mark

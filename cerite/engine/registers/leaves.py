@@ -20,9 +20,22 @@ import pyarrow.compute as pc
 from cerite.core.arrays import Longs
 from cerite.core.errors import StreamError
 from cerite.core.schema import Kind
-from cerite.engine.events.keys import LEAST, MOST, Ranks, count_keys, keys_of, time_of, value_keys
+from cerite.engine.events.keys import LEAST as LEAST_KEY
+from cerite.engine.events.keys import MOST as MOST_KEY
+from cerite.engine.events.keys import Ranks, count_keys, keys_of, time_of, value_keys
 from cerite.engine.events.partitions import Numbering
 from cerite.engine.events.rows import Stored
+from cerite.engine.registers.interpret import (
+    FIRST,
+    LAST,
+    LEAST,
+    LEAST_FLOAT,
+    MOST,
+    MOST_FLOAT,
+    SUM_FLOAT,
+    SUM_WHOLE,
+    TALLY,
+)
 from cerite.pattern.nodes import Size
 from cerite.predicate.columns.numbers import (
     among_wholes,
@@ -34,7 +47,7 @@ from cerite.predicate.columns.numbers import (
 )
 from cerite.predicate.columns.read import Column, Instants, Integers
 from cerite.predicate.columns.truth import Block
-from cerite.predicate.expression import Expression, Not
+from cerite.predicate.expression import Expression, Literal, Not
 from cerite.predicate.formula import Formulas
 from cerite.predicate.kinds import ValueKind
 
@@ -72,6 +85,29 @@ class Mark:
 
 
 Leaf = Value | Mark
+
+
+@dataclass(frozen=True, slots=True)
+class Running:
+    """What a register keeps of all events that it has held: what is taken of each, and how that changes what is kept.
+
+    NULLs change nothing; as long as there was nothing else, nothing is kept.
+    """
+
+    how: int  # SUM_WHOLE, MOST, TALLY, …
+    of: Value
+
+    @property
+    def is_text(self) -> bool:
+        """Whether it keeps the number of a string."""
+        return self.of.is_text and self.how != TALLY
+
+    def text(self, register: str) -> str:
+        """As it is written of a register."""
+        names = {SUM_WHOLE: "SUM", SUM_FLOAT: "SUM", LEAST: "MIN", LEAST_FLOAT: "MIN", MOST: "MAX", MOST_FLOAT: "MAX"}
+        name = names | {FIRST: "FIRST", LAST: "LAST", TALLY: "COUNT"}
+        attribute = "" if isinstance(self.of.expression, Literal) else f".{self.of.expression}"
+        return f"{name[self.how]}({register}{attribute})"
 
 
 class LeafColumns:
@@ -174,7 +210,7 @@ class LeafColumns:
         if isinstance(found, Instants):
             return _scaled(found, self._finest), None if found.valid is None else ~found.valid
         if isinstance(found, Integers) and leaf.kind == "int":
-            if found.values.dtype == np.uint64 and (found.values > np.uint64(MOST)).any():
+            if found.values.dtype == np.uint64 and (found.values > np.uint64(MOST_KEY)).any():
                 raise _beyond(leaf)
             return found.values.astype(np.int64), None if found.valid is None else ~found.valid
         floats = np.asarray(as_float(found), np.float64)
@@ -197,7 +233,7 @@ def _formed(leaf: Value, found: Any) -> tuple[Longs, npt.NDArray[np.bool_] | Non
     if isinstance(found, np.ndarray):  # between decimals
         whole, more, beyond = floor_at(found, leaf.scale)
         inside = (beyond == 0) & (whole > -_HALF) & (whole < _HALF)
-        return np.where(inside, 2 * whole + more, np.where(found > 0, MOST, LEAST)), np.isnan(found)
+        return np.where(inside, 2 * whole + more, np.where(found > 0, MOST_KEY, LEAST_KEY)), np.isnan(found)
     digits = at_scale(found, leaf.scale)
     null = np.zeros(digits.values.size, np.bool_) if digits.valid is None else ~digits.valid
     lost = null if found.valid is None else null & found.valid
@@ -218,6 +254,6 @@ def _beyond(leaf: Value) -> StreamError:
 def _scaled(found: Instants, finest: int) -> Longs:
     """Instants in units of `finest` nanoseconds."""
     factor = found.unit // finest
-    if factor > 1 and found.values.size and int(np.abs(found.values).max()) > MOST // factor:
+    if factor > 1 and found.values.size and int(np.abs(found.values).max()) > MOST_KEY // factor:
         raise StreamError("a timestamp is too far from 1970 to be compared with one of a finer unit")
     return found.values * factor

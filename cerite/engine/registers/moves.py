@@ -49,8 +49,7 @@ def reach(rows: Longs, begin: int, end: int, i: int, part: int, events: Events, 
                 continue
             if n == scratch.order.size:
                 return -MORE_SCRATCH
-            follow(x, rows[r], scratch.rows[n], i, events.values, events.nulls, tables.t, tables.actions,
-                   tables.shape)  # fmt: skip
+            follow(x, rows[r], scratch.rows[n], i, events.values, events.nulls, tables)
             if watching is not None and tables.t[x, OPS] < tables.t[x, OPS_END]:
                 watched = watch(x, rows[r], scratch.rows[n], part, i, events, tables, sets, scratch, code, watching)
                 if watched < 0:
@@ -88,8 +87,7 @@ def compared(rows: Longs, begin: int, end: int, i: int, n: int, part: int, event
                     continue
                 if n == scratch.order.size:
                     return -MORE_SCRATCH
-                follow(x, rows[r], scratch.rows[n], i, events.values, events.nulls, tables.t, tables.actions,
-                   tables.shape)  # fmt: skip
+                follow(x, rows[r], scratch.rows[n], i, events.values, events.nulls, tables)
                 watched = watch(x, rows[r], scratch.rows[n], part, i, events, tables, sets, scratch, code, watching)
                 if watched <= 0:
                     if watched < 0:

@@ -23,6 +23,7 @@ from cerite.core.schema import Kind
 from cerite.engine.registers.interpret import (
     ABS,
     ABS_FLOAT,
+    ACCUMULATE,
     ADD,
     ADD_FLOAT,
     ALL,
@@ -37,35 +38,47 @@ from cerite.engine.registers.interpret import (
     COMPARE_SCALED,
     COMPARE_STRING,
     CONSTANT,
+    COUNTED,
     DIFFERENT,
     DIVIDE,
     EQUAL,
     EVENT,
+    FIRST,
     FLOOR,
     IN_YEARS,
     IS_NULL,
     IS_TRUE,
+    LAST,
+    LEAST,
+    LEAST_FLOAT,
     LESS,
     MODULO,
     MODULO_FLOAT,
     MORE,
+    MOST,
+    MOST_FLOAT,
     MULTIPLY,
     MULTIPLY_FLOAT,
     NEGATE,
     NULL,
+    NUMBER,
     PART,
     PLACES,
     ROUND,
     STORED,
     SUBTRACT,
     SUBTRACT_FLOAT,
+    SUM_FLOAT,
+    SUM_WHOLE,
+    TALLY,
     TO_FLOAT,
 )
-from cerite.engine.registers.leaves import Leaf, Mark, Value
+from cerite.engine.registers.leaves import Leaf, Mark, Running, Value
 from cerite.pattern.nodes import Size
 from cerite.predicate.columns.read import LONG_DIGITS
 from cerite.predicate.evaluate import scale_of, value_of, written
 from cerite.predicate.expression import (
+    Aggregate,
     And,
     Arithmetic,
     Attribute,
@@ -84,6 +97,7 @@ from cerite.predicate.expression import (
     Not,
     Or,
     Reference,
+    aggregates,
     is_constant,
     transform,
     walk,
@@ -101,7 +115,7 @@ MOST_SCALE = 22  # ten to this power is a float
 _LEAST, _MOST = -(2**63), 2**63 - 1
 NULL_VALUE = Literal(float("nan"))  # a part that is always NULL, such as `1 / 0`
 
-Slot = tuple[str, Leaf]  # a register and what is kept of its event
+Slot = tuple[str, Leaf | Running]  # a register and what is kept of its event, or of all its events
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +134,7 @@ class Program:
 
     code: list[tuple[int, int]] = field(default_factory=list)
     slots: frozenset[int] = frozenset()
+    needs: frozenset[int] = frozenset()  # those of them whose register must hold an event: not what aggregates keep
     simple: Simple | None = None
     text: str = ""
 
@@ -147,7 +162,9 @@ class Compiler:
         """The event lies in the reach of the one in the register."""
         leaf, slot = self._leaf(Mark(size, low=True)), self._slot(register, Mark(size, low=False))
         code = [(EVENT, leaf), (STORED, slot), (COMPARE_INT, AT_MOST)]
-        return Program(code, frozenset((slot,)), Simple(AT_MOST, leaf, slot, False), f"WITHIN {size}")
+        return Program(
+            code, frozenset((slot,)), frozenset((slot,)), Simple(AT_MOST, leaf, slot, False), f"WITHIN {size}"
+        )
 
     def condition(self, condition: Expression) -> Program:
         """A condition that reads at least one register."""
@@ -155,7 +172,7 @@ class Compiler:
         plain = transform(transform(condition, _comparisons), self._spread)
         program = Program(text=str(condition))
         self._emit(plain, program)
-        program.slots = self._slots_of(plain, program)
+        self._note_slots(plain, program)
         program.simple = self._simple(program.code)
         return program
 
@@ -166,19 +183,19 @@ class Compiler:
     def _leaf(self, leaf: Leaf) -> int:
         return self.leaves.setdefault(leaf, len(self.leaves))
 
-    def _slot(self, register: str, leaf: Leaf) -> int:
-        self._leaf(leaf)
+    def _slot(self, register: str, leaf: Leaf | Running) -> int:
+        self._leaf(leaf.of if isinstance(leaf, Running) else leaf)
         return self.slots.setdefault((register, leaf), len(self.slots))
 
-    def _slots_of(self, node: Expression, program: Program) -> frozenset[int]:
-        """What the program reads; every register it names must hold an event, also where its value does not matter."""
-        found = {argument for name, argument in program.code if name == STORED}
-        of = {slot: register for (register, _), slot in self.slots.items()}
+    def _note_slots(self, node: Expression, program: Program) -> None:
+        """What the program reads; every register it refers to must hold an event, also where its value is no matter."""
+        read = {argument for name, argument in program.code if name in (STORED, COUNTED)}
+        of = {slot: register for (register, leaf), slot in self.slots.items() if not isinstance(leaf, Running)}
+        needed = {slot: of[slot] for slot in read if slot in of}
         for each in walk(node):
-            if isinstance(each, Reference) and each.variable not in {of.get(slot) for slot in found}:
-                found.add(self._slot(each.variable, Value(Literal(True), "bool")))
-                of = {slot: register for (register, _), slot in self.slots.items()}
-        return frozenset(found)
+            if isinstance(each, Reference) and each.variable not in needed.values():
+                needed[self._slot(each.variable, Value(Literal(True), "bool"))] = each.variable
+        program.needs, program.slots = frozenset(needed), frozenset(read | needed.keys())
 
     def _spread(self, node: Expression) -> Expression:
         """Texts chosen among several events' are told apart where they are compared: programs hold only their numbers.
@@ -284,6 +301,14 @@ class Compiler:
                 return self._emit_arithmetic("-", Literal(0), operand, program)
             case Call():
                 return self._emit_call(node, program)
+            case Aggregate(function="COUNT", name=name):
+                if name is not None and self._kind(Attribute(name)) is None:
+                    self._push(0, program)
+                else:
+                    self._emit_running(node, TALLY, program)
+                return "int"
+            case Aggregate():
+                return self._emit_aggregate(node, program)
         raise TypeError(f"not an expression: {node!r}")
 
     def _emit_comparison(self, op: ComparisonOp, left: Expression, right: Expression, program: Program) -> None:
@@ -380,6 +405,60 @@ class Compiler:
                 self._push(10 ** min(scale - own, 18), program)
                 program.code.append((MULTIPLY, 0))
 
+    def _emit_aggregate(self, node: Aggregate, program: Program) -> ValueKind | None:
+        """The value of all events of a register: a sum, and for AVG that over their number."""
+        kind = self._kind(Attribute(node.name or ""))
+        if kind is None:
+            program.code.append((NULL, 0))
+            return None
+        scale = self._scale(node)
+        floats = kind == "float" and scale is None
+        if kind == "string" and node.function in ("MIN", "MAX"):
+            raise PatternError(
+                f"the engine keeps no `{node}` of text", span=node.span,
+                hint="compare with a number, or compare one event with the one before: `y[name > y.name]`",
+            )  # fmt: skip
+        how = {"MIN": LEAST, "MAX": MOST, "FIRST": FIRST, "LAST": LAST}.get(node.function, SUM_WHOLE)
+        how = {LEAST: LEAST_FLOAT, MOST: MOST_FLOAT, SUM_WHOLE: SUM_FLOAT}.get(how, how) if floats else how
+        self._emit_running(node, how, program)
+        if how == SUM_FLOAT:
+            program.code.append((NUMBER, 0))
+        if node.function != "AVG":
+            return kind
+        if not floats:
+            program.code.append((TO_FLOAT, self._decimals[node.name or ""][1] if node.name in self._decimals else 0))
+        self._emit_running(node, TALLY, program)
+        program.code += [(TO_FLOAT, 0), (DIVIDE, 0)]
+        return "float"
+
+    def _emit_running(self, node: Aggregate, how: int, program: Program) -> None:
+        """What a register keeps of its events, and what the event at hand adds to it, where it counts."""
+        assert node.variable is not None
+        leaf = self._taken(node)
+        if node.over == "nothing":
+            if how == TALLY:
+                self._push(0, program)
+            else:
+                program.code.append((NULL, 0))
+        elif node.over == "event":
+            program.code.append((EVENT, self._leaf(leaf)))
+            program.code += [(IS_NULL, 0), (NEGATE, 0)] * (how == TALLY)
+        else:
+            name = COUNTED if how == TALLY else STORED
+            program.code.append((name, self._slot(node.variable, Running(how, leaf))))
+            if node.over == "through":
+                program.code += [(EVENT, self._leaf(leaf)), (ACCUMULATE, how)]
+
+    def _taken(self, node: Aggregate) -> Value:
+        """What an aggregate takes of each event: its own presence, or an attribute."""
+        kind = None if node.name is None else self._kind(Attribute(node.name))
+        if node.name is None:
+            return Value(Literal(True), "bool")
+        assert kind is not None
+        if node.name in self._decimals:
+            return Value(Attribute(node.name), kind, "digits", self._decimals[node.name][1])
+        return Value(Attribute(node.name), kind)
+
     def _emit_call(self, node: Call, program: Program) -> ValueKind | None:
         """A function of what several events give; of texts it was spread, of one event it is a leaf."""
         kind = self._kind(transform(node, _as_attribute))
@@ -438,6 +517,8 @@ class Compiler:
         match node:
             case Attribute(name=name):
                 return self._decimals[name][1] if name in self._decimals else None
+            case Aggregate(function=function, name=str(name)) if function not in ("COUNT", "AVG"):
+                return self._scale(Attribute(name))
             case Negative(operand=operand):
                 return self._scale(operand)
             case Arithmetic(op=op, left=left, right=right) if op != "/":
@@ -474,6 +555,11 @@ class Compiler:
                 )  # fmt: skip
             case Attribute(name=name):
                 return self._kinds.get(name)
+            case Aggregate(function="COUNT"):
+                return "int"
+            case Aggregate(function=function, name=name):
+                taken = self._kinds.get(name or "")
+                return "float" if taken is not None and function == "AVG" else taken
             case Negative(operand=operand):
                 return self._kind(operand)
             case Arithmetic(op=op, left=left, right=right):
@@ -537,6 +623,8 @@ def _since_1970(node: Expression) -> Expression:
 
 def _source(node: Expression) -> str | None:
     """The one event a part reads: '' for the event at hand, a register's name, None for several or none."""
+    if aggregates(node):
+        return None
     found = {each.variable if isinstance(each, Reference) else "" for each in walk(node)
              if isinstance(each, (Attribute, Reference))}  # fmt: skip
     return found.pop() if len(found) == 1 else None

@@ -103,6 +103,7 @@ class RegisterRecogniser(RegisterEngine, Finder):
                 events, CONSUME[self.consume], self.tables, self.sets, self.index, self.scratch, self.code,
                 self.watching, self.head, self.tecs, self.roots, self.lows,
             )  # fmt: skip
+            self.refuse_beyond()
             if why == MORE_SCRATCH:
                 self.more(why)
                 continue

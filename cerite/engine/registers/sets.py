@@ -13,18 +13,19 @@ import numpy.typing as npt
 from cerite.core.arrays import Longs
 from cerite.core.hashing import fold
 from cerite.core.jit import inlined, inner
-from cerite.engine.registers.interpret import FLAGS, KNOWN, STATE, UNKNOWN, VALUES, Code, holds
+from cerite.engine.registers.interpret import FLAGS, KNOWN, STATE, UNKNOWN, VALUES, Code, accumulated, holds
 from cerite.engine.registers.layout import STORED_VALUES, WATCHERS, Events, Sets, Tables
 from cerite.engine.registers.tables import (
     ACTIONS,
     BIT,
-    DROP,
     GROUPS,
     GROUPS_END,
     KEEP,
     PROGRAMS,
     PROGRAMS_END,
+    RENEW,
     TARGET,
+    UPDATE,
 )  # fmt: skip
 
 NO_SET = -1
@@ -64,18 +65,25 @@ def excluded(x: int, row: Longs, i: int, events: Events, tables: Tables, code: C
 
 
 @inner
-def follow(x: int, row: Longs, made: Longs, i: int, values: Longs, nulls: npt.NDArray[np.uint64], t: Longs,
-           actions: Longs, shape: Longs) -> None:  # fmt: skip
+def follow(x: int, row: Longs, made: Longs, i: int, values: Longs, nulls: npt.NDArray[np.uint64],
+           tables: Tables) -> None:  # fmt: skip
     """The row after transition x on event i, watched sets as they are."""
+    t, actions, shape = tables.t, tables.actions, tables.shape
     flags = np.int64(0)
     number = t[x, ACTIONS]
     stored = shape[STORED_VALUES]
     for s in range(stored):
         action = actions[number, s]
         value, kept = np.int64(0), np.int64(0)
-        if action == KEEP:
+        if action == KEEP or UPDATE <= action < RENEW:
             value, kept = row[VALUES + s], row[FLAGS] >> 2 * s & 3
-        elif action != DROP:
+        if action >= UPDATE:
+            leaf = action % UPDATE
+            if not np.int64(nulls[i]) >> leaf & 1:
+                value, lost = accumulated(action % RENEW // UPDATE - 1, value, kept == KNOWN, values[i, leaf])
+                kept = np.int64(KNOWN)
+                tables.beyond[0] |= lost
+        elif action >= 0:
             null = np.int64(nulls[i]) >> action & 1
             value, kept = values[i, action], np.int64(UNKNOWN if null else KNOWN)
         made[VALUES + s] = value

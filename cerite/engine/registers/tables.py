@@ -20,12 +20,15 @@ from cerite.automaton.automaton import PLAIN, Watcher
 from cerite.automaton.guards import Guard, Reach, Test
 from cerite.core.errors import PatternError
 from cerite.core.schema import Kind, Schema
-from cerite.engine.registers.leaves import Leaf, LeafColumns, Mark
-from cerite.engine.registers.programs import Compiler, Program
+from cerite.engine.registers.leaves import Leaf, LeafColumns, Mark, Running
+from cerite.engine.registers.programs import Compiler, Program, Slot
 from cerite.predicate.expression import Attribute, Expression, walk
 
 KEEP, DROP = -1, -2  # what becomes of a stored value: it stays, or nothing is stored; else the leaf that is stored
 MOST_STORED, MOST_LEAVES = 31, 64
+# an aggregate's action: the leaf that joins it and how, `UPDATE` * (how + 1) + leaf; from `RENEW` on it is begun anew
+UPDATE = MOST_LEAVES
+RENEW = 16 * UPDATE
 
 # columns of the table of transitions
 (BIT, PROGRAMS, PROGRAMS_END, GROUPS, GROUPS_END, LABEL, TARGET, ACTIONS, OPS, OPS_END, EARLY, MARKS) = range(12)
@@ -132,7 +135,7 @@ class Machine:
         while changed:
             changed = False
             for t in self.automaton.transitions:
-                gone = {k for k, (register, _) in enumerate(self.slots) if register in t.writes | t.clears}
+                gone = {k for k, slot in enumerate(self.slots) if slot[0] in self._ended(slot, t.writes, t.clears)}
                 more = live[t.source] | self.reads(self.split(t.condition)) | (live[t.target] - gone)
                 for op in t.ops:
                     watcher = self.automaton.watchers[op.watcher]
@@ -142,6 +145,11 @@ class Machine:
                     live[t.source] = more
                     changed = True
         return live
+
+    @staticmethod
+    def _ended(slot: Slot, writes: frozenset[str], clears: frozenset[str]) -> frozenset[str]:
+        """The registers of which a step ends what was stored before; what is written joins an aggregate."""
+        return clears if isinstance(slot[1], Running) else writes | clears
 
     def _watching(self) -> list[frozenset[int]]:
         """The watchers whose sets some way on from a state still looks at."""
@@ -176,8 +184,13 @@ class Machine:
         for slot, (register, leaf) in enumerate(self.slots):
             if slot not in self.live[target] or (register in clears and register not in writes):
                 values.append(DROP)
+            elif register not in writes:
+                values.append(KEEP)
+            elif isinstance(leaf, Running):
+                update = UPDATE * (leaf.how + 1) + self.leaves.index(leaf.of)
+                values.append(update + RENEW if register in clears else update)
             else:
-                values.append(self.leaves.index(leaf) if register in writes else KEEP)
+                values.append(self.leaves.index(leaf))
         values += [KEEP if k in self.watching[target] else DROP for k in range(len(self.automaton.watchers))]
         return values
 
