@@ -32,6 +32,7 @@ REFUSED = (  # of numbers that only another type could compare
     "too many digits",
     "beyond 2^63 beside signed",
     "cannot compare exactly",
+    "does not fit 64 bits",  # a sum, which judge and engine refuse, the engine even before it is asked for
     "are exact",  # on Spark, up to so many places behind the point
 )
 AT_NIGHT = 20  # times as many cases

@@ -41,6 +41,7 @@ from cerite.core.errors import PatternError
 from cerite.pattern import nodes
 from cerite.pattern.nodes import Pattern, transform, walk
 from cerite.pattern.references import orient_references
+from cerite.pattern.rewrite.counts import bounded_counts
 from cerite.pattern.rewrite.lp import lp_normal
 from cerite.pattern.rewrite.skips import expand_skips
 from cerite.pattern.variables import nullable, written
@@ -66,7 +67,7 @@ def build(pattern: Pattern) -> Automaton:
 
 def prepared(pattern: Pattern) -> Pattern:
     """The pattern in the form the construction reads: skips as sequences, references turned, filters on events."""
-    return lp_normal(transform(orient_references(pattern), _skips_as_sequences))
+    return lp_normal(bounded_counts(transform(orient_references(pattern), _skips_as_sequences)))
 
 
 def _skips_as_sequences(node: Pattern) -> Pattern:

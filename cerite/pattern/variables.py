@@ -76,7 +76,7 @@ def counts(pattern: Pattern, variable: str) -> tuple[int, float]:
             hit = int(variable in pattern.writes)
             return hit, hit
         case nodes.Named(operand=operand) if pattern.variable == variable:
-            return _marks(operand)
+            return marks(operand)
         case nodes.Project() if variable not in pattern.variables:
             return 0, 0
         case nodes.Union(parts=parts):
@@ -93,21 +93,21 @@ def counts(pattern: Pattern, variable: str) -> tuple[int, float]:
             return sum(low for low, _ in each), sum(high for _, high in each)
 
 
-def _marks(pattern: Pattern) -> tuple[int, float]:
+def marks(pattern: Pattern) -> tuple[int, float]:
     """The least and greatest number of events a match marks."""
     match pattern:
         case nodes.Event():
             return int(pattern.output), int(pattern.output)
         case nodes.Union(parts=parts) | nodes.Intersection(parts=parts):
-            each = [_marks(part) for part in parts]
+            each = [marks(part) for part in parts]
             return min(low for low, _ in each), max(high for _, high in each)
         case nodes.Iteration(operand=operand, least=least, most=most):
-            low, high = _marks(operand)
+            low, high = marks(operand)
             return low * least, 0 if high == 0 else high * (inf if most is None else most)
         case nodes.Project():
             return 0, inf
         case _:
-            each = [_marks(part) for part in visible(pattern)]
+            each = [marks(part) for part in visible(pattern)]
             return sum(low for low, _ in each), sum(high for _, high in each)
 
 

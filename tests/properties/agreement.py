@@ -122,9 +122,9 @@ def agree(query: QuerySpec, rows: Rows, semantics: Any, dress: Dress = PLAIN, sh
     assume(runnable(query))
     table = dress.table(rows)
     rows = table.to_pylist()
-    expected = judged(query, rows, semantics)
-    everything = judged(unpicked(query), rows, semantics) if picks(query) else expected
     try:
+        expected = judged(query, rows, semantics)
+        everything = judged(unpicked(query), rows, semantics) if picks(query) else expected
         result = Query(query).run(table, time="at", semantics=semantics)
         found = list(result)
     except CeriteError as error:
@@ -190,8 +190,8 @@ def stream_agrees(
     assume(runnable(query))
     table = dress.table(rows)
     rows = table.to_pylist()
-    expected, everything = (judged(each, rows, semantics) for each in (query, unpicked(query)))
     try:
+        expected, everything = (judged(each, rows, semantics) for each in (query, unpicked(query)))
         program = bind(plan(query, semantics), canonical_schema(table.schema), Columns("type", "at"))
         found, metrics = _pushed(program, table, expected, rng, as_rows=dress == PLAIN, restored=restored)
     except CeriteError as error:

@@ -31,6 +31,7 @@ from cerite.pattern.nodes import (
 from cerite.pattern.printing import event_text, on_text, whole_text
 from cerite.pattern.query import Consume, QuerySpec
 from cerite.pattern.references import orient_references
+from cerite.pattern.rewrite.counts import bounded_counts
 from cerite.pattern.rewrite.lp import is_lp_normal, lp_normal
 from cerite.pattern.rewrite.orders import expand_permute
 from cerite.pattern.rewrite.safe import unsafe_variables
@@ -180,6 +181,7 @@ def _rewrites(tree: Tree, pattern: Pattern) -> None:
     steps = (
         ("PERMUTE and ⟲ @ expanded", lambda node: expand_skips(expand_permute(node))),
         ("references turned to the later event", orient_references),
+        ("thresholds on counts as bounds of iterations", bounded_counts),
         ("LP-normal form", lp_normal),
     )
     current = pattern

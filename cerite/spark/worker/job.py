@@ -17,7 +17,7 @@ from typing import Union
 from cerite.automaton.guards import Guard, Reach, Test
 from cerite.engine.plan import Plan
 from cerite.pattern.nodes import Size
-from cerite.predicate.expression import Attribute, Expression, Reference, conjunction, walk
+from cerite.predicate.expression import Aggregate, Attribute, Expression, Reference, conjunction, walk
 
 Number = Union[int, float]
 WORD = 62  # bits in a word that Spark packs: a long, sign left alone
@@ -93,7 +93,8 @@ def attributes_across(plan: Plan) -> tuple[str, ...]:
     """The attributes that conditions across events read, of the event itself and of registers."""
     tests = (test for guard in plan.guards for test in guard.tests | guard.negated if isinstance(test, Test))
     nodes = (node for test in tests for part in test.split()[1] for node in walk(part))
-    return tuple(sorted({node.name for node in nodes if isinstance(node, (Attribute, Reference))}))
+    read = {node.name for node in nodes if isinstance(node, (Attribute, Reference, Aggregate))}
+    return tuple(sorted(name for name in read if name is not None))
 
 
 def windows(plan: Plan) -> tuple[Size, ...]:

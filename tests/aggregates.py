@@ -1,0 +1,173 @@
+"""Random patterns with aggregates in their conditions, running and about a whole, on the streams of `strategies`."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cache
+
+from hypothesis import strategies as st
+
+from cerite.core.errors import CeriteError
+from cerite.pattern import (
+    Concat,
+    Event,
+    Filter,
+    Having,
+    Iteration,
+    Named,
+    On,
+    Pattern,
+    QuerySpec,
+    Sequence,
+    Size,
+    Union,
+    transform,
+)
+from cerite.pattern.check import check
+from cerite.pattern.nodes import conditions_of
+from cerite.pattern.variables import bound
+from cerite.predicate.expression import (
+    Aggregate,
+    And,
+    Arithmetic,
+    Attribute,
+    Comparison,
+    Expression,
+    IsNull,
+    Literal,
+    Not,
+    Or,
+    Reference,
+)
+from cerite.predicate.expression import aggregates as aggregates_of
+from cerite.predicate.expression import transform as changed
+from tests import strategies as random
+
+OPERATORS = st.sampled_from([">=", "<=", ">", "<", "=", "!="])
+NUMBERS = ("SUM", "AVG", "MIN", "MAX", "FIRST", "LAST")
+Names = tuple[str, ...]
+
+
+@cache
+def of_numbers(names: Names) -> st.SearchStrategy[Expression]:
+    """One number of all events of a variable."""
+    return st.builds(
+        Aggregate, st.sampled_from(NUMBERS), st.sampled_from(names), st.sampled_from(("id", "price"))
+    ) | counted(names)
+
+
+@cache
+def counted(names: Names) -> st.SearchStrategy[Expression]:
+    attributes = st.sampled_from((None, None, "id", "price", "name"))
+    return st.builds(Aggregate, st.just("COUNT"), st.sampled_from(names), attributes)
+
+
+@cache
+def wholes(names: Names) -> st.SearchStrategy[Expression]:
+    """A condition on a whole pattern that binds these variables."""
+    number = of_numbers(names)
+    limits = st.integers(0, 3).map(Literal) | st.sampled_from([0.5, 1.5]).map(Literal)
+    other = st.builds(Reference, st.sampled_from(names), st.sampled_from(("id", "price"))) | number
+    computed = st.builds(Arithmetic, st.sampled_from("+-*/"), number, other | limits)
+    text = st.builds(Aggregate, st.sampled_from(("FIRST", "LAST")), st.sampled_from(names), st.just("name"))
+    short: st.SearchStrategy[Expression] = (
+        st.builds(Comparison, OPERATORS, counted(names), st.integers(0, 3).map(Literal))
+        | st.builds(Comparison, OPERATORS, number, limits)
+        | st.builds(Comparison, OPERATORS, number, other)
+        | st.builds(Comparison, OPERATORS, computed, limits)
+    )
+    rare = (
+        st.builds(Comparison, st.sampled_from(("=", "!=")), text, text)
+        | (number | text).map(IsNull)
+        | short.map(Not)
+        | st.builds(Or, st.tuples(short, short))
+        | st.builds(And, st.tuples(short, short))
+    )
+    return short | short | short | rare
+
+
+@cache
+def running(own: str, names: Names) -> st.SearchStrategy[Expression]:
+    """A condition on an event of `own` that reads all earlier events of these variables."""
+    number = of_numbers(names)
+    value = st.sampled_from(("id", "price")).map(Attribute)
+    computed = st.builds(Arithmetic, st.sampled_from("+-*"), number, value | st.integers(1, 2).map(Literal))
+    short: st.SearchStrategy[Expression] = st.builds(Comparison, OPERATORS, value, number | computed)
+    first = Comparison("=", Aggregate("COUNT", own), Literal(0))
+    opened = short.map(lambda each: Or((first, each))) if own in names else short
+    return opened | opened | short | st.builds(And, st.tuples(opened, opened))
+
+
+@st.composite
+def _plain(draw: st.DrawFn) -> Pattern:
+    """`A AS x ; (B AS y)+ ; C AS z` and its like, mostly with matches."""
+    first: Pattern = Named(Event(draw(st.sampled_from(("A", "B", None)))), "x")
+    kind = draw(st.sampled_from(("B", "B", "A", None)))
+    inner: Pattern = Named(Event(kind), "y")
+    if draw(st.integers(0, 3)) == 0:
+        inner = Union((inner, Named(Event("C"), draw(st.sampled_from("yz")))))
+    if draw(st.integers(0, 4)) == 0:
+        inner = Sequence((inner, Event(draw(st.sampled_from("AC")))))
+    if draw(st.booleans()):
+        inner = Filter(inner, (On("y", draw(running("y", draw(st.sampled_from((("y",), ("x", "y"), ("x",))))))),))
+    least, most = draw(st.sampled_from([(1, None), (1, None), (1, None), (0, None), (2, None), (1, 3)]))
+    many: Pattern = Iteration(inner, least, most, draw(st.booleans()))
+    if draw(st.integers(0, 2)) == 0:
+        many = Having(many, (draw(wholes(("y",))),))
+    if draw(st.integers(0, 4)) == 0:
+        many = Iteration(many, 1, draw(st.sampled_from((None, 2))), draw(st.booleans()))
+    last: Pattern = Named(Event(draw(st.sampled_from(("C", "B", None)))), "z")
+    if draw(st.booleans()):
+        last = Filter(last, (On("z", draw(running("z", draw(st.sampled_from((("y",), ("x", "y"))))))),))
+    parts = draw(st.sampled_from(((many,), (first, many), (many, last), (first, many, last))))
+    whole: Pattern = parts[0] if len(parts) == 1 else draw(st.sampled_from((Sequence, Sequence, Concat)))(parts)
+    names = tuple(sorted(bound(whole) & {"x", "y", "z"}))
+    if draw(st.booleans()) or not _has_aggregate(whole):
+        whole = Having(whole, tuple(draw(st.lists(wholes(names), min_size=1, max_size=2))))
+    return whole
+
+
+@st.composite
+def _odd(draw: st.DrawFn) -> Pattern:
+    """Any pattern with registers, some references turned into aggregates and some parts filtered whole."""
+
+    def reading(node: Expression) -> Expression:
+        if not isinstance(node, Reference) or node.name not in ("id", "price") or draw(st.booleans()):
+            return node
+        return Aggregate(draw(st.sampled_from(NUMBERS)), node.variable, node.name)
+
+    def change(node: Pattern) -> Pattern:
+        if isinstance(node, Event) and node.condition is not None:
+            return replace(node, condition=changed(node.condition, reading))
+        if isinstance(node, Filter):
+            on = tuple(replace(each, condition=changed(each.condition, reading)) for each in node.conditions)
+            return replace(node, conditions=on)
+        names = tuple(sorted(bound(node) & {"x", "y", "z"}))
+        if not names or isinstance(node, (Event, Named)) or draw(st.integers(0, 2)):
+            return node
+        return Having(node, (draw(wholes(names)),))
+
+    return transform(draw(random.register_patterns(3)), change)
+
+
+def _has_aggregate(pattern: Pattern) -> bool:
+    return any(aggregates_of(condition) for condition in conditions_of(pattern))
+
+
+def has_aggregate(query: QuerySpec) -> bool:
+    """Whether some condition of the query asks for one."""
+    return _has_aggregate(query.where)
+
+
+@cache
+def aggregate_patterns() -> st.SearchStrategy[Pattern]:
+    """Patterns that mean something and have an aggregate."""
+
+    def sound(pattern: Pattern) -> bool:
+        try:
+            check(QuerySpec(pattern, within=Size.events(100)))
+        except CeriteError:
+            return False
+        return _has_aggregate(pattern)
+
+    return (_plain() | _plain() | _odd()).filter(sound)
