@@ -76,8 +76,14 @@ def wholes(names: Names) -> st.SearchStrategy[Expression]:
         | st.builds(Comparison, OPERATORS, number, other)
         | st.builds(Comparison, OPERATORS, computed, limits)
     )
+    apart = st.builds(
+        Aggregate, st.just("COUNT"), st.sampled_from(names), st.sampled_from(("id", "price", "name")), st.just(True)
+    )
+    different = st.builds(Comparison, OPERATORS, apart, st.integers(0, 3).map(Literal))
     rare = (
         st.builds(Comparison, st.sampled_from(("=", "!=")), text, text)
+        | different
+        | st.builds(And, st.tuples(different, short))
         | (number | text).map(IsNull)
         | short.map(Not)
         | st.builds(Or, st.tuples(short, short))

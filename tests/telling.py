@@ -16,9 +16,9 @@ from typing import Any
 from hypothesis import HealthCheck, settings
 
 from cerite.core.errors import CeriteError
-from cerite.pattern import Event, Filter, Pattern, QuerySpec, Size, transform
+from cerite.pattern import Event, Filter, Having, Pattern, QuerySpec, Size, transform
 from cerite.pattern.variables import bound
-from cerite.predicate.expression import And, Comparison, Expression, In, InRange, IsNull, Not, Or
+from cerite.predicate.expression import And, Comparison, Expression, In, InRange, IsNull, Not, Or, aggregates
 from cerite.predicate.expression import transform as changed
 
 Rows = list[dict[str, Any]]
@@ -89,16 +89,21 @@ def rotated(rows: Rows, turn: int) -> Rows:
 
 
 def weakened(pattern: Pattern, *, drop: bool = False) -> Pattern:
-    """The pattern with conditions that hold more often, or without those that can go."""
+    """The pattern with conditions that hold more often, or without those that can go; aggregates stay."""
+
+    def dropped(condition: Expression) -> bool:
+        return drop and not aggregates(condition)
 
     def change(node: Pattern) -> Pattern:
         if isinstance(node, Event) and node.condition is not None:
-            return replace(node, condition=None if drop else changed(node.condition, weaker))
+            return replace(node, condition=None if dropped(node.condition) else changed(node.condition, weaker))
         if isinstance(node, Filter):
-            if drop:
-                return node.operand
-            on = tuple(replace(each, condition=changed(each.condition, weaker)) for each in node.conditions)
-            return Filter(node.operand, tuple(each for each in on if each.variable in bound(node.operand)))
+            kept = (each for each in node.conditions if not dropped(each.condition))
+            on = tuple(replace(each, condition=changed(each.condition, weaker)) for each in kept)
+            known = tuple(each for each in on if each.variable in bound(node.operand))
+            return Filter(node.operand, known) if known or not drop else node.operand
+        if isinstance(node, Having):
+            return replace(node, conditions=tuple(changed(each, weaker) for each in node.conditions))
         return node
 
     return transform(pattern, change)

@@ -45,7 +45,6 @@ from cerite.pattern.rewrite.counts import bounded_counts
 from cerite.pattern.rewrite.lp import lp_normal
 from cerite.pattern.rewrite.skips import expand_skips
 from cerite.pattern.variables import nullable, written
-from cerite.predicate.expression import aggregates
 
 
 def build(pattern: Pattern) -> Automaton:
@@ -56,9 +55,6 @@ def build(pattern: Pattern) -> Automaton:
     >>> automaton.n_states, [str(guard) for guard in automaton.conditions]
     (4, ['A', 'B'])
     """
-    for each in (each for condition in nodes.conditions_of(pattern) for each in aggregates(condition)):
-        if each.distinct:
-            raise PatternError(f"the engine does not run `{each}` in a condition yet", span=each.span)
     whole = prepared(pattern)
     check_scopes(whole)
     builder = _Builder(whole)

@@ -22,6 +22,7 @@ from cerite.core.errors import PatternError
 from cerite.pattern.nodes import (
     Concat,
     Event,
+    Having,
     Intersection,
     Iteration,
     Named,
@@ -34,7 +35,17 @@ from cerite.pattern.nodes import (
     walk,
 )
 from cerite.pattern.variables import counts, visible, written
-from cerite.predicate.expression import Aggregate, Attribute, Expression, IsNull, Not, Reference, transform, variables
+from cerite.predicate.expression import (
+    Aggregate,
+    Attribute,
+    Expression,
+    IsNull,
+    Not,
+    Reference,
+    aggregates,
+    transform,
+    variables,
+)
 
 _OWN = "\N{PRIME}"
 
@@ -66,6 +77,17 @@ def check_scopes(pattern: Pattern) -> None:
     for node in walk(pattern):
         if isinstance(node, Intersection):
             _check_sides(node)
+        if not isinstance(node, Having):
+            _check_running(node)
+
+
+def _check_running(node: Pattern) -> None:
+    """A number of different values is known only of a whole pattern."""
+    for each in (each for condition in own_conditions(node) for each in aggregates(condition) if each.distinct):
+        raise PatternError(
+            f"the engine counts different values when a pattern is complete, so that no event can ask for `{each}`",
+            span=each.span, hint=f"write it outside of the brackets, around all it is about: `FILTER {each} >= 3`",
+        )  # fmt: skip
 
 
 def _own_reads(node: Pattern) -> frozenset[str]:

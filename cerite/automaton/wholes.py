@@ -5,6 +5,9 @@ the variable (SRT report, section 8.1: registers that change). The event that co
 the only one, so that each completing step asks its own form of the condition: an aggregate *through* the event, of what
 was *before* it, of the *event* alone or of *nothing*; and `x.price` is an attribute of the event where that is x.
 
+`COUNT(DISTINCT y.name)` is compared with whole numbers, so that it need not be known beyond the largest of them:
+registers hold so many different values, one after the other, and states say how many there were (`_told_apart`).
+
 Invariant: the ways through the result are those of the fragment on which the conditions hold, each once.
 """
 
@@ -12,29 +15,38 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from cerite.automaton.fragment import ENTRY, NO_LABELS, Fragment, Labels, Step, new_state
+from cerite.automaton.fragment import ENTRY, NO_LABELS, Fragment, Labels, Step, check_size, new_state
 from cerite.automaton.guards import Guard
 from cerite.automaton.scopes import Registers
 from cerite.core.errors import PatternError
 from cerite.pattern.nodes import Having
-from cerite.predicate.evaluate import holds
+from cerite.predicate.evaluate import holds, value_of
 from cerite.predicate.expression import (
     Aggregate,
     Attribute,
+    Comparison,
     Expression,
+    IsNull,
+    Literal,
+    Not,
+    Or,
     Reference,
     aggregates,
     conjunction,
     references,
     transform,
+    walk,
 )
+from cerite.predicate.formula import FLIPPED
 
 
 def completed(fragment: Fragment, having: Having, registers: Registers) -> Fragment:
     """The ways through a fragment that satisfy the conditions when they are complete."""
     condition = conjunction(*having.conditions)
     assert condition is not None
-    variables = sorted({each.variable for each in aggregates(condition) if each.variable is not None})
+    fragment, told = _all_told_apart(fragment, condition, registers)
+    gathered = [each for each in aggregates(condition) if not each.distinct]
+    variables = sorted({each.variable for each in gathered if each.variable is not None})
     names = {variable: registers.new(variable) for variable in variables}
     fresh: Labels = frozenset(names.values())
     done = new_state()
@@ -45,7 +57,7 @@ def completed(fragment: Fragment, having: Having, registers: Registers) -> Fragm
         return replace(step, writes=step.writes | own, clears=step.clears | emptied)
 
     def completing(step: Step) -> Step:
-        asked = Guard.of(None, _asked(condition, step, names))
+        asked = Guard.of(None, _asked(_decided(condition, told, step.target), step, names))
         return replace(gathering(step), target=done, guard=step.guard & asked)
 
     def both(steps: tuple[Step, ...]) -> tuple[Step, ...]:
@@ -82,3 +94,87 @@ def _may_be_empty(fragment: Fragment, having: Having) -> bool:
             hint="give the pattern at least one event (`+` instead of `*`), or put the FILTER around both",
         )  # fmt: skip
     return all(holds(condition, {}) for condition in having.conditions)
+
+
+# Different values: how many of them there are is part of the state.
+
+MOST_APART = 12
+Told = dict[Aggregate, dict[int, int]]  # by state, how many different values there were, up to as many as are asked for
+
+
+def _all_told_apart(fragment: Fragment, condition: Expression, registers: Registers) -> tuple[Fragment, Told]:
+    told: Told = {}
+    for each in dict.fromkeys(each for each in aggregates(condition) if each.distinct):
+        fragment, phases, origin = _told_apart(fragment, each, _asked_up_to(condition, each), registers)
+        told = {other: {state: known[origin[state]] for state in phases} for other, known in told.items()}
+        told[each] = phases
+    return fragment, told
+
+
+def _told_apart(
+    fragment: Fragment, node: Aggregate, most: int, registers: Registers
+) -> tuple[Fragment, dict[int, int], dict[int, int]]:
+    """The fragment with its states split by how many different values there were; that, and what each was split of."""
+    assert node.variable is not None
+    assert node.name is not None
+    own = Attribute(node.name)
+    names = [registers.new(node.variable) for _ in range(most)]
+    split: dict[tuple[int, int], int] = {}
+
+    def move(step: Step, phase: int, following: int, condition: Expression | None, writes: Labels = NO_LABELS) -> Step:
+        source = ENTRY if step.source == ENTRY else split.setdefault((step.source, phase), new_state())
+        target = split.setdefault((step.target, following), new_state())
+        guard = step.guard if condition is None else step.guard & Guard.of(None, condition)
+        return replace(step, source=source, target=target, guard=guard, writes=step.writes | writes)
+
+    def phased(step: Step, phase: int) -> tuple[Step, ...]:
+        if node.variable not in step.writes or phase == most:
+            return (move(step, phase, phase, None),)
+        seen = tuple(Comparison("=", own, Reference(name, node.name or "")) for name in names[:phase])
+        known: Expression = Or((IsNull(own), *seen)) if seen else IsNull(own)
+        new = conjunction(Not(IsNull(own)), *(replace(each, op="!=") for each in seen))
+        return move(step, phase, phase, known), move(step, phase, phase + 1, new, frozenset((names[phase],)))
+
+    check_size((most + 1) * (len(fragment.entries) + 2 * len(fragment.steps)))
+    entries = tuple(copy for step in fragment.entries for copy in phased(step, 0))
+    steps = tuple(copy for step in fragment.steps for phase in range(most + 1) for copy in phased(step, phase))
+    exits = frozenset(number for (state, _), number in split.items() if state in fragment.exits)
+    phases = {number: phase for (_, phase), number in split.items()}
+    origin = {number: state for (state, _), number in split.items()}
+    return Fragment(entries, steps, exits, fragment.nullable), phases, origin
+
+
+def _asked_up_to(condition: Expression, node: Aggregate) -> int:
+    """How many different values must be told apart; refused where the count is used in another way."""
+    needed: list[int] = []
+    for each in walk(condition):
+        if isinstance(each, Comparison) and node in (each.left, each.right):
+            op, other = (each.op, each.right) if each.left == node else (FLIPPED[each.op], each.left)
+            if isinstance(other, Literal) and type(other.value) is int:
+                needed.append(max(0, other.value if op in (">=", "<") else other.value + 1))
+    if len(needed) < sum(each == node for each in walk(condition)):
+        raise PatternError(
+            f"the engine compares `{node}` with a whole number, and computes nothing with it", span=node.span,
+            hint=f"write `{node} >= 3`",
+        )  # fmt: skip
+    if max(needed) > MOST_APART:
+        raise PatternError(
+            f"the engine tells up to {MOST_APART} different values apart, not {max(needed)}", span=node.span,
+            hint="compare with a smaller number, or count the different values of the matches as a measure",
+        )  # fmt: skip
+    return max(needed)
+
+
+def _decided(condition: Expression, told: Told, state: int) -> Expression:
+    """The condition with the comparisons of what was told apart decided, in the state that a step enters."""
+
+    def change(node: Expression) -> Expression:
+        if not isinstance(node, Comparison):
+            return node
+        for each, phases in told.items():
+            if each in (node.left, node.right):
+                sides = (Literal(phases[state]) if side == each else side for side in (node.left, node.right))
+                return Literal(value_of(Comparison(node.op, *sides), {}) is True)
+        return node
+
+    return transform(condition, change)

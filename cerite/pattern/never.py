@@ -5,6 +5,9 @@ It follows the pattern in the order of its events with the registers that may ho
 - a condition that reads a variable before anything can be bound to it, such as `(_ AS d FILTER d[price < d.price]):+`,
   whose first d has none before it, or `BUY+ AS y FILTER y[price > BUY.price]`, whose first y is the first BUY (DESIGN,
   *References*: the condition is false);
+- an aggregate of what nothing is bound to yet, such as `BUY+ AS y FILTER y[price > AVG(y.price)]`: over no event it is
+  NULL, and the first y is never more than that; a count that its pattern does not reach (`BUY{1,3} AS y FILTER
+  COUNT(y) > 3`);
 - a condition that is false whatever the event, such as `1 = 2`;
 - an end that is never marked, such as `A : SKIP B`: a match is complete at its last marked event;
 - more events than its window of EVENTS holds, ∅, and an AND of different event types.
@@ -22,6 +25,7 @@ from cerite.pattern.nodes import (
     Empty,
     Event,
     Filter,
+    Having,
     Intersection,
     Iteration,
     Named,
@@ -35,9 +39,21 @@ from cerite.pattern.nodes import (
 )
 from cerite.pattern.query import QuerySpec
 from cerite.pattern.references import resolve
+from cerite.pattern.rewrite.counts import threshold
 from cerite.pattern.variables import Chain, counts, may_precede_first, nullable, visible, written
 from cerite.predicate.evaluate import value_of
-from cerite.predicate.expression import And, Expression, is_constant, references
+from cerite.predicate.expression import (
+    Aggregate,
+    And,
+    Arithmetic,
+    Comparison,
+    Expression,
+    In,
+    InRange,
+    Negative,
+    is_constant,
+    references,
+)
 
 Names = frozenset[str]
 
@@ -80,6 +96,9 @@ def _impossible(node: Pattern, before: Names) -> Reason | None:
         case Filter(operand=operand, conditions=conditions):
             inner = _impossible(operand, before)
             return inner or next((why for on in conditions if (why := _filter(on, operand, before))), None)
+        case Having(operand=operand, conditions=conditions):
+            inner = _impossible(operand, before)
+            return inner or next((why for each in conditions if (why := _uncounted(each, operand))), None)
         case Union(parts=parts):
             reasons = [_impossible(part, before) for part in parts]
             return reasons[0] if all(reasons) else None
@@ -105,11 +124,8 @@ def _impossible(node: Pattern, before: Names) -> Reason | None:
 def _filter(on: On, operand: Pattern, before: Names) -> Reason | None:
     if counts(operand, on.variable)[0] == 0:
         return None  # where it binds nothing, the filter says nothing
-    others = frozenset(
-        each.variable
-        for each in references(on.condition)
-        if each.later or may_precede_first(operand, each.variable, on.variable)
-    )
+    ahead = {each.variable for each in references(on.condition) if each.later}
+    others = frozenset(name for name in on.reads if name in ahead or may_precede_first(operand, name, on.variable))
     return _unsatisfiable(on.condition, before | others, before)
 
 
@@ -122,6 +138,38 @@ def _unsatisfiable(condition: Expression, known: Names, before: Names) -> Reason
     for part in condition.operands if isinstance(condition, And) else (condition,):
         if is_constant(part) and value_of(part, {}) is not True:
             return Reason(f"nothing can match: `{part}` is never true", part.span)
+        if isinstance(part, (Comparison, In, InRange)):
+            empty = next((node for side in part.children if (node := _empty(side, known))), None)
+            if empty is not None:
+                of = empty.variable
+                return Reason(
+                    f"nothing can match: `{empty}` is NULL as long as nothing is bound to `{of}`", empty.span,
+                    f"let the first one pass: `COUNT({of}) = 0 OR {part}`",
+                )  # fmt: skip
+    return None
+
+
+def _empty(node: Expression, known: Names) -> Aggregate | None:
+    """An aggregate that makes the whole value NULL, because nothing is bound to its variable by then."""
+    if isinstance(node, Aggregate):
+        return node if node.function != "COUNT" and node.variable is not None and node.variable not in known else None
+    if isinstance(node, (Arithmetic, Negative)):
+        return next((each for child in node.children if (each := _empty(child, known))), None)
+    return None
+
+
+def _uncounted(condition: Expression, operand: Pattern) -> Reason | None:
+    """Why the pattern never has as many, or as few, events as a condition on the whole asks for."""
+    for part in condition.operands if isinstance(condition, And) else (condition,):
+        asked = threshold(part)
+        if asked is not None:
+            variable, (low, high) = asked
+            least, most = counts(operand, variable)
+            if most < low or high < least:
+                number = f"at most {int(most)}" if most < low else f"at least {int(least)}"
+                return Reason(
+                    f"nothing can match: the pattern binds {number} to `{variable}`, never `{part}`", part.span
+                )
     return None
 
 

@@ -18,8 +18,8 @@ from tests.dressed import Dress, dresses
 from tests.properties.agreement import AT_LENGTH, SEMANTICS, Rows, agree, cases, stream_agrees
 from tests.telling import Share, often
 
-MANY = often(900)
-SOME = often(300)
+MANY = often(760)  # by day 1,060 cases in all, of which more than a third have a match
+SOME = often(200)
 STREAMS = random.streams(8, random.full_rows | random.full_rows | random.rows)
 QUERIES = random.queries(aggregate_patterns())
 PLAIN = aggregate_patterns().map(lambda pattern: QuerySpec(pattern, within=Size.events(7)))

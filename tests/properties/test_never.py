@@ -17,10 +17,11 @@ from cerite.pattern.nodes import On
 from cerite.pattern.variables import bound
 from cerite.predicate.expression import Attribute, Comparison, Reference
 from tests import strategies as random
+from tests.aggregates import aggregate_patterns
 from tests.properties.agreement import Rows, judged
 from tests.telling import often
 
-PATTERNS = random.checked_patterns() | random.register_patterns(3)
+PATTERNS = random.checked_patterns() | random.register_patterns(3) | aggregate_patterns()
 
 
 @often(500)
