@@ -13,6 +13,7 @@ Invariant: the ways through the result are those of the fragment on which the co
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 from cerite.automaton.fragment import ENTRY, NO_LABELS, Fragment, Labels, Step, check_size, new_state
@@ -23,6 +24,7 @@ from cerite.pattern.nodes import Having
 from cerite.predicate.evaluate import holds, value_of
 from cerite.predicate.expression import (
     Aggregate,
+    And,
     Attribute,
     Comparison,
     Expression,
@@ -56,13 +58,14 @@ def completed(fragment: Fragment, having: Having, registers: Registers) -> Fragm
         emptied = fresh if step.source == ENTRY else NO_LABELS
         return replace(step, writes=step.writes | own, clears=step.clears | emptied)
 
-    def completing(step: Step) -> Step:
-        asked = Guard.of(None, _asked(_decided(condition, told, step.target), step, names))
-        return replace(gathering(step), target=done, guard=step.guard & asked)
+    def completing(step: Step) -> Iterator[Step]:
+        decided = _decided(condition, told, step.target)
+        if step.target in fragment.exits and decided is not NEVER:
+            asked = Guard.of(None, None if decided is ALWAYS else _asked(decided, step, names))
+            yield replace(gathering(step), target=done, guard=step.guard & asked)
 
     def both(steps: tuple[Step, ...]) -> tuple[Step, ...]:
-        ends = tuple(completing(step) for step in steps if step.target in fragment.exits)
-        return (*map(gathering, steps), *ends)
+        return (*map(gathering, steps), *(end for step in steps for end in completing(step)))
 
     return Fragment(both(fragment.entries), both(fragment.steps), frozenset((done,)), _may_be_empty(fragment, having))
 
@@ -165,16 +168,27 @@ def _asked_up_to(condition: Expression, node: Aggregate) -> int:
     return max(needed)
 
 
+ALWAYS, NEVER = Literal(True), Literal(False)
+
+
 def _decided(condition: Expression, told: Told, state: int) -> Expression:
     """The condition with the comparisons of what was told apart decided, in the state that a step enters."""
 
     def change(node: Expression) -> Expression:
-        if not isinstance(node, Comparison):
-            return node
-        for each, phases in told.items():
-            if each in (node.left, node.right):
-                sides = (Literal(phases[state]) if side == each else side for side in (node.left, node.right))
-                return Literal(value_of(Comparison(node.op, *sides), {}) is True)
+        match node:
+            case And(operands=operands) | Or(operands=operands):
+                neutral, final = (ALWAYS, NEVER) if isinstance(node, And) else (NEVER, ALWAYS)
+                rest = tuple(each for each in operands if each is not neutral)
+                if any(each is final for each in rest) or not rest:
+                    return final if rest else neutral
+                return rest[0] if len(rest) == 1 else replace(node, operands=rest)
+            case Not(operand=operand) if operand is ALWAYS or operand is NEVER:
+                return NEVER if operand is ALWAYS else ALWAYS
+            case Comparison(op=op, left=left, right=right):
+                for each, phases in told.items():
+                    if each in (left, right):
+                        sides = (Literal(phases[state]) if side == each else side for side in (left, right))
+                        return ALWAYS if value_of(Comparison(op, *sides), {}) is True else NEVER
         return node
 
-    return transform(condition, change)
+    return transform(condition, change) if told else condition

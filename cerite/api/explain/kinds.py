@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TypeGuard
 
 import pyarrow as pa
 
@@ -10,6 +11,7 @@ from cerite.automaton.guards import Reach, distinct_tests
 from cerite.core.schema import Kind, Schema
 from cerite.engine.plan import Plan
 from cerite.predicate.expression import (
+    Aggregate,
     Attribute,
     Comparison,
     Expression,
@@ -43,7 +45,8 @@ def columns_of(plan: Plan, schema: Schema | None) -> tuple[pa.Schema, list[str]]
     known: dict[str, Kind] = {} if schema is None else dict(schema.attributes(None))
     conditions = [test.condition for test in distinct_tests(guards) if test.condition is not None]
     nodes = [node for condition in conditions for node in walk(condition)]
-    names = sorted({node.name for node in nodes if isinstance(node, (Attribute, Reference))} - known.keys())
+    read = {node.name for node in nodes if isinstance(node, (Attribute, Reference, Aggregate)) and node.name}
+    names = sorted(read - known.keys())
     guessed = _guessed(nodes, known)
     kinds = known | {name: guessed.get(name, "float") for name in names}
     inner = (test.size for guard in guards for test in guard.tests | guard.negated if isinstance(test, Reach))
@@ -55,16 +58,25 @@ def columns_of(plan: Plan, schema: Schema | None) -> tuple[pa.Schema, list[str]]
 def _guessed(nodes: list[Expression], known: dict[str, Kind]) -> dict[str, Kind]:
     """What constants say, carried over to attributes that are compared with each other."""
     kinds = dict(known)
+    for node in nodes:
+        if isinstance(node, Aggregate) and node.function in ("SUM", "AVG") and node.name is not None:
+            kinds.setdefault(node.name, "float")
     pairs = [pair for node in nodes for pair in _compared(node)]
     changed = True
     while changed:
         changed = False
         for one, other in pairs:
-            if isinstance(one, (Attribute, Reference)) and one.name not in kinds:
+            if _has_the_kind(one) and one.name not in kinds:
                 kind = _kind(other, kinds)
                 if kind is not None:
                     kinds[one.name], changed = kind, True
     return kinds
+
+
+def _has_the_kind(node: Expression) -> TypeGuard[Attribute | Reference]:
+    """Whether what it is compared with tells an attribute's kind."""
+    read = isinstance(node, Aggregate) and node.function in ("MIN", "MAX", "FIRST", "LAST")
+    return read or isinstance(node, (Attribute, Reference))
 
 
 def _compared(node: Expression) -> Iterator[tuple[Expression, Expression]]:
@@ -90,4 +102,6 @@ def _kind(node: Expression, kinds: dict[str, Kind]) -> Kind | None:
             return "float"
         case Attribute(name=name) | Reference(name=name):
             return kinds.get(name)
+        case Aggregate(function=function, name=name):
+            return "float" if name is None or function in ("COUNT", "SUM", "AVG") else kinds.get(name)
     return None

@@ -6,6 +6,7 @@ Everything is read off the tables that the engine runs (`Machine`, `signatures`)
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 import numpy as np
 from rich.text import Text
@@ -17,7 +18,7 @@ from cerite.automaton.guards import Reach
 from cerite.engine.plan import Plan
 from cerite.engine.registers import layout as lay
 from cerite.engine.registers.compile import Signature, masks, signatures, tables, watched
-from cerite.engine.registers.interpret import AT_LEAST, AT_MOST, LESS, MORE
+from cerite.engine.registers.interpret import AT_LEAST, AT_MOST, LESS, MORE, SUM_FLOAT, SUM_WHOLE, TALLY
 from cerite.engine.registers.leaves import Leaf, Mark, Running
 from cerite.engine.registers.programs import Slot
 from cerite.engine.registers.tables import Machine
@@ -135,6 +136,48 @@ def _bound(tree: Tree, made: Plan, machine: Machine) -> None:
         branch.add(Text(f"the same marks may leave different events in {names}, so an entry holds a set of values"))
     if machine.automaton.watchers:
         branch.add("times the different watched sets: what has been seen since the part began")
+    for line in _changing(machine):
+        branch.add(Text(line))
+
+
+def _changing(machine: Machine) -> Iterator[str]:
+    """How many different values an aggregate can have at a time: what its events may be decides."""
+    for slot, (register, leaf) in enumerate(machine.slots):
+        if not isinstance(leaf, Running):
+            continue
+        shown, name = leaf.text(_shown(register)), _shown(register)
+        if leaf.how == TALLY:
+            yield f"{shown}: at most one value per number of `{name}` events"
+        elif leaf.how not in (SUM_WHOLE, SUM_FLOAT):
+            yield f"{shown}: at most one value per `{name}` event"
+        elif not _chosen_freely(machine, slot):
+            yield f"{shown}: at most one value per event at which `{name}` may begin, as its events lie side by side"
+        else:
+            yield (
+                f"{shown}: `{name}` may take or leave each of n events, which can give 2^n sums, one entry each; write "
+                "`:+` instead of `+`, so that they lie side by side, or SKIP_NEXT((… AS y):+), which leaves none out"
+            )
+
+
+def _chosen_freely(machine: Machine, slot: int) -> bool:
+    """Whether a run may go round adding some events to a sum and leaving out others."""
+    register = machine.slots[slot][0]
+    steps = [t for t in machine.automaton.transitions if slot in machine.live[t.source] & machine.live[t.target]]
+    ahead = {t.source: {each.target for each in steps if each.source == t.source} for t in steps}
+    reach = {state: _closure(ahead, state) for state in ahead}
+    around = [t for t in steps if t.source in reach.get(t.target, ()) or t.source == t.target]
+    adding = {t.source for t in around if register in t.writes}
+    leaving = {t.source for t in around if register not in t.writes}
+    return any(one == other or {one, other} <= reach[one] & reach[other] for one in adding for other in leaving)
+
+
+def _closure(ahead: dict[int, set[int]], state: int) -> set[int]:
+    found, todo = set(ahead.get(state, ())), list(ahead.get(state, ()))
+    while todo:
+        more = ahead.get(todo.pop(), set()) - found
+        found |= more
+        todo.extend(more)
+    return found
 
 
 def _unlabelled(machine: Machine) -> set[str]:
