@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 
 from cerite.pattern import Size
 from tests import strategies as random
+from tests.aggregates import aggregate_patterns
 from tests.properties.agreement import Rows
 
-REGISTERS = random.queries(random.register_patterns(3)).map(
+REGISTERS = random.queries(random.register_patterns(3) | aggregate_patterns()).map(
     lambda query: query if query.within is not None else replace(query, within=Size.events(7))
 )
 RANDOM = st.randoms(use_true_random=False)

@@ -28,6 +28,7 @@ from cerite.spark.driver.request import Options, make_request
 from cerite.spark.worker.job import unary_tests
 from tests import strategies as random
 from tests import telling
+from tests.aggregates import aggregate_patterns
 from tests.dressed import Dress
 from tests.properties.agreement import SEMANTICS, engine_queries, judged, picks, runnable, sorted_window
 from tests.spark.support import POSITION, difference, frame, shifted, together
@@ -39,7 +40,7 @@ Question = tuple[QuerySpec, Any]  # with its semantics
 Answered = tuple[Question, list[Match]]
 MANY_TASKS = 200 if telling.at_night else 23  # of which most are empty; by day the corpus runs over 200
 TASKS = ((1, 7), (2, MANY_TASKS), (1, 2), (7, 1), (2, 7), (7, 2), (1, MANY_TASKS), (2, 1))
-REGISTERS = random.queries(random.register_patterns(3)).filter(
+REGISTERS = random.queries(random.register_patterns(3) | aggregate_patterns()).filter(
     lambda query: runnable(query) and plan(query).has_registers
 )
 NUMBERS = [("int64", "float64"), ("int8", "float32 and -0.0"), ("float64", "-0.0"), ("decimal(5,0)", "decimal(8,2)"),

@@ -235,6 +235,9 @@ class Compiler:
             return self._emit_leaf(node, source, program, as_float)
         if is_constant(node):
             return self._emit_constant(node, program, as_float)
+        end = self._text_end(node)
+        if end is not None:
+            return self._emit_text_end(node, end, program)
         kind = self._emit_node(node, program)
         scale = self._scale(transform(node, _as_attribute))
         if as_float and (kind == "int" or scale is not None):
@@ -309,6 +312,8 @@ class Compiler:
                 return "int"
             case Aggregate():
                 return self._emit_aggregate(node, program)
+            case Like():
+                raise _no_text(node)
         raise TypeError(f"not an expression: {node!r}")
 
     def _emit_comparison(self, op: ComparisonOp, left: Expression, right: Expression, program: Program) -> None:
@@ -414,10 +419,7 @@ class Compiler:
         scale = self._scale(node)
         floats = kind == "float" and scale is None
         if kind == "string" and node.function in ("MIN", "MAX"):
-            raise PatternError(
-                f"the engine keeps no `{node}` of text", span=node.span,
-                hint="compare with a number, or compare one event with the one before: `y[name > y.name]`",
-            )  # fmt: skip
+            raise _no_text(node)
         how = {"MIN": LEAST, "MAX": MOST, "FIRST": FIRST, "LAST": LAST}.get(node.function, SUM_WHOLE)
         how = {LEAST: LEAST_FLOAT, MOST: MOST_FLOAT, SUM_WHOLE: SUM_FLOAT}.get(how, how) if floats else how
         self._emit_running(node, how, program)
@@ -431,10 +433,26 @@ class Compiler:
         program.code += [(TO_FLOAT, 0), (DIVIDE, 0)]
         return "float"
 
-    def _emit_running(self, node: Aggregate, how: int, program: Program) -> None:
+    def _text_end(self, node: Expression) -> Aggregate | None:
+        """The FIRST or LAST text that a test is about and nothing else: kept is then what the test says of it."""
+        allowed = (Comparison, Like, Literal, Aggregate)
+        if not isinstance(node, (Comparison, Like)) or len(set(aggregates(node))) != 1:
+            return None
+        (end,) = set(aggregates(node))
+        strict = all(isinstance(each, allowed) or (isinstance(each, Call) and each.function in TEXT)
+                     for each in walk(node))  # fmt: skip
+        text = end.function in ("FIRST", "LAST") and self._kind(end) == "string"
+        return end if strict and text else None
+
+    def _emit_text_end(self, node: Expression, end: Aggregate, program: Program) -> ValueKind:
+        plain = transform(node, lambda each: Attribute(end.name or "") if each == end else each)
+        self._emit_running(end, FIRST if end.function == "FIRST" else LAST, program, Value(plain, "bool"))
+        return "bool"
+
+    def _emit_running(self, node: Aggregate, how: int, program: Program, of: Value | None = None) -> None:
         """What a register keeps of its events, and what the event at hand adds to it, where it counts."""
         assert node.variable is not None
-        leaf = self._taken(node)
+        leaf = self._taken(node) if of is None else of
         if node.over == "nothing":
             if how == TALLY:
                 self._push(0, program)
@@ -467,6 +485,8 @@ class Compiler:
                 self._emit(each, program, kind == "float")
             program.code.append((COALESCE, len(node.arguments)))
             return kind
+        if node.function in TEXT:
+            raise _no_text(node)
         own = self._kind(transform(node.arguments[0], _as_attribute))
         self._emit(node.arguments[0], program, own == "float")  # a decimal is taken as a float
         if node.function in PARTS:
@@ -612,6 +632,14 @@ def _comparisons(node: Expression) -> Expression:
         case Negative() | Arithmetic() | Call() if any(each is NULL_VALUE for each in node.children):
             return NULL_VALUE
     return node
+
+
+def _no_text(node: Expression) -> PatternError:
+    return PatternError(
+        f"the engine keeps no text that `{node}` could be asked of", span=node.span,
+        hint="ask it of an event: `y[name > y.name]` compares with the one before; FIRST and LAST are compared with "
+        "texts as they are written",
+    )  # fmt: skip
 
 
 def _since_1970(node: Expression) -> Expression:

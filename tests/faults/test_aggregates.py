@@ -1,0 +1,66 @@
+"""Sums that leave 64 bits, and what the engine does not run: refused in words, wherever they come up."""
+
+from __future__ import annotations
+
+import pytest
+
+import cerite
+from cerite.core.errors import CeriteError, PatternError, StreamError
+from cerite.engine.plan import plan
+from cerite.reference.semantics import matches
+
+HUGE = [{"type": "B", "v": 2**62}, {"type": "B", "v": 2**62 - 1}, {"type": "B", "v": 1}]
+RUNNING = "SELECT * FROM S WHERE B:+ AS y ; C AS z FILTER z[v > SUM(y.v)]"
+WHOLE = "SELECT * FROM S WHERE B AS y : B AS y : B AS y FILTER SUM(y.v) > 0"
+MEAN = "SELECT * FROM S WHERE B+ AS y FILTER AVG(y.v) > 0"
+
+
+@pytest.mark.parametrize("query", [RUNNING, WHOLE, MEAN])
+def test_a_sum_beyond_64_bits_is_refused(query: str) -> None:
+    made = cerite.query(query)
+    assert made.run(HUGE[:2]).count() == len(list(made.run(HUGE[:2])))
+    for ask in (lambda: list(made.run(HUGE)), lambda: made.run(HUGE).count()):
+        with pytest.raises(StreamError, match=r"`SUM\(y\.v\)` does not fit 64 bits"):
+            ask()
+
+
+def test_the_judge_refuses_it_where_it_is_asked_for() -> None:
+    with pytest.raises(StreamError, match=r"`SUM\(y\.v\)` does not fit 64 bits"):
+        matches(cerite.query(WHOLE).query, HUGE)
+
+
+def test_a_stream_refuses_it_and_goes_on_refusing() -> None:
+    stream = cerite.query(RUNNING).stream({"type": "string", "v": "int"})
+    assert list(stream.push(HUGE[:2])) == []
+    for _ in range(2):
+        with pytest.raises(CeriteError):
+            list(stream.push(HUGE[2:]))
+
+
+def test_a_sum_up_to_the_last_number_is_taken() -> None:
+    rows = [{"type": "B", "v": 2**62}, {"type": "B", "v": 2**62 - 1}]
+    query = f"SELECT * FROM S WHERE B AS y : B AS y FILTER SUM(y.v) = {2**63 - 1}"
+    assert cerite.query(query).run(rows).count() == 1
+
+
+@pytest.mark.parametrize(
+    ("where", "said"),
+    [
+        ("B+ AS y ; C AS z FILTER z[v > COUNT(DISTINCT y.v)]", "write it outside of the brackets"),
+        ("B+ AS y FILTER COUNT(DISTINCT y.v) > 2 * COUNT(y)", "computes nothing with it"),
+        ("B+ AS y FILTER COUNT(DISTINCT y.v) > 40", "tells up to 12 different values apart"),
+        ("B AS y ; NEXT(B AS y ; C AS z FILTER z[v > SUM(y.v)])", "cannot read `y` of outside"),
+        ("A AS x ; ((B AS y)* FILTER SUM(y.v) > x.v) ; C", "may be empty reads `x.v`"),
+        ("(B AS y ; (B AS x FILTER x[v > SUM(y.v)])) AS y", "is not complete there"),
+    ],
+)
+def test_what_the_engine_does_not_run_says_what_to_write(where: str, said: str) -> None:
+    with pytest.raises(PatternError, match=said):
+        plan(cerite.query(f"SELECT * FROM S WHERE {where} WITHIN 9 EVENTS").query)
+
+
+@pytest.mark.parametrize("condition", ["MAX(y.n) > 'b'", "lower(FIRST(y.n)) = LAST(y.n)"])
+def test_texts_that_the_engine_does_not_compare(condition: str) -> None:
+    query = cerite.query(f"SELECT * FROM S WHERE B+ AS y FILTER {condition}")
+    with pytest.raises(PatternError, match="keeps no text"):
+        list(query.run([{"type": "B", "n": "a"}]))
