@@ -412,11 +412,11 @@ class Compiler:
 
     def _emit_aggregate(self, node: Aggregate, program: Program) -> ValueKind | None:
         """The value of all events of a register: a sum, and for AVG that over their number."""
-        kind = self._kind(Attribute(node.name or ""))
+        taken = Attribute(node.name or "")
+        kind, scale = self._kind(taken), self._scale(taken)
         if kind is None:
             program.code.append((NULL, 0))
             return None
-        scale = self._scale(node)
         floats = kind == "float" and scale is None
         if kind == "string" and node.function in ("MIN", "MAX"):
             raise _no_text(node)
@@ -428,7 +428,7 @@ class Compiler:
         if node.function != "AVG":
             return kind
         if not floats:
-            program.code.append((TO_FLOAT, self._decimals[node.name or ""][1] if node.name in self._decimals else 0))
+            program.code.append((TO_FLOAT, scale or 0))
         self._emit_running(node, TALLY, program)
         program.code += [(TO_FLOAT, 0), (DIVIDE, 0)]
         return "float"
@@ -602,7 +602,8 @@ class Compiler:
         if len(code) != 3 or {code[0][0], code[1][0]} != {EVENT, STORED}:
             return None
         name, op = code[2]
-        if name not in (COMPARE_INT, COMPARE_FLOAT) and op not in (EQUAL, DIFFERENT):
+        told_by_number = name == COMPARE_STRING and op in (EQUAL, DIFFERENT)
+        if name not in (COMPARE_INT, COMPARE_FLOAT) and not told_by_number:
             return None
         if code[0][0] == EVENT:
             return Simple(op, code[0][1], code[1][1], name == COMPARE_FLOAT)
