@@ -41,9 +41,9 @@ from cerite.pattern import (
     walk,
 )
 from cerite.pattern.absences import has_absence
-from cerite.pattern.nodes import Size
+from cerite.pattern.nodes import Size, conditions_of
 from cerite.pattern.variables import nullable
-from cerite.predicate.expression import variables
+from cerite.predicate.expression import aggregates, variables
 from tests.corpus.loader import Case, load
 
 README = Path(__file__).parents[2] / "README.md"
@@ -91,12 +91,12 @@ def _has(*kinds: type[Pattern]) -> Callable[[Known], bool]:
 
 def _reads(pattern: Pattern) -> bool:
     """Whether a condition in the pattern reads another event."""
-    for node in walk(pattern):
-        if isinstance(node, Filter) and any(on.reads for on in node.conditions):
-            return True
-        if isinstance(node, Event) and node.condition is not None and variables(node.condition):
-            return True
-    return False
+    return any(map(variables, conditions_of(pattern)))
+
+
+def _aggregates(each: Known) -> bool:
+    """Whether a condition asks for one value of many events."""
+    return any(map(aggregates, conditions_of(each.query.where)))
 
 
 def _negated(pattern: Pattern) -> Iterator[Pattern]:
@@ -128,6 +128,7 @@ FEATURES: dict[str, Callable[[Known], bool]] = {
     "iteration `+ * ? {n,m}`, with gaps and contiguous": _has(Iteration),
     "`OR`, `AND`, `PERMUTE`": _has(Union, Intersection, Permute),
     "conditions across events, `z[price > x.price]`": lambda each: _reads(each.query.where),
+    "aggregates, `z[price > MAX(y.price)]`, `FILTER COUNT(y) >= 5`": _aggregates,
     "negation in a gap, `φ ; NOT ν ; ψ`": lambda each: any(
         isinstance(node, Sequence) and any(node.absent) for node in each.nodes
     ),

@@ -13,6 +13,7 @@ import cerite
 from cerite import attr, avg, count, count_distinct, event, first, last, max_, min_, sum_, var
 from cerite.automaton.build import build
 from cerite.language.ceql import parse_pattern
+from cerite.language.sremo import parse_sremo
 from cerite.pattern.check import check
 from cerite.reference.semantics import Stream, matches
 
@@ -48,6 +49,13 @@ def test_the_builder_writes_what_text_writes(built: Any, text: str) -> None:
 def test_conditions_on_events_and_on_the_whole_in_one_call() -> None:
     pattern = event("CALL").as_("y").plus().filter(count(var.y) > 1, y=attr.ms > 0)
     assert pattern.pattern == parse_pattern("(CALL AS y)+ FILTER COUNT(y) > 1 AND y[ms > 0]")
+
+
+def test_sremo_reads_them_too() -> None:
+    pattern = parse_sremo("(A^o>y)* . B[v > AVG(y.v)]^o")
+    rows = [{"type": "A", "v": 1}, {"type": "A", "v": 4}, {"type": "B", "v": 3}]
+    expected = {str(match) for match in matches(pattern, rows)}
+    assert {str(match) for match in cerite.query(pattern).run(rows)} == expected == {"[0,2] A=0,1, B=2, y=0,1"}
 
 
 def test_thresholds_on_counts_need_no_register() -> None:

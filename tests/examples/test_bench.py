@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 import pytest
 
 import cerite
-from bench import cliffs, homes, stocks, taxis
+from bench import aggregates, cliffs, homes, stocks, taxis
 from bench.register_patterns import WINDOWS, chosen_registers, register_workloads
 from bench.report import PAGE, page, read_results
 from bench.run import main
@@ -209,6 +209,13 @@ def test_register_targets_are_judged() -> None:
 
     rows = [row("k3", 500, 0.4), row("k3", 30_000, 4.0), row("k6", 500, 0.1), row("k6", 30_000, 2.0)]
     assert [each.met for each in register_outcomes(rows)] == [True, False, True]
+
+
+def test_aggregates_are_measured_beside_the_pattern_without() -> None:
+    table = aggregates.stream(300)
+    found = {name: aggregates.measured(condition, table, 1) for name, condition in aggregates.CONDITIONS.items()}
+    assert all(find > 0 and count > 0 for find, count, _ in found.values())
+    assert 0 < found["COUNT of the whole"][2] < found["running COUNT"][2] <= found["none"][2]
 
 
 @pytest.mark.parametrize("name", ["repeats", "nested"])

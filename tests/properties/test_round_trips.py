@@ -14,6 +14,8 @@ from cerite.language.sremo import parse_sremo, sremo_text
 from cerite.pattern import (
     Complement,
     Concat,
+    Event,
+    Having,
     Intersection,
     Iteration,
     Pattern,
@@ -23,8 +25,10 @@ from cerite.pattern import (
     Union,
     Window,
 )
+from cerite.pattern.printing import whole_text
 from cerite.predicate.expression import Expression
 from tests import strategies as random
+from tests.aggregates import aggregate_patterns, wholes
 from tests.telling import often
 
 MANY = often(1000)
@@ -47,6 +51,20 @@ def test_patterns_in_ceql(pattern: Pattern) -> None:
 @given(random.queries(random.patterns(ODD, names=ODD)))
 def test_queries(query: QuerySpec) -> None:
     assert parse_query(str(query)) == query
+
+
+@often(300)
+@given(random.queries(aggregate_patterns()))
+def test_queries_with_aggregates(query: QuerySpec) -> None:
+    assert parse_query(str(query)) == query
+
+
+@MANY
+@given(wholes(ODD))
+def test_conditions_on_whole_patterns(condition: Expression) -> None:
+    assert parse_condition(str(condition)) == condition
+    written = f"A FILTER {whole_text(condition)}"
+    assert parse_pattern(written) == Having(Event("A"), (condition,))
 
 
 @MANY
