@@ -78,7 +78,22 @@ def run(folder: Path) -> None:
     matches.to_parquet(folder / "matches.parquet")
     matches.to_jsonl(folder / "matches.jsonl", events=True)
     matches.to_json(folder / "matches.json")
-    matches.to_csv(folder / "matches.csv")
+    matches.to_csv(folder / "matches.csv", long=True)
+    print(matches.to_arrow(events=True).num_rows, matches.to_pandas(long=True), matches.to_polars(events=True))
+    print(matches.table_schema(events=True))
+    y = var.y.price
+    measured = cerite.query(
+        event("SELL").as_("x") >> event("BUY").plus().as_("y"),
+        select={
+            "low": var.x.price, "n": cerite.count(var.y), "all": cerite.count(), "d": cerite.count_distinct(y),
+            "sum": cerite.sum_(y), "mean": cerite.avg(y), "least": cerite.min_(y), "most": cerite.max_(y),
+            "first": cerite.first(y), "last": cerite.last(y), "every": cerite.collect(y),
+            "begun": cerite.start_time(), "ended": cerite.end_time(), "took": cerite.duration(),
+        },
+    )  # fmt: skip
+    for match, values in reference.measures(measured.query, TRADES, time="at"):
+        print(match, values)
+    print(measured.run(TRADES, time="at", schema=COLUMNS).to_pandas())
     print(matches.columns, [table.num_rows for table in matches.tables()])
     print(matches.to_arrow().num_rows, matches.to_pandas().shape, matches.to_polars().shape)
     print(sum(batch.num_rows for batch in cerite.open_events(folder / "matches.parquet").batches()))

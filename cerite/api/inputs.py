@@ -41,15 +41,17 @@ _TIMES = "times are numbers or timestamps; write them as 2024-05-01T12:30:00, al
 
 @dataclass(frozen=True)
 class Prepared:
-    """A source in stream order with the columns that the query needs.
+    """A source in stream order.
 
     `order` has the row of the input for every row of the source, where it was sorted; `files` is what it was read from.
+    `told_apart` are the columns that order the events, None if files and rows do.
     """
 
     source: Source
     program: Program
     order: Longs | None
     files: tuple[Path, ...]
+    told_apart: tuple[str, ...] | None
 
 
 def prepare(
@@ -72,8 +74,9 @@ def prepare(
     program = bind_query(query, plan, columns, source.everything, checked=checked, sources=list(sources.values()))
     numbered = columns.position is not None or several  # rows of several streams are numbered in their common order
     files = tuple(file for each in sources.values() for file in each.files)
-    narrowed = source.narrowed(program.read) if program.read else source
-    return Prepared(narrowed, program, None if numbered else order, files)
+    named = tuple(dict.fromkeys(name for name in (columns.time, *keys, columns.position) if name is not None))
+    by_rows = source.row_starts is not None and not keys and columns.position is None  # as Spark reads Parquet
+    return Prepared(source, program, None if numbered else order, files, None if by_rows else named)
 
 
 def bind_query(

@@ -7,36 +7,58 @@ as fit `KEPT`, and with them their events; if there are more, reading on raises,
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
-from cerite.api.result import Matches, Shown
+from cerite.api.result import Matches, Rows
+from cerite.api.shown import Selection
 from cerite.core.arrays import Longs
 from cerite.core.errors import StreamError
 from cerite.engine.events.batches import tidied
+from cerite.engine.kept import Placed
 from cerite.engine.live import Released
+from cerite.engine.match_ids import numbered
 from cerite.engine.output import MatchChunk
 from cerite.engine.plan import Plan
+from cerite.engine.shape import Shape
 
 COUNTED = 1 << 26  # matches of a push that are counted by enumerating them
 KEPT = 1 << 23  # events of matches that are held for a push whose matches were not read: about 100 MB
 
 
+class _Kept(NamedTuple):
+    """Events by position, with their marks."""
+
+    positions: Longs = np.zeros(0, np.int64)
+    rows: pa.RecordBatch | None = None
+    marks: Longs = np.zeros(0, np.int64)
+
+
 class Pushed(Matches):
     """The matches that a push, `advance` or `close` completed, and the events that came too late (`late`)."""
 
-    def __init__(self, plan: Plan, released: Released, late: pa.Schema, shown: Shown | None) -> None:
+    def __init__(
+        self,
+        plan: Plan,
+        released: Released,
+        shape: Shape,
+        events: pa.Schema,
+        selection: Selection,
+        late: pa.Schema,
+    ) -> None:
         self.variables = plan.variables if plan.semantics == "valuations" else ()
         self.labels = plan.automaton.labels
         self.partition = plan.partition
-        self.shown = shown
+        self.selection = selection
+        self.shape = shape
+        self.event_schema = events
         self._late_schema = late
         self._rest = released.chunks
         self._released: Released | None = released  # until the stream goes on
         self._late = released.late
-        self._rows: tuple[Longs, pa.RecordBatch | None] = np.zeros(0, np.int64), None  # the events held, by position
+        self._kept = _Kept()  # the events of what is held, once the stream has gone on
         self._count = released.count
         self._suppressed = released.suppressed if plan.suppress is not None else 0
         self._held: list[MatchChunk] = []
@@ -96,20 +118,35 @@ class Pushed(Matches):
         """Whether there is any match."""
         return super().exists() if self._count is None else self._count > 0
 
-    def fetch(self, positions: tuple[int, ...]) -> list[dict[str, Any]]:
+    def placed(self) -> Iterator[tuple[MatchChunk, Placed]]:
+        """The matches in flat arrays, some at a time, and the same with their events."""
+        for chunk in self.chunks():
+            needed, places = numbered(np.concatenate([chunk.starts, chunk.ends, chunk.positions]))
+            rows, marks = self._events(needed)
+            yield chunk, Placed(chunk.placed(places), rows, marks, needed)
+
+    def fetch(self, positions: tuple[int, ...]) -> Rows:
         """The events at these positions."""
+        if not positions:
+            return []
         wanted = np.array(positions, np.int64)
-        known, rows = self._rows
+        needed = np.unique(wanted)
+        rows: Rows = self._events(needed)[0].take(pa.array(np.searchsorted(needed, wanted))).to_pylist()
+        return rows
+
+    def _events(self, needed: Longs) -> tuple[pa.RecordBatch, Longs]:
+        """The events at these positions, which rise, and their marks."""
         if self._released is not None:
-            known = np.unique(wanted)
-            rows = self._released.rows(known)
-        places = np.searchsorted(known, wanted)
-        if rows is None or (known.size and (places == known.size).any()) or not np.array_equal(known[places], wanted):
-            if not positions:
-                return []
+            rows = self._released.rows(needed)
+            assert rows is not None
+            return rows, self._released.marks(needed)
+        places = np.searchsorted(self._kept.positions, needed)
+        if self._kept.rows is None or (places == self._kept.positions.size).any():
             self._refuse()
-        assert rows is not None
-        return list(rows.take(pa.array(places)).to_pylist())
+        assert self._kept.rows is not None
+        if not np.array_equal(self._kept.positions[places], needed):
+            self._refuse()
+        return self._kept.rows.take(pa.array(places)), self._kept.marks[places]
 
     def hold(self) -> None:
         """Hold what was not read yet, as far as it fits, and the events of it: the stream is about to go on."""
@@ -117,9 +154,10 @@ class Pushed(Matches):
             pass
         released, self._released = self._released, None
         if released is not None and self._held:
-            needed = np.unique(np.concatenate([chunk.positions for chunk in self._held]))
+            ends = [array for chunk in self._held for array in (chunk.starts, chunk.ends, chunk.positions)]
+            needed = np.unique(np.concatenate(ends))
             rows = released.rows(needed)
-            self._rows = needed, None if rows is None else tidied(rows)
+            self._kept = _Kept(needed, None if rows is None else tidied(rows), released.marks(needed))
 
     @property
     def _over(self) -> bool:

@@ -2,26 +2,32 @@
 
 Nothing is enumerated before it is asked for. `count()` never enumerates where the automaton allows it, so a result of
 10^15 matches is counted in the time it takes to read the stream.
+
+A table of matches has one of three forms: positions, which cost least; `events=True`, the shape that Spark's results
+have; `long=True`, a row for every event of a match. Invariant: a form is the same whatever the events come from.
 """
 
 from __future__ import annotations
 
 import operator
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator
-from functools import lru_cache
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from functools import lru_cache, partial
 from itertools import islice
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, overload
 
 import pyarrow as pa
 
+from cerite.api.shown import EVERYTHING, Selection, variable_columns
 from cerite.api.writing import write_csv, write_json, write_jsonl, write_parquet, write_text
-from cerite.core.errors import CeriteError, StreamError, listed, suggestion
+from cerite.core.errors import ArgumentError, CeriteError, StreamError, listed, suggestion
 from cerite.core.extras import load
 from cerite.core.match import Match
+from cerite.engine.kept import Placed
 from cerite.engine.output import Labels, MatchChunk, lists_of
-from cerite.pattern.query import QuerySpec
+from cerite.engine.shape import Shape, pieces
 
 if TYPE_CHECKING:
     import pandas
@@ -30,39 +36,7 @@ if TYPE_CHECKING:
 
 MOST_LISTED = 1 << 36  # matches that `len()` still says
 FIRST = 10  # matches that are shown of a result
-Shown = dict[str, "tuple[str, ...] | None"]  # which attributes of a variable's events are shown; None is all
-
-
-def shown_attributes(query: QuerySpec) -> Shown | None:
-    """What `SELECT x[price, volume]` asks for; None if it names no attributes."""
-    if query.items is None or all(item.attributes is None for item in query.items):
-        return None
-    return {item.variable: item.attributes for item in query.items}
-
-
-RESERVED = ("start", "end", "positions", "match", "start_time", "end_time", "events")  # columns that results have
-
-
-def variable_columns(variables: Iterable[str], partition: Iterable[str] = ()) -> tuple[str, ...]:
-    """The column that holds each variable, in every form of a result, local and Spark's.
-
-    It has the variable's name, with `_` behind it where results have a column of that name, whatever its case, or where
-    the query is partitioned by one.
-
-    >>> variable_columns(("End", "start", "start_", "x"))
-    ('End_', 'start__', 'start_', 'x')
-    """
-    names = tuple(variables)
-    taken = {name.casefold() for name in (*RESERVED, *partition)}
-    others = taken.union(name.casefold() for name in names)
-    columns: list[str] = []
-    for name in names:
-        column = name
-        while column.casefold() in (taken if column == name else others):
-            column += "_"
-        others.add(column.casefold())
-        columns.append(column)
-    return tuple(columns)
+Rows = list[dict[str, Any]]
 
 
 class UnknownVariableError(StreamError, KeyError):
@@ -81,14 +55,20 @@ class Matches(ABC):
 
     variables: tuple[str, ...]
     labels: Labels
+    shape: Shape
+    event_schema: pa.Schema  # of the columns that the shape takes
     partition: tuple[str, ...] = ()
-    shown: Shown | None = None
+    selection: Selection = EVERYTHING
     _count: int | None = None  # how many there are, once that is known
     files: tuple[Path, ...] = ()  # what the events are read from: never written
 
     @abstractmethod
     def chunks(self) -> Iterator[MatchChunk]:
         """The matches in flat arrays, some at a time."""
+
+    @abstractmethod
+    def placed(self) -> Iterator[tuple[MatchChunk, Placed]]:
+        """The matches in flat arrays, some at a time, and the same with their events."""
 
     @abstractmethod
     def count(self) -> int:
@@ -101,11 +81,13 @@ class Matches(ABC):
     @property
     def columns(self) -> tuple[str, ...]:
         """The columns of the matches as a table."""
+        if self.selection.measures:
+            return tuple(self.shape.schema(self.event_schema).names)
         return ("start", "end", "positions", *variable_columns(self.variables, self.partition))
 
-    def fetch(self, positions: tuple[int, ...]) -> list[dict[str, Any]]:
+    @abstractmethod
+    def fetch(self, positions: tuple[int, ...]) -> Rows:
         """The events at these positions."""
-        raise StreamError("the events of these matches are not kept", hint="run the query on a table or a file")
 
     def exists(self) -> bool:
         """Whether there is any match; stops at the first."""
@@ -159,13 +141,41 @@ class Matches(ABC):
 
     def _from(self, first: int) -> Iterator[Match]:
         """The matches from this index on; those before it are not made into objects."""
+        if self._with_events:
+            for chunk, placed in self.placed():
+                if first < len(chunk):
+                    yield from self.objects_with_events(chunk, placed, first)
+                first = max(0, first - len(chunk))
+            return
         for chunk in self.chunks():
             if first < len(chunk):
                 yield from self.objects(chunk.slice(first, len(chunk)) if first else chunk)
             first = max(0, first - len(chunk))
 
-    def objects(self, chunk: MatchChunk) -> Iterator[Match]:
-        """The matches of a chunk one by one."""
+    @property
+    def _with_events(self) -> bool:
+        """Whether matches are made with their events at hand."""
+        return bool(self.selection.measures)
+
+    def objects_with_events(self, chunk: MatchChunk, placed: Placed, first: int = 0) -> Iterator[Match]:
+        """The matches of a chunk from this index on, one by one, with their measures and events."""
+        matches = self.objects(chunk.slice(first, len(chunk)) if first else chunk, self._beside(chunk, placed))
+        if not self.selection.measures:
+            yield from matches
+            return
+        mine = placed.matches.slice(first, len(chunk)) if first else placed.matches
+        for piece in pieces(mine):
+            columns = self.shape.measures.columns(piece, placed.rows)
+            for values in pa.RecordBatch.from_pydict(columns).to_pylist():
+                yield replace(next(matches), measures=values)
+
+    def _beside(self, chunk: MatchChunk, placed: Placed) -> Callable[[tuple[int, ...]], Rows] | None:
+        """What gives the events of these matches, if `fetch` cannot be asked later."""
+        return None
+
+    def objects(self, chunk: MatchChunk, fetch: Callable[[tuple[int, ...]], Rows] | None = None) -> Iterator[Match]:
+        """The matches of a chunk one by one; `fetch` gives their events, if it is not the matches' own."""
+        events_of = self.events_of if fetch is None else partial(self._events_of, fetch)
         starts, ends, offsets = chunk.starts.tolist(), chunk.ends.tolist(), chunk.offsets.tolist()
         positions, marks = chunk.positions.tolist(), chunk.labels.tolist()
         for index, (start, end) in enumerate(zip(starts, ends, strict=True)):
@@ -175,26 +185,30 @@ class Matches(ABC):
                 for name in self.labels[marks[place]]:
                     bindings.setdefault(name, []).append(positions[place])
             bound = tuple((name, tuple(bindings[name])) for name in sorted(bindings))
-            yield Match(start, end, tuple(positions[begin:stop]), bound, fetch=self.events_of)
+            yield Match(start, end, tuple(positions[begin:stop]), bound, fetch=events_of)
 
-    def events_of(self, match: Match, variable: str | None = None) -> list[dict[str, Any]]:
+    def events_of(self, match: Match, variable: str | None = None) -> Rows:
         """The events of a match, or of one of its variables, with the attributes that SELECT shows."""
+        return self._events_of(self.fetch, match, variable)
+
+    def _events_of(self, fetch: Callable[[tuple[int, ...]], Rows], match: Match, variable: str | None) -> Rows:
         if variable is not None and variable not in self.variables:
             known = f"the variables are {listed(self.variables)}" if self.variables else "it has none"
             hint = suggestion(str(variable), self.variables) or known
             raise UnknownVariableError(f"the match has no variable `{variable}`", hint=hint)
         bound = match.variables
         positions = match.positions if variable is None else bound.get(variable, ())
-        rows = self.fetch(positions)
-        if self.shown is None:
+        rows = fetch(positions)
+        attributes = self.selection.attributes
+        if attributes is None:
             return rows
-        holders = bound or dict.fromkeys(self.shown, match.positions)
+        holders = bound or dict.fromkeys(attributes, match.positions)
         if variable is not None:
             holders = {variable: positions}
-        shown: list[dict[str, Any]] = []
+        shown: Rows = []
         for position, row in zip(positions, rows, strict=True):
-            attributes = [self.shown.get(name) for name, marked in holders.items() if position in marked]
-            names = None if None in attributes else {name for each in attributes for name in each or ()}
+            held = [attributes.get(name) for name, marked in holders.items() if position in marked]
+            names = None if None in held else {name for each in held for name in each or ()}
             shown.append({name: value for name, value in row.items() if names is None or name in names})
         return shown
 
@@ -205,43 +219,83 @@ class Matches(ABC):
         return list(islice(self, n))
 
     # ------------------------------------------------------------ tables
-    def tables(self) -> Iterator[pa.Table]:
-        """The matches as Arrow tables, some at a time."""
-        schema = schema_of(self.columns)
-        for chunk in self.chunks():
-            lists = lists_of(chunk, self.labels, self.variables)
-            yield pa.Table.from_arrays([pa.array(chunk.starts), pa.array(chunk.ends), *lists], schema=schema)
+    def tables(self, *, events: bool = False, long: bool = False) -> Iterator[pa.Table]:
+        """The matches as Arrow tables, some at a time, in the forms of `to_arrow`."""
+        schema = self.table_schema(events=events, long=long)
+        if not (events or long or self.selection.measures):
+            for chunk in self.chunks():
+                lists = lists_of(chunk, self.labels, self.variables)
+                yield pa.Table.from_arrays([pa.array(chunk.starts), pa.array(chunk.ends), *lists], schema=schema)
+            return
+        rows_of = self.shape.long_batches if long else self.shape.batches
+        for _, (matches, rows, marks, *_) in self.placed():
+            for batch in rows_of(matches, rows, marks):
+                yield pa.Table.from_batches([batch if batch.schema.equals(schema) else batch.cast(schema)])
 
-    def to_arrow(self) -> pa.Table:
-        """All matches in one Arrow table: start, end, positions, and one list of positions per variable."""
-        tables = list(self.tables())
-        return pa.concat_tables(tables) if tables else schema_of(self.columns).empty_table()
+    def table_schema(self, *, events: bool = False, long: bool = False) -> pa.Schema:
+        """The columns of `to_arrow` in one of its forms."""
+        if events and long:
+            raise ArgumentError("a row is a match or an event, not both", hint="write events=True or long=True")
+        if long and not self.shape.shown:
+            raise ArgumentError("SELECT shows no events, only measures", hint="name variables as well: SELECT x, y, …")
+        if events or long or self.selection.measures:
+            return (self.shape.long_schema if long else self.shape.schema)(self.event_schema)
+        return schema_of(self.columns)
 
-    def to_pandas(self) -> pandas.DataFrame:
-        """All matches as a pandas frame."""
+    def to_arrow(self, *, events: bool = False, long: bool = False) -> pa.Table:
+        """All matches in one Arrow table.
+
+        By default a row has `start`, `end`, `positions`, and a list of positions per variable. With `events` it is that
+        of `cerite.spark.match`: `match` (an id), `start_time` and `end_time` if there is a time, `start` and `end` if
+        there is a column of positions, the partition's columns, and per variable a list with the structs of its events.
+        With `long` a row is an event of a match: `match`, `variable`, `rank` among the variable's events, its columns.
+
+        Where SELECT measures something, a row has `match`, the times, the partition's columns and the measures.
+        """
+        tables = list(self.tables(events=events, long=long))
+        return pa.concat_tables(tables) if tables else self.table_schema(events=events, long=long).empty_table()
+
+    def to_pandas(self, *, events: bool = False, long: bool = False) -> pandas.DataFrame:
+        """All matches as a pandas frame, in the forms of `to_arrow`."""
         load("pandas")
-        return self.to_arrow().to_pandas()
+        return self.to_arrow(events=events, long=long).to_pandas()
 
-    def to_polars(self) -> polars.DataFrame:
-        """All matches as a Polars frame."""
-        frame: polars.DataFrame = load("polars").from_arrow(self.to_arrow())
+    def to_polars(self, *, events: bool = False, long: bool = False) -> polars.DataFrame:
+        """All matches as a Polars frame, in the forms of `to_arrow`."""
+        frame: polars.DataFrame = load("polars").from_arrow(self.to_arrow(events=events, long=long))
         return frame
 
-    def to_parquet(self, path: str | Path | IO[bytes]) -> int:
-        """Write a Parquet file, replacing one that is there; returns the number of matches."""
-        return write_parquet(path, schema_of(self.columns), self.tables(), self.files)
+    def to_parquet(self, path: str | Path | IO[bytes], *, events: bool = False, long: bool = False) -> int:
+        """Write a Parquet file in the forms of `to_arrow`, replacing one that is there; returns the number of rows."""
+        schema = self.table_schema(events=events, long=long)
+        return write_parquet(path, schema, self.tables(events=events, long=long), self.files)
 
-    def to_jsonl(self, target: str | Path | IO[str], *, events: bool = False) -> int:
-        """Write one JSON object per match; `events` adds the matched rows. Returns the number of matches."""
-        return write_text(target, lambda out: write_jsonl(self, out, events=events), self.files)
+    def to_jsonl(self, target: str | Path | IO[str], *, events: bool = False, long: bool = False) -> int:
+        """Write one JSON object per row of `to_arrow`; returns the number of rows.
 
-    def to_json(self, target: str | Path | IO[str], *, events: bool = False) -> int:
-        """Write one JSON array with an object per match, as `to_jsonl` has them; returns the number of matches."""
-        return write_text(target, lambda out: write_json(self, out, events=events), self.files)
+        By default the positions of variables are under `bindings`.
+        """
+        return write_text(target, lambda out: write_jsonl(self._records(events, long), out), self.files)
 
-    def to_csv(self, target: str | Path | IO[str]) -> int:
-        """Write a CSV file with positions separated by spaces; returns the number of matches."""
-        return write_text(target, lambda out: write_csv(self, out), self.files)
+    def to_json(self, target: str | Path | IO[str], *, events: bool = False, long: bool = False) -> int:
+        """Write one JSON array with an object per row, as `to_jsonl` has them; returns the number of rows."""
+        return write_text(target, lambda out: write_json(self._records(events, long), out), self.files)
+
+    def to_csv(self, target: str | Path | IO[str], *, events: bool = False, long: bool = False) -> int:
+        """Write a CSV file: positions separated by spaces, events as JSON; returns the number of rows."""
+        names = self.table_schema(events=events, long=long).names
+        tables = self.tables(events=events, long=long)
+        positions = not (events or long or self.selection.measures)
+        return write_text(target, lambda out: write_csv(names, tables, out, positions=positions), self.files)
+
+    def _records(self, events: bool, long: bool) -> Iterator[dict[str, Any]]:
+        if events or long or self.selection.measures:
+            for table in self.tables(events=events, long=long):
+                yield from table.to_pylist()
+            return
+        for match in self:
+            row: dict[str, Any] = {"start": match.start, "end": match.end, "positions": match.positions}
+            yield row | ({"bindings": match.variables} if self.variables else {})
 
     # ------------------------------------------------------------ for people
     def table(self, n: int = 10) -> Table:
@@ -254,10 +308,16 @@ class Matches(ABC):
         return rich_table
 
     def _heads(self) -> tuple[str, ...]:
+        measures = tuple(each.name for each in self.selection.measures)
+        if measures:
+            return ("start", "end", *(each.column for each in self.shape.shown), *measures)
         return ("start", "end", *(self.columns[3:] if self.variables else ("positions",)))
 
     def _cells(self, match: Match) -> list[str]:
         bound = match.variables
+        if self.selection.measures:
+            shown = (bound.get(each.variable, ()) if each.variable else match.positions for each in self.shape.shown)
+            return [str(match.start), str(match.end), *map(_short, shown), *map(str, match.measures.values())]
         cells = [bound.get(name, ()) for name in self.variables] if self.variables else [match.positions]
         return [str(match.start), str(match.end), *map(_short, cells)]
 

@@ -22,7 +22,7 @@ import pyarrow as pa
 from cerite.api.follow import Following
 from cerite.api.metrics import StreamMetrics
 from cerite.api.pushed import Pushed
-from cerite.api.result import Shown
+from cerite.api.shown import EVERYTHING, Selection
 from cerite.core.errors import (
     ArgumentError,
     CeriteWarning,
@@ -38,6 +38,7 @@ from cerite.data.pushed import batch_of, typed
 from cerite.engine.bind import Program
 from cerite.engine.events.keys import width_of
 from cerite.engine.live import LiveRun, Released
+from cerite.engine.shape import Shape
 from cerite.engine.sorter import Ordering
 from cerite.language.builder import width
 from cerite.pattern.nodes import Size
@@ -75,16 +76,21 @@ class EventStream:
         ordering: Ordering | None = None,
         late: Late = "count",
         counting: bool = False,
-        shown: Shown | None = None,
+        selection: Selection = EVERYTHING,
     ) -> None:
         self._program = program
-        self._shown = shown
+        self._selection = selection
         self._late = late
         self._warned = False
         self._run = LiveRun(
             program, Ordering(program.columns.time) if ordering is None else ordering, counting=counting,
             late="refuse" if late == "raise" else "aside", untimed="aside" if late == "side" else "refuse",
         )  # fmt: skip
+        plan, columns = program.plan, program.columns
+        self._shape = Shape(
+            plan.automaton.labels, plan.partition, self._run.order, columns.time, columns.position,
+            selection.columns(plan, program.schema.names), measured=selection.measures,
+        ).checked(program.schema, selection.source)  # fmt: skip
         self._late_schema = self._run.late_schema(program.schema)
         self._latest: weakref.ref[Pushed] | None = None  # who might still read what the last push found
 
@@ -187,7 +193,8 @@ class EventStream:
         """What a step completes, after what the one before it found was held."""
         self._hold()
         released = step()
-        pushed = Pushed(self._program.plan, released, self._late_schema, self._shown)
+        plan, schema = self._program.plan, self._program.schema
+        pushed = Pushed(plan, released, self._shape, schema, self._selection, self._late_schema)
         self._latest = weakref.ref(pushed)
         if released.late is not None and self._late == "count" and not self._warned:
             self._warned = True

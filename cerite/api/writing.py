@@ -12,19 +12,16 @@ import json
 import os
 import shutil
 import stat
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from datetime import date
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, Any
 from uuid import uuid4
 
 import pyarrow as pa
 
 from cerite.core.errors import StreamError
-from cerite.core.match import Match
-
-if TYPE_CHECKING:
-    from cerite.api.result import Matches
 
 
 def write_parquet(target: Any, schema: pa.Schema, tables: Iterable[pa.Table], sources: Sequence[Path]) -> int:
@@ -48,47 +45,52 @@ def write_text(target: Any, write: Callable[[IO[str]], int], sources: Sequence[P
             return write(out)
 
 
-def write_jsonl(matches: Matches, out: IO[str], *, events: bool) -> int:
-    """One line per match; how many."""
+def write_jsonl(rows: Iterable[Mapping[str, Any]], out: IO[str]) -> int:
+    """One line per row; how many."""
     written = 0
-    for match in matches:
-        out.write(as_json(match, bindings=bool(matches.variables), events=events) + "\n")
+    for row in rows:
+        out.write(as_json(row) + "\n")
         written += 1
     return written
 
 
-def write_json(matches: Matches, out: IO[str], *, events: bool) -> int:
-    """One array with an object per match; how many."""
+def write_json(rows: Iterable[Mapping[str, Any]], out: IO[str]) -> int:
+    """One array with an object per row; how many."""
     written = 0
-    for match in matches:
-        begin = ",\n" if written else "[\n"
-        out.write(begin + as_json(match, bindings=bool(matches.variables), events=events))
+    for row in rows:
+        out.write((",\n" if written else "[\n") + as_json(row))
         written += 1
     out.write("\n]\n" if written else "[]\n")
     return written
 
 
-def write_csv(matches: Matches, out: IO[str]) -> int:
-    """One row per match, positions separated by spaces; how many."""
+def write_csv(names: Sequence[str], tables: Iterable[pa.Table], out: IO[str], *, positions: bool) -> int:
+    """One line per row; lists are positions, separated by spaces, or anything, as JSON; how many rows there were."""
     writer = csv.writer(out)
-    writer.writerow(matches.columns)
+    writer.writerow(names)
     written = 0
-    for match in matches:
-        bound = match.variables
-        cells = (match.positions, *(bound.get(name, ()) for name in matches.variables))
-        writer.writerow([match.start, match.end, *(" ".join(map(str, cell)) for cell in cells)])
-        written += 1
+    for table in tables:
+        columns = [_cells(column, positions=positions) for column in table.columns]
+        writer.writerows(zip(*columns, strict=True))
+        written += table.num_rows
     return written
 
 
-def as_json(match: Match, *, bindings: bool, events: bool) -> str:
+def _cells(column: pa.ChunkedArray, *, positions: bool) -> Iterable[Any]:
+    values = column.to_pylist()
+    if not pa.types.is_nested(column.type):
+        return [value.isoformat() if isinstance(value, date) else value for value in values]
+    return [" ".join(map(str, value)) for value in values] if positions else map(as_json, values)
+
+
+def as_json(value: Any) -> str:
     """One line of JSON."""
-    shown: dict[str, Any] = {"start": match.start, "end": match.end, "positions": match.positions}
-    if bindings:
-        shown["bindings"] = match.variables
-    if events:
-        shown["events"] = match.events
-    return json.dumps(shown, ensure_ascii=False, default=str, separators=(",", ":"))
+    return json.dumps(value, ensure_ascii=False, default=_written, separators=(",", ":"))
+
+
+def _written(value: Any) -> str:
+    """A value that JSON does not have: times as ISO 8601, anything else as Python prints it."""
+    return value.isoformat() if isinstance(value, date) else str(value)
 
 
 @contextmanager

@@ -41,6 +41,14 @@ class Language(str, Enum):
     wayeb = "wayeb"
 
 
+class FormChoice(str, Enum):
+    """What a row of an output is: a match with its events, an event of a match, a match with positions."""
+
+    events = "events"
+    long = "long"
+    positions = "positions"
+
+
 class SemanticsChoice(str, Enum):
     """Which matches count as different."""
 

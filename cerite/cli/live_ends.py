@@ -18,7 +18,7 @@ from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import parse_qsl, urlsplit
 
-from cerite.cli.spark_run import FORMATS, opened
+from cerite.cli.spark_run import FORMATS, NULLS, opened
 from cerite.core.errors import CeriteError
 from cerite.core.schema import Kind
 from cerite.data.reading import Reading
@@ -207,7 +207,7 @@ def write_batch(place: Place, batch: DataFrame, number: int) -> None:
         named = {"kafka.bootstrap.servers": place.where, "topic": place.name, **(place.options or {})}
         _messages(batch).write.format("kafka").options(**named).save()
     else:
-        for row in batch.select(fn.to_json(fn.struct("*"))).toLocalIterator():
+        for row in batch.select(fn.to_json(fn.struct("*"), NULLS)).toLocalIterator():
             print(row[0], flush=True)
 
 
@@ -216,7 +216,7 @@ def _messages(rows: DataFrame) -> DataFrame:
     from pyspark.sql import functions as fn
 
     key = fn.col("match") if "match" in rows.columns else fn.lit(None).cast("string")
-    return rows.select(key.alias("key"), fn.to_json(fn.struct("*")).alias("value"))
+    return rows.select(key.alias("key"), fn.to_json(fn.struct("*"), NULLS).alias("value"))
 
 
 def format_of(path: str) -> str:

@@ -22,6 +22,7 @@ from cerite.api.query import Query
 from cerite.cli.engine_choice import picked
 from cerite.cli.inputs import (
     EngineChoice,
+    FormChoice,
     Language,
     SemanticsChoice,
     TimeUnitChoice,
@@ -218,7 +219,13 @@ def run_command(
     ] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an output that exists already.")] = False,
     show: Annotated[int, typer.Option("--show", metavar="N", min=0, help="How many matches the table shows.")] = 20,
-    with_events: Annotated[bool, typer.Option("--events", help="Add the matched rows to JSON output.")] = False,
+    form: Annotated[
+        FormChoice | None,
+        typer.Option(
+            help="What a row of the output is: a match with its events, an event of a match (long), or a match with "
+            "positions instead of events.  [default: events]"
+        ),
+    ] = None,
     schema: SchemaOption = None,
     null: NullOption = None,
     delimiter: DelimiterOption = None,
@@ -242,7 +249,7 @@ def run_command(
 
         cerite run fraud.ceql "payments/*.csv" --time at --show 5
 
-        cerite run fraud.ceql payments.jsonl --output - --events
+        cerite run fraud.ceql payments.jsonl --output - --form long
 
         zcat trades.csv.gz | cerite run fraud.ceql - --delimiter ";" --time at --time-unit s
 
@@ -279,13 +286,13 @@ def run_command(
     meter = Meter(err, wanted=progress)
     if count and output is not None:
         raise CeriteError("--count prints a number and writes no matches", hint="leave out --count, or --output")
-    if with_events and output is None:
-        raise CeriteError(
-            "--events says what is written, and nothing is", hint="add --output -, or a file of JSON lines"
-        )
+    if form is not None and output is None:
+        raise CeriteError("--form says what is written, and nothing is", hint="add --output -, or a file")
     if not (count or explain):
         on_spark = where is EngineChoice.spark
-        check_output(output, events, overwrite=overwrite, with_events=with_events, folder=on_spark)
+        check_output(output, events, overwrite=overwrite, folder=on_spark)
+        if on_spark and form not in (None, FormChoice.events):
+            raise CeriteError(f"Spark gives matches with their events, not --form {form.value}", hint="--engine local")
     if where is EngineChoice.spark:
         run_on_spark(
             parsed, events, options, reading, master=master, conf=conf or (), output=output, overwrite=overwrite,
@@ -299,7 +306,7 @@ def run_command(
         texts |= {"format": reading.format if events != "-" else None}
         matches = Query(parsed).run(path, **options, **texts, progress=meter.tell)
         with meter.of(matches.rows):
-            report(matches, output=output, count=count, events=with_events, show=show, out=out, err=err)
+            report(matches, output=output, count=count, form=form or FormChoice.events, show=show, out=out, err=err)
 
 
 @app.command("stream")

@@ -16,6 +16,7 @@ from rich.progress import BarColumn, Progress, SpinnerColumn, TaskProgressColumn
 
 from cerite.api.result import Matches
 from cerite.api.writing import refuse_unwritable
+from cerite.cli.inputs import FormChoice
 from cerite.core.errors import CeriteError
 
 _WRITERS = (".parquet", ".jsonl", ".ndjson", ".json", ".csv")
@@ -51,16 +52,17 @@ class Meter:
 
 
 def report(
-    matches: Matches, *, output: str | None, count: bool, events: bool, show: int, out: Console, err: Console
+    matches: Matches, *, output: str | None, count: bool, form: FormChoice, show: int, out: Console, err: Console
 ) -> None:
     """Show or write the matches as the options say."""
     if count:
         print(matches.count())
     elif output == "-":
-        matches.to_jsonl(sys.stdout, events=events)
+        matches.to_jsonl(sys.stdout, **_form(form))
     elif output is not None:
-        written = _write(matches, Path(output), events=events)
-        err.print(f"{written:,} match{'' if written == 1 else 'es'} written to {output}")
+        written = _write(matches, Path(output), form)
+        what = ("event", "events") if form is FormChoice.long else ("match", "matches")
+        err.print(f"{written:,} {what[written != 1]} written to {output}")
     else:
         total = matches.count()
         if show:
@@ -75,7 +77,7 @@ def told_count(total: int, show: int) -> str:
     return f"{total:,} match{'' if total == 1 else 'es'}" + (f", the first {show} shown" if total > show > 0 else "")
 
 
-def check_output(output: str | None, events: str, *, overwrite: bool, with_events: bool, folder: bool) -> None:
+def check_output(output: str | None, events: str, *, overwrite: bool, folder: bool) -> None:
     """Refuse, before anything is read, an output that cannot or must not be written.
 
     A file that is there is replaced only if that is asked for, and what is read is never written: not the files
@@ -85,7 +87,7 @@ def check_output(output: str | None, events: str, *, overwrite: bool, with_event
         return
     path = Path(output).expanduser()
     if not folder:
-        _check_format(path, with_events=with_events)
+        _check_format(path)
     real = Path(os.path.realpath(path))
     if _is_input(real, events):
         raise CeriteError(
@@ -121,19 +123,16 @@ def _fits(real: Path, pattern: Path) -> bool:
     return any(fnmatch(str(real.relative_to(root)), each) for each in (rest, rest.replace("**/", "")))
 
 
-def _check_format(path: Path, *, with_events: bool) -> None:
-    ending = path.suffix.lower()
-    if ending not in _WRITERS:
+def _check_format(path: Path) -> None:
+    if path.suffix.lower() not in _WRITERS:
         raise CeriteError(f"unknown output format `{path.name}`", hint=f"the endings are {', '.join(_WRITERS)}, or `-`")
-    if with_events and ending not in (".jsonl", ".ndjson", ".json"):
-        raise CeriteError("--events goes with JSON", hint="write to a .jsonl file or to `-`")
 
 
-def _write(matches: Matches, path: Path, *, events: bool) -> int:
+def _write(matches: Matches, path: Path, form: FormChoice) -> int:
     """Write the matches in the format of the file's ending."""
-    ending = path.suffix.lower()
-    if ending == ".parquet":
-        return matches.to_parquet(path)
-    if ending == ".csv":
-        return matches.to_csv(path)
-    return (matches.to_json if ending == ".json" else matches.to_jsonl)(path, events=events)
+    writers = {".parquet": matches.to_parquet, ".csv": matches.to_csv, ".json": matches.to_json}
+    return writers.get(path.suffix.lower(), matches.to_jsonl)(path, **_form(form))
+
+
+def _form(form: FormChoice) -> dict[str, bool]:
+    return {"events": form is FormChoice.events, "long": form is FormChoice.long}

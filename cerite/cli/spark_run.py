@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 import warnings
 from collections.abc import Sequence
@@ -14,7 +13,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from cerite.api.writing import replacing_folder
+from cerite.api.writing import as_json, replacing_folder
 from cerite.cli.recognise import told_count
 from cerite.core.errors import CeriteError
 from cerite.core.extras import load
@@ -27,6 +26,7 @@ if TYPE_CHECKING:
 
 FORMATS = {".parquet": "parquet", ".jsonl": "json", ".ndjson": "json", ".json": "json", ".csv": "csv", ".orc": "orc"}
 READ = FORMATS | {".tsv": "tsv"}
+NULLS = {"ignoreNullFields": "false"}  # in JSON: every row has every key, as in process
 
 
 def run_on_spark(
@@ -114,7 +114,7 @@ def _report(
 ) -> None:
     if output == "-":
         for row in matches.toLocalIterator():
-            print(json.dumps(row.asDict(recursive=True), ensure_ascii=False, default=str, separators=(",", ":")))
+            print(as_json(row.asDict(recursive=True)))
         sys.stdout.flush()
     elif output is not None:
         _write(matches, output, overwrite=overwrite)
@@ -140,10 +140,10 @@ def _write(matches: DataFrame, output: str, *, overwrite: bool) -> None:
         nested = {field.name for field in matches.schema.fields if isinstance(field.dataType, ArrayType)}
         quoted = {name: fn.col("`" + name.replace("`", "``") + "`") for name in matches.columns}
         matches = matches.select(
-            *(fn.to_json(column).alias(name) if name in nested else column for name, column in quoted.items())
+            *(fn.to_json(column, NULLS).alias(name) if name in nested else column for name, column in quoted.items())
         )
-    writer = matches.write.option("header", "true") if ending == ".csv" else matches.write
-    writer = writer.format(FORMATS[ending])
+    options = {"header": "true"} if ending == ".csv" else NULLS if FORMATS[ending] == "json" else {}
+    writer = matches.write.options(**options).format(FORMATS[ending])
     try:
         if "://" in output or not (matches.sparkSession.conf.get("spark.master", None) or "").startswith("local"):
             writer.mode("overwrite" if overwrite else "errorifexists").save(output)  # whole once it has _SUCCESS

@@ -15,7 +15,8 @@ Fetch = Callable[["Match", "str | None"], list[dict[str, Any]]]  # the events of
 class Match:
     """`([start, end], bindings)`; `bindings` is empty under the complex-events semantics.
 
-    `match["x"]` are the events of the variable x, and so is `match.x` unless a match has an attribute of that name.
+    `match["x"]` are the events of the variable x, and so is `match.x` unless a match has an attribute of that name;
+    `match["low"]` and `match.low` are the measure of that name, if SELECT has one.
 
     >>> Match.of(1, 8, [("x", 1), ("y", 8)])
     Match(start=1, end=8, positions=(1, 8), bindings=(('x', (1,)), ('y', (8,))))
@@ -25,6 +26,8 @@ class Match:
     end: int
     positions: tuple[int, ...]
     bindings: tuple[tuple[str, tuple[int, ...]], ...] = ()
+    measures: Mapping[str, Any] = field(default_factory=dict, compare=False, repr=False, kw_only=True)
+    """What SELECT measures, by name."""
     fetch: Fetch | None = field(default=None, compare=False, repr=False, kw_only=True)
 
     @staticmethod
@@ -46,15 +49,15 @@ class Match:
         """The rows at `positions`, read from the data the match was found in, with the attributes that SELECT shows."""
         return self._fetched(None)
 
-    def __getitem__(self, variable: str) -> list[dict[str, Any]]:
-        """The events bound to a variable, in the order of the stream; none if this match does not bind it."""
-        return self._fetched(variable)
+    def __getitem__(self, name: str) -> Any:
+        """A measure, or the events bound to a variable in the order of the stream; none if this match binds none."""
+        return self.measures[name] if name in self.measures else self._fetched(name)
 
-    def __getattr__(self, name: str) -> list[dict[str, Any]]:
+    def __getattr__(self, name: str) -> Any:
         if name.startswith("__") or name in type(self).__slots__:  # asked for by copying and pickling, never a variable
             raise AttributeError(name)
         try:
-            return self._fetched(name)
+            return self[name]
         except (KeyError, StreamError) as error:
             raise AttributeError(str(error)) from None
 
@@ -69,4 +72,6 @@ class Match:
 
     def __str__(self) -> str:
         shown = ", ".join(f"{name}={','.join(map(str, positions))}" for name, positions in self.bindings)
+        if self.measures:
+            shown = ", ".join(f"{name}={value}" for name, value in self.measures.items())
         return f"[{self.start},{self.end}] " + (shown or "{" + ",".join(map(str, self.positions)) + "}")

@@ -53,6 +53,8 @@ class Source(ABC):
     """How many rows there are, where it is known before reading them."""
     files: tuple[Path, ...] = ()
     """The files that the rows are read from."""
+    row_starts: tuple[int, ...] | None = None
+    """The position of each file's first row, where files know their rows by number (Parquet)."""
 
     @abstractmethod
     def batches(self) -> Iterator[pa.RecordBatch]:

@@ -75,7 +75,7 @@ def _check_query(taken: dict[str, str], mine: dict[str, str]) -> None:
         raise SnapshotError(
             f"the snapshot was taken with another query: its {_QUERY[part]} {'are' if part == 'variables' else 'is'} "
             f"{taken[part] or 'none'} there and {mine[part] or 'none'} here",
-            hint="restore it with the query it is of; only LIMIT and the attributes that SELECT shows may change",
+            hint="restore it with the query it is of; LIMIT, measures and the attributes that SELECT shows may change",
         )
 
 

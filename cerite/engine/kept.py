@@ -4,12 +4,12 @@ Rows are kept while the engine holds their positions, so memory follows what can
 and for none. Looking what the engine holds costs as much as it holds; it is done when twice as much is kept as the
 last time.
 
-Invariant: every position that a node of the tECS names is here.
+Invariant: every position that a node of the tECS names is here, and which of them are tied with one before them.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -17,16 +17,30 @@ import pyarrow as pa
 
 from cerite.core.arrays import Longs
 from cerite.engine.events.batches import joined, merging, packed, tidied, unpacked
+from cerite.engine.match_ids import UNMARKED, numbered
+from cerite.engine.output import MatchChunk
+from cerite.engine.ties import Ties
 
 FEWEST = 1 << 12  # rows that are never worth clearing up; tests begin with less
 
 
-class KeptRows:
-    """Rows in the order of their positions, in parts of falling size."""
+class Placed(NamedTuple):
+    """Matches with places in a batch for positions, that batch (their events, once each), and marks for the ids."""
 
-    def __init__(self) -> None:
+    matches: MatchChunk
+    rows: pa.RecordBatch
+    marks: Longs
+    positions: Longs  # of the rows, rising
+
+
+class KeptRows:
+    """Rows in the order of their positions, in parts of falling size; `ties` finds those that need a mark."""
+
+    def __init__(self, ties: Ties | None = None) -> None:
         self._parts: list[tuple[Longs, pa.RecordBatch]] = []
         self._enough = FEWEST
+        self._ties = ties
+        self._tied: Longs = np.zeros(0, np.int64)  # positions, rising
 
     def __len__(self) -> int:
         return sum(positions.size for positions, _ in self._parts)
@@ -40,6 +54,8 @@ class KeptRows:
         """Keep more rows, whose positions come after all others."""
         if not positions.size:
             return
+        if self._ties is not None and not self._ties.everything:
+            self._tied = np.concatenate([self._tied, positions[self._ties.of(rows)]])
         self._parts.append((positions, rows))
         first = merging([each.size for each, _ in self._parts])
         if first is not None:
@@ -55,6 +71,7 @@ class KeptRows:
             elif mine.size:
                 parts.append((positions[mine], tidied(rows.take(pa.array(mine)))))
         self._parts = parts
+        self._tied = self._tied[np.isin(self._tied, needed, assume_unique=True)]
         if parts:
             self._merge(0)
         self._enough = max(FEWEST, 2 * len(self))
@@ -68,19 +85,38 @@ class KeptRows:
                 pieces.append(rows.take(pa.array(np.searchsorted(mine, positions[begin:stop]))))
         return joined(pieces) if pieces else None
 
+    def placed(self, chunk: MatchChunk) -> Placed:
+        """The matches with their events, which are all kept."""
+        needed, places = numbered(np.concatenate([chunk.starts, chunk.ends, chunk.positions]))
+        rows = self.take(needed)
+        assert rows is not None
+        return Placed(chunk.placed(places), rows, self.marks(needed), needed)
+
+    def marks(self, positions: Longs) -> Longs:
+        """The positions themselves where a row is tied with one before it."""
+        if self._ties is not None and self._ties.everything:
+            return positions
+        if not self._tied.size:
+            return np.full(positions.size, UNMARKED, np.int64)
+        return np.where(np.isin(positions, self._tied, assume_unique=True), positions, UNMARKED)
+
     def state(self) -> dict[str, npt.NDArray[Any]]:
         """What a snapshot keeps."""
+        ties = {} if self._ties is None else {f"ties.{name}": each for name, each in self._ties.state().items()}
         if not self._parts:
-            return {}
+            return ties
         self._merge(0)
         positions, rows = self._parts[0]
-        return {"positions": positions, "rows": packed(rows)}
+        return {"positions": positions, "rows": packed(rows), "tied": self._tied, **ties}
 
     def restore(self, kept: dict[str, npt.NDArray[Any]]) -> None:
         """Continue with the rows of a snapshot."""
         self._parts = []
         if "rows" in kept:
             self._parts = [(kept["positions"].astype(np.int64), unpacked(kept["rows"].view(np.uint8)))]
+        self._tied = kept["tied"].astype(np.int64) if "tied" in kept else self._tied[:0]
+        if self._ties is not None:
+            self._ties.restore({"last": kept["ties.last"]} if "ties.last" in kept else {})
         self._enough = max(FEWEST, 2 * len(self))
 
     def _merge(self, first: int) -> None:

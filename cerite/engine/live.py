@@ -32,11 +32,12 @@ from cerite.engine.events.clock import Clock
 from cerite.engine.events.keys import LEAST, time_of, width_of
 from cerite.engine.events.rows import Rows
 from cerite.engine.identity import check_identity, identity
-from cerite.engine.kept import KeptRows
+from cerite.engine.kept import KeptRows, Placed
 from cerite.engine.output import MatchChunk
 from cerite.engine.run import Run
 from cerite.engine.snapshot import pack, unpack
 from cerite.engine.sorter import Aside, Offer, Ordering, Sorter
+from cerite.engine.ties import Ties
 
 Treatment = Literal["refuse", "aside"]  # of the push, or of the event
 COUNTERS = ("events", "relevant", "matches", "suppressed", "occurrences", "late", "untimed", "duplicates")
@@ -93,14 +94,13 @@ class Released:
         """The events at these positions, which rise, of matches that end in this push; None for no positions."""
         return self._kept.take(positions)
 
-    def with_rows(self, chunk: MatchChunk) -> tuple[MatchChunk, pa.RecordBatch]:
-        """The matches with places in a batch for positions, and that batch: the events of the matches, once each."""
-        needed = np.unique(np.concatenate([chunk.starts, chunk.ends, chunk.positions]))
-        rows = self.rows(needed)
-        assert rows is not None
-        parts = (chunk.starts, chunk.ends, chunk.positions)
-        starts, ends, positions = (np.searchsorted(needed, each) for each in parts)
-        return MatchChunk(starts, ends, chunk.offsets, positions, chunk.labels, chunk.sequence), rows
+    def with_rows(self, chunk: MatchChunk) -> Placed:
+        """The matches with their events."""
+        return self._kept.placed(chunk)
+
+    def marks(self, positions: Longs) -> Longs:
+        """What the events at these positions, which rise, are marked with in ids."""
+        return self._kept.marks(positions)
 
 
 class LiveRun:
@@ -140,7 +140,7 @@ class LiveRun:
         self.sorter = None if ordering.delay is None or self.clock is None else Sorter(ordering, self.clock)
         self._late, self._untimed = late, untimed
         self._run = Run(program)
-        self._kept = KeptRows()
+        self._kept = KeptRows(None if ordering.strict else Ties(self.order, program.plan.partition))
         self._counters = dict.fromkeys(COUNTERS, 0)
         self._floor = LEAST  # without a sorter: what `advance` said
         self._width = _width(program, time)
@@ -194,6 +194,12 @@ class LiveRun:
             self._counters["occurrences"] = self._run.recogniser.occurrences
 
     # ------------------------------------------------------------ state
+    @property
+    def order(self) -> tuple[str, ...]:
+        """The columns that order the events."""
+        named = (self.ordering.time, *self.ordering.ties, self.program.columns.position)
+        return tuple(dict.fromkeys(name for name in named if name is not None))
+
     @property
     def events(self) -> int:
         """How many events were pushed."""

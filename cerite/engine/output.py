@@ -52,6 +52,13 @@ class MatchChunk:
             self.positions[first:last], self.labels[first:last], self.sequence,
         )  # fmt: skip
 
+    def placed(self, places: npt.NDArray[np.int64]) -> "MatchChunk":
+        """The same matches with these numbers for the starts, then the ends, then the positions."""
+        first, second = len(self), 2 * len(self)
+        return MatchChunk(
+            places[:first], places[first:second], self.offsets, places[second:], self.labels, self.sequence
+        )
+
     def renumbered(self, number: npt.NDArray[np.int64]) -> "MatchChunk":
         """The same matches with `number[p]` for position p; positions stay in the order of the events."""
         return MatchChunk(

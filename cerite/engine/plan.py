@@ -18,7 +18,7 @@ from cerite.core.errors import PatternError
 from cerite.pattern.check import check
 from cerite.pattern.nodes import Pattern, Project, Select, Size, Strategy, Window
 from cerite.pattern.query import Consume, QuerySpec, Suppress
-from cerite.predicate.expression import Attribute, Expression, IsNull, Not, conjunction
+from cerite.predicate.expression import Attribute, Expression, IsNull, Not, conjunction, variables
 
 Semantics = Literal["valuations", "complex-events"]
 
@@ -93,6 +93,8 @@ def plan(query: QuerySpec, semantics: Semantics = "valuations") -> Plan:
         )
     check(query)
     try:
+        if semantics != "valuations":
+            _refuse_measured(query)
         return _plan(query, semantics)
     except PatternError as error:
         raise error.at(query.source) from None
@@ -120,6 +122,16 @@ def _plan(query: QuerySpec, semantics: Semantics) -> Plan:
 def _suppress(query: QuerySpec) -> Suppress | None:
     """Without partitions there is one scope."""
     return query.suppress if query.partition or query.suppress is None else Suppress(query.suppress.size)
+
+
+def _refuse_measured(query: QuerySpec) -> None:
+    """Without variables there is nothing to measure but the match as a whole."""
+    for measure in query.measures:
+        if variables(measure.expression):
+            raise PatternError(
+                f"`{measure.expression}` is of a variable, and semantics='complex-events' forgets variables",
+                span=measure.span, hint="leave out `semantics`; COUNT(*), START_TIME(), END_TIME(), DURATION() remain",
+            )  # fmt: skip
 
 
 @dataclass(frozen=True)

@@ -8,16 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace
-from typing import Any, TypeVar, cast
+from typing import Any, NamedTuple, TypeVar, cast
 
 from cerite.core.errors import CeriteError, QuerySyntaxError, SchemaError, Span
 from cerite.core.schema import Kind, Schema, kind_named, merge
 from cerite.language.ceql_patterns import pattern_of, strategy_of
 from cerite.language.conditions import condition_of, name_of, signed_of, size_of
 from cerite.language.parsing import Node, parse, span_of, subtree
+from cerite.pattern.measures import default_name
 from cerite.pattern.nodes import Pattern, Size, Strategy
-from cerite.pattern.query import Consume, Item, QuerySpec, Suppress
-from cerite.predicate.expression import Expression
+from cerite.pattern.query import Consume, Item, Measure, QuerySpec, Suppress
+from cerite.predicate.expression import Attribute, Expression
 
 T = TypeVar("T")
 _STARTS = ("query", "pattern_only", "condition_only", "schema_only", "size_only", "silence_only")
@@ -98,12 +99,13 @@ def _query(tree: Node) -> QuerySpec:
             raise QuerySyntaxError(f"there are two {str(node.data).upper()} clauses", span=span_of(node))
         else:
             clauses[str(node.data)] = node
-    strategy, items = _select(clauses["select"])
+    selected = _select(clauses["select"])
     optional = {name: node for name, node in clauses.items() if name in _OPTIONAL}
     return QuerySpec(
         where=pattern_of(clauses["where"].children[0]),
-        items=items,
-        strategy=strategy,
+        items=selected.items,
+        strategy=selected.strategy,
+        measures=selected.measures,
         streams=tuple(name_of(each) for each in clauses["from_clause"].children),
         schema=_declared(declarations),
         clauses={name: cast(Span, span_of(node)) for name, node in clauses.items()},
@@ -111,15 +113,51 @@ def _query(tree: Node) -> QuerySpec:
     )
 
 
-def _select(node: Node) -> tuple[Strategy | None, tuple[Item, ...] | None]:
-    strategy, items = None, []
+class _Selected(NamedTuple):
+    strategy: Strategy | None
+    items: tuple[Item, ...] | None
+    measures: tuple[Measure, ...]
+
+
+def _select(node: Node) -> _Selected:
+    strategy, everything = None, False
+    items: list[Item] = []
+    measures: list[Measure] = []
     for child in map(subtree, node.children):
         if child.data == "strategy":
             strategy = strategy_of(child)
-        elif child.data == "item":
-            names = [name_of(each) for each in child.children]
-            items.append(Item(names[0], tuple(names[1:]) or None, span=span_of(child)))
-    return strategy, tuple(items) or None
+        elif child.data == "everything":
+            everything = True
+        else:
+            selected = _item(child) if child.data == "item" else _value(child)
+            if isinstance(selected, Item):
+                items.append(selected)
+            else:
+                measures.append(selected)
+    if everything and items:
+        raise QuerySyntaxError(
+            "`*` shows every variable already", span=items[0].span, hint="leave out `*`, or what follows it"
+        )
+    return _Selected(strategy, None if everything else tuple(items), tuple(measures))
+
+
+def _item(node: Node) -> Item:
+    names = [name_of(each) for each in node.children]
+    return Item(names[0], tuple(names[1:]) or None, span=span_of(node))
+
+
+def _value(node: Node) -> Item | Measure:
+    """A variable alone, or a measure, which is called as AS says or after what it is."""
+    expression = condition_of(node.children[0])
+    named = name_of(node.children[1]) if len(node.children) > 1 else None
+    if isinstance(expression, Attribute):
+        if named is not None:
+            raise QuerySyntaxError(
+                f"AS names a value, and `{expression.name}` is a variable", span=span_of(node),
+                hint=f"write `{expression.name}`, or a value of its events: `{expression.name}.price AS {named}`",
+            )  # fmt: skip
+        return Item(expression.name, span=span_of(node))
+    return Measure(named or default_name(expression), expression, span=span_of(node))
 
 
 def _partition(node: Node) -> tuple[str, ...]:

@@ -16,7 +16,7 @@ SHAPES = {
     "sremo": "an event is BUY[price > 3]^o>r; join with e . f, e + f, e & f, !e, e*, #(e, f), @(e, f)",
 }
 _ORDER = "the order is SELECT … FROM … WHERE … FILTER …, then PARTITION BY, WITHIN, CONSUME BY, LIMIT and SUPPRESS"
-_NO_FUNCTIONS = "SELECT takes variables; counts, sums and the like are computed from the matches"
+_SELECTED = "SELECT takes variables, x[price], and measures: x.price AS low, AVG(y.price), COUNT(y), DURATION()"
 _JOIN = "join patterns with `;` (then), `:` (at the very next event), AND or OR; name one with AS"
 _CONDITION = "conditions are made of + - * / %, = != < <= > >=, IN, LIKE, IS NULL, AND, OR and NOT"
 _QUOTES = "write straight quotes: 'MSFT'"
@@ -140,11 +140,10 @@ def _in_select(word: str, before: str, last: str) -> str | None:
     if previous == "SELECT":
         return "say what to select: `*` for every variable, or names of variables"
     if word == "(":
-        return _NO_FUNCTIONS
-    if word == ".":
-        return f"write `{last}[price]` for an attribute of its events"
-    if word.upper() == "AS":
-        return "variables get their names in WHERE: `… AS x`"
+        return _SELECTED
+    if word.upper() == "FROM" and (strategy := re.search(r"\bselect\s+(\w+)\s*\*\Z", before, re.I)):
+        near = suggestion(strategy[1].upper(), _STRATEGIES)
+        return near or f"the strategies are {', '.join(_STRATEGIES)}"
     if first and previous == "DISTINCT":
         return "leave it out: no match is reported twice"
     if first and previous in _STRATEGIES and word.upper() in ("FROM", ","):

@@ -9,22 +9,24 @@ from typing import TYPE_CHECKING, TypeVar, Union, cast
 from cerite.core.errors import ArgumentError, SchemaError
 from cerite.core.schema import Schema, kind_named
 from cerite.language.builder import Builder, Width, width
-from cerite.language.ceql import parse_query, parse_schema, parse_suppress
+from cerite.language.ceql import parse_condition, parse_query, parse_schema, parse_suppress
+from cerite.language.terms import Term, Variable, variable_of
 from cerite.pattern.check import check
 from cerite.pattern.nodes import Pattern, Strategy
-from cerite.pattern.query import Consume, Item, QuerySpec, Suppress
+from cerite.pattern.query import Consume, Item, Measure, QuerySpec, Suppress
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 T = TypeVar("T")
+Select = Sequence[str] | Mapping[str, Union[Term, Variable, str]]  # variables, or measures by name
 SchemaLike = Union[Schema, str, Mapping[str, Union[str, Mapping[str, str]]], "pa.Schema"]  # what `declared` takes
 
 
 def make_query(
     source: str | QuerySpec | Builder | Pattern,
     *,
-    select: Sequence[str] | None = None,
+    select: Select | None = None,
     strategy: str | None = None,
     partition_by: Sequence[str] = (),
     within: Width | None = None,
@@ -54,9 +56,9 @@ def make_query(
     elif not isinstance(source, (Builder, Pattern)):
         raise ArgumentError(f"not a query or pattern: {source!r}", hint="pass CEQL text, or a pattern: event('A')")
     else:
+        items, measures = _selected(select)
         query = QuerySpec(
-            source.pattern if isinstance(source, Builder) else source,
-            items=None if select is None else tuple(map(Item, _names("select", select))),
+            source.pattern if isinstance(source, Builder) else source, items=items, measures=measures,
             strategy=None if strategy is None else _word("strategy", strategy, Strategy.named, Strategy),
             partition=_names("partition_by", partition_by), within=None if within is None else width(within),
             consume=_word("consume", consume, lambda word: Consume(word.upper()), Consume), limit=_limit(limit),
@@ -64,6 +66,25 @@ def make_query(
         )  # fmt: skip
     check(query, schema)
     return query
+
+
+def _selected(select: Select | None) -> tuple[tuple[Item, ...] | None, tuple[Measure, ...]]:
+    """The variables that are shown, and the measures: terms or text by name, beside variables under their own names."""
+    if not isinstance(select, Mapping):
+        return (None if select is None else tuple(map(Item, _names("select", select)))), ()
+    items: list[Item] = []
+    measures: list[Measure] = []
+    for name, value in zip(_names("select", tuple(select)), select.values(), strict=True):
+        if isinstance(value, Variable) and variable_of(value) == name:
+            items.append(Item(name))
+        elif isinstance(value, (Term, str)):
+            measures.append(Measure(name, parse_condition(value) if isinstance(value, str) else value.expression))
+        else:
+            raise ArgumentError(
+                f"`select` takes measures by their names, not {value!r} as {name!r}",
+                hint="write select={'low': var.x.price, 'n': count(var.y)}; var.x is shown under its own name",
+            )
+    return tuple(items), tuple(measures)
 
 
 def _names(clause: str, names: object) -> tuple[str, ...]:

@@ -26,10 +26,10 @@ from cerite.pattern.nodes import (
     transform,
     walk,
 )
-from cerite.pattern.query import Consume, Item, QuerySpec, Suppress
+from cerite.pattern.query import Consume, Item, Measure, QuerySpec, Suppress
 
 __all__ = [
     "Complement", "Concat", "Consume", "Empty", "Event", "Filter", "Having", "Intersection", "Item", "Iteration",
-    "Named", "Nothing", "On", "Pattern", "Permute", "Project", "QuerySpec", "Select", "Sequence", "Size", "SkipAny",
-    "SkipNext", "Strategy", "Suppress", "Union", "Window", "transform", "walk",
+    "Measure", "Named", "Nothing", "On", "Pattern", "Permute", "Project", "QuerySpec", "Select", "Sequence", "Size",
+    "SkipAny", "SkipNext", "Strategy", "Suppress", "Union", "Window", "transform", "walk",
 ]  # fmt: skip

@@ -13,6 +13,7 @@ from cerite.core.errors import CeriteError, PatternError, SchemaError, Span, lis
 from cerite.core.schema import Kind, Schema, merge
 from cerite.pattern.absences import check_absences
 from cerite.pattern.check_kinds import check_kinds
+from cerite.pattern.measures import check_measures
 from cerite.pattern.never import reason
 from cerite.pattern.nodes import (
     Complement,
@@ -61,6 +62,7 @@ def check(query: QuerySpec | Pattern, schema: Schema | None = None) -> list[Note
         check_absences(whole)
         resolve(whole.where, strict=True)
         _check_clauses(whole)
+        check_measures(whole)
         declared = _of_its_streams(whole)
         check_kinds(whole, declared if schema is None else schema)
     except CeriteError as error:

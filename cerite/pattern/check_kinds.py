@@ -10,7 +10,7 @@ from cerite.pattern.nodes import ANY_TYPE, Event, Filter, Having, Named, Pattern
 from cerite.pattern.query import QuerySpec
 from cerite.predicate.expression import Aggregate, Attribute, Comparison, Expression, InRange, Literal, Reference
 from cerite.predicate.expression import walk as walk_expression
-from cerite.predicate.kinds import ANY, KindOf, Kinds, check_condition
+from cerite.predicate.kinds import ANY, KindOf, Kinds, check_condition, kinds_of
 
 Types = frozenset["str | None"]  # event types a variable may be bound to; None is any
 
@@ -26,6 +26,8 @@ def check_kinds(query: QuerySpec, schema: Schema | None) -> None:
     types = event_types(query.where)
     for own, condition in _conditions(query.where, types):
         check_condition(condition, _lookup(own, types, schema))
+    for measure in query.measures:
+        kinds_of(measure.expression, _lookup(frozenset((None,)), types, schema))
     if schema is None:
         return
     everything = frozenset(event.type for event in walk(query.where) if isinstance(event, Event))
@@ -67,10 +69,16 @@ def _conditions(pattern: Pattern, types: dict[str, Types]) -> Iterator[tuple[Typ
 
 
 def read_attributes(query: QuerySpec) -> frozenset[str]:
-    """The attributes that conditions and windows read, of whatever event."""
-    nodes = (node for condition in conditions_of(query.where) for node in walk_expression(condition))
+    """The attributes that conditions, windows and measures read, of whatever event."""
+    nodes = (node for condition in _expressions(query) for node in walk_expression(condition))
     named = {node.name for node in nodes if isinstance(node, (Attribute, Reference, Aggregate)) and node.name}
     return frozenset(named | {size.attribute for size in _sizes(query) if size.attribute is not None})
+
+
+def _expressions(query: QuerySpec) -> Iterator[Expression]:
+    """Conditions and measures."""
+    yield from conditions_of(query.where)
+    yield from (measure.expression for measure in query.measures)
 
 
 def ordered_attributes(query: QuerySpec) -> dict[str, Span | None]:
@@ -79,7 +87,7 @@ def ordered_attributes(query: QuerySpec) -> dict[str, Span | None]:
     Against a text in quotes (`name > 'M'`) an attribute is meant as text; against a number it cannot be.
     """
     attributes: dict[str, Span | None] = {}
-    for condition in conditions_of(query.where):
+    for condition in _expressions(query):
         for node in walk_expression(condition):
             if isinstance(node, Aggregate) and node.function in ("MIN", "MAX") and node.name is not None:
                 attributes.setdefault(node.name, node.span)

@@ -45,7 +45,8 @@ def query_text(query: QuerySpec) -> str:
     """The query as CEQL, one clause a line."""
     lines = [] if query.schema is None else [str(query.schema)]
     strategy = "" if query.strategy is None else f"{query.strategy.value} "
-    items = "*" if query.items is None else ", ".join(map(str, query.items))
+    shown = ("*",) if query.items is None else query.items
+    items = ", ".join(map(str, (*shown, *query.measures)))
     lines += [f"SELECT {strategy}{items}", f"FROM {', '.join(map(quoted, query.streams))}", f"WHERE {query.where}"]
     if query.partition:
         lines.append(f"PARTITION BY [{', '.join(map(quoted, query.partition))}]")

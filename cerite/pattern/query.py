@@ -9,6 +9,7 @@ from cerite.core.errors import Span
 from cerite.core.names import quoted
 from cerite.core.schema import Schema
 from cerite.pattern.nodes import Pattern, Size, Strategy
+from cerite.predicate.expression import Aggregate, Expression, variables, walk
 
 
 class Consume(Enum):
@@ -44,6 +45,18 @@ class Item:
 
 
 @dataclass(frozen=True, slots=True)
+class Measure:
+    """A value that SELECT computes of every match: `AVG(y.price) AS mean`."""
+
+    name: str
+    expression: Expression
+    span: Span | None = field(default=None, compare=False, repr=False, kw_only=True)
+
+    def __str__(self) -> str:
+        return f"{self.expression} AS {quoted(self.name)}"
+
+
+@dataclass(frozen=True, slots=True)
 class QuerySpec:
     """The parsed query. `items` None is `SELECT *`; `schema` is what `CREATE STREAM` declared before it."""
 
@@ -56,14 +69,19 @@ class QuerySpec:
     consume: Consume = Consume.NONE
     limit: int | None = None
     suppress: Suppress | None = None
+    measures: tuple[Measure, ...] = field(default=(), kw_only=True)
     schema: Schema | None = field(default=None, kw_only=True)
     source: str | None = field(default=None, compare=False, repr=False, kw_only=True)
     clauses: dict[str, Span] = field(default_factory=dict, compare=False, repr=False, kw_only=True)
 
     @property
     def variables(self) -> tuple[str, ...] | None:
-        """The selected variables, None for all."""
-        return None if self.items is None else tuple(item.variable for item in self.items)
+        """The variables that SELECT mentions in any form, None for all."""
+        nodes = [node for measure in self.measures for node in walk(measure.expression)]
+        if self.items is None or any(isinstance(node, Aggregate) and node.variable is None for node in nodes):
+            return None
+        measured = sorted(name for measure in self.measures for name in variables(measure.expression))
+        return tuple(dict.fromkeys((*(item.variable for item in self.items), *measured)))
 
     def __str__(self) -> str:
         from cerite.pattern.printing import query_text

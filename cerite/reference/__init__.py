@@ -7,6 +7,6 @@ Nothing here is needed to run a query; everything here says what running one mus
 ['[0,1] A=0, B=1']
 """
 
-from cerite.reference.semantics import matches
+from cerite.reference.semantics import matches, measures
 
-__all__ = ["matches"]
+__all__ = ["matches", "measures"]

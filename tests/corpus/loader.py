@@ -59,6 +59,10 @@ class Case:
         """What is wrong with an engine's matches, one line each; empty if nothing is. Their order is free."""
         matches = list(found)
         shown = Counter(map(str, matches))
+        if any(match.measures for match in matches):  # values, which several matches may have
+            wanted = Counter(self.expected)
+            more, missing = sorted((shown - wanted).elements()), sorted((wanted - shown).elements())
+            return "\n".join([f"not expected: {each}" for each in more] + [f"missing: {each}" for each in missing])
         lines = [f"twice: {each}" for each, times in shown.items() if times > 1]
         lines += [f"not expected: {each}" for each in shown if each not in self.expected]
         if self.counts is None:

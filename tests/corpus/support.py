@@ -135,6 +135,7 @@ FEATURES: dict[str, Callable[[Known], bool]] = {
     "projection, `SELECT x, y[price]`, `PROJECT{x}(φ)`": lambda each: (
         each.query.items is not None or _has(Project)(each)
     ),
+    "measures, `SELECT x.price AS low, AVG(y.price) AS mean`": lambda each: bool(each.query.measures),
     "windows of time": lambda each: any(size.is_time for size in each.windows),
     "windows of events": lambda each: any(size.unit == "events" for size in each.windows),
     "windows of an attribute": lambda each: any(size.attribute is not None for size in each.windows),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -147,13 +148,18 @@ def test_run_counts_and_prints_nothing_else(events: str) -> None:
 
 
 def test_run_prints_json_lines(events: str) -> None:
+    run = ("run", UNARY, events, "--time", "at", "--output", "-")
     line = '{"start":0,"end":1,"positions":[0,1],"bindings":{"BUY":[1],"SELL":[0],"x":[0],"y":[1]}}\n'
-    assert cerite("run", UNARY, events, "--time", "at", "--output", "-").stdout == line
-    plain = cerite("run", UNARY, events, "--time", "at", "-o", "-", "--semantics", "complex-events").stdout
+    assert cerite(*run, "--form", "positions").stdout == line
+    plain = cerite(*run, "--form", "positions", "--semantics", "complex-events").stdout
     assert plain == '{"start":0,"end":1,"positions":[0,1]}\n'
-    rows = cerite("run", UNARY, events, "--time", "at", "-o", "-", "--events", "--position", "at").stdout
-    assert '"positions":[10,20]' in rows
-    assert '"events":[{"type":"SELL","price":3.5,"at":10},{"type":"BUY","price":4.5,"at":20}]' in rows
+    sell, buy = {"type": "SELL", "price": 3.5, "at": 10}, {"type": "BUY", "price": 4.5, "at": 20}
+    row = json.loads(cerite(*run, "--position", "at").stdout)
+    ends = {"start_time": 10, "end_time": 20, "start": 10, "end": 20}
+    assert row == {"match": row["match"], **ends, "BUY": [buy], "SELL": [sell], "x": [sell], "y": [buy]}
+    events_of = [json.loads(each) for each in cerite(*run, "--form", "long").stdout.splitlines()]
+    assert [(each["variable"], each["rank"]) for each in events_of] == [("BUY", 0), ("SELL", 0), ("x", 0), ("y", 0)]
+    assert events_of[1] == {"match": events_of[0]["match"], "variable": "SELL", "rank": 0, **sell}
 
 
 def test_run_shows_a_table(events: str) -> None:

@@ -141,6 +141,6 @@ def test_json_is_one_array(tmp_path: Path) -> None:
     events, out = tmp_path / "x.csv", tmp_path / "m.json"
     events.write_text(CSV)
     cerite("run", QUERY, str(events), "--time", "at", "--output", str(out))
-    assert [each["bindings"]["y"] for each in json.loads(out.read_text())] == [[1], [2]]
+    assert [[event["at"] for event in each["y"]] for each in json.loads(out.read_text())] == [[10], [11]]
     cerite("run", "SELECT * FROM S WHERE B ; A", str(events), "--output", str(out), "--overwrite")
     assert json.loads(out.read_text()) == []

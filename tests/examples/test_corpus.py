@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ import pytest
 from cerite.language.ceql import parse_pattern, parse_query
 from cerite.language.sremo import parse_sremo, sremo_text
 from cerite.pattern.query import QuerySpec
-from cerite.reference.semantics import matches
+from cerite.reference.semantics import matches, measures
 from tests.corpus import Case, load
 
 CASES = [
@@ -21,7 +22,11 @@ CASES = [
 
 @pytest.mark.parametrize("case", CASES)
 def test_the_judge_agrees(case: Case) -> None:
-    found = matches(case.parsed(), case.rows, semantics=case.semantics, time=case.time)
+    query = case.parsed()
+    found = matches(query, case.rows, semantics=case.semantics, time=case.time)
+    if isinstance(query, QuerySpec) and query.measures:
+        measured = measures(query, case.rows, semantics=case.semantics, time=case.time)
+        found = [replace(match, measures=values) for match, values in measured]
     assert not case.disagreement(found), case.disagreement(found)
 
 

@@ -18,7 +18,14 @@ from cerite import errors, language, reference, spark
 
 ROOT = Path(__file__).parents[2]
 TOUR = ROOT / "examples" / "tour.py"
-INSIDE = {"plan", "chunks", "objects", "fetch"}  # what the rooms above use of what users hold
+INSIDE = {
+    "plan",
+    "chunks",
+    "placed",
+    "objects",
+    "objects_with_events",
+    "fetch",
+}  # what the rooms above use of what users hold
 
 
 def used() -> set[str]:

@@ -61,7 +61,7 @@ def test_numbers_in_text_are_not_sorted_as_text_without_a_word(tmp_path: Path) -
         cerite.query(PAIR).run(pd.DataFrame({"type": ["A", "B"], "v": ["9", "10"]}), order_by="v")
 
 
-@pytest.mark.parametrize("options", [("--count", "--output", "-"), ("--events",)])
+@pytest.mark.parametrize("options", [("--count", "--output", "-"), ("--form", "long")])
 def test_options_that_would_be_ignored_are_refused(options: tuple[str, ...], tmp_path: Path) -> None:
     (tmp_path / "1.csv").write_text("type\nA\nB\n")
     done = command("run", "SELECT * FROM S WHERE A ; B", str(tmp_path / "1.csv"), *options, code=1)

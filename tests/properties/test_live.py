@@ -78,7 +78,7 @@ class Live:
     def take(self, released: Released) -> None:
         labels = self.program.plan.automaton.labels
         for chunk in released.chunks:
-            placed, rows = released.with_rows(chunk)
+            placed, rows, *_ = released.with_rows(chunk)
             serial = rows.column("n").to_numpy()
             for k in range(len(chunk)):
                 begin, stop = chunk.offsets[k], chunk.offsets[k + 1]
@@ -257,7 +257,7 @@ def _any() -> Any:
 def _read(released: Released) -> list[int]:
     found: list[int] = []
     for chunk in released.chunks:
-        placed, rows = released.with_rows(chunk)
+        placed, rows, *_ = released.with_rows(chunk)
         found += rows.column("n").to_numpy()[placed.positions].tolist()
     return found
 

@@ -23,12 +23,13 @@ from cerite.core.errors import SnapshotError, StreamError
 from cerite.core.match import Match
 from cerite.data.columns import canonical_schema
 from cerite.engine.plan import plan
+from cerite.engine.shape import Shown
 from cerite.pattern import Event, Named, QuerySpec, Sequence, Size
 from cerite.pattern.query import Consume
 from cerite.predicate.columns.bits import ConditionBits
 from cerite.spark.driver.choose import choose_live
 from cerite.spark.driver.placement import placement
-from cerite.spark.worker.job import BITS, WORD, Shown, unary_tests
+from cerite.spark.worker.job import BITS, WORD, unary_tests
 from cerite.spark.worker.live_job import FINAL, LATE, MATCH, SEAT, SHARD, SOURCE, Chunking, LiveJob, ShardColumns
 from cerite.spark.worker.packing import packer, read
 from cerite.spark.worker.shard import ShardProcessor

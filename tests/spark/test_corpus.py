@@ -17,7 +17,7 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from cerite.api.result import shown_attributes
+from cerite.api.shown import Selection
 from cerite.core.match import Match
 from cerite.engine.plan import Plan, plan
 from cerite.pattern import QuerySpec
@@ -143,9 +143,10 @@ def _of_every_kind(corpus: Iterable[Known]) -> list[Known]:
 
 
 def _known(case: Case) -> Known | None:
-    """Nothing where no engine runs the case, and for `SELECT x[a]`, which hides the positions that tell events."""
+    """Nothing where no engine runs the case, and for `SELECT x[a]` and measures, which hide positions."""
     described = support.known(case)
-    if described.refusal("Spark") or shown_attributes(described.query) is not None:
+    selection = Selection.of(described.query)
+    if described.refusal("Spark") or selection.attributes is not None or described.query.measures:
         return None
     return Known(case, described.query, plan(described.query, case.semantics))
 

@@ -137,7 +137,8 @@ def _title(node: Pattern) -> str:
 
 
 def _clauses(tree: Tree, query: QuerySpec) -> None:
-    chosen = "every variable" if query.items is None else ", ".join(map(str, query.items))
+    shown = ("every variable",) if query.items is None else query.items
+    chosen = ", ".join(map(str, (*shown, *query.measures)))
     tree.add(Text(f"SELECT {chosen}" + (f", strategy {query.strategy.value}" if query.strategy else "")))
     tree.add(Text(f"FROM {', '.join(map(quoted, query.streams))}"))
     tree.add(

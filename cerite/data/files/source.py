@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from itertools import accumulate
 from pathlib import Path
 
 import pyarrow as pa
@@ -61,7 +62,10 @@ class FileSource(Source):
         self.schema = subschema(
             self.everything, chosen(columns, self.everything.names if columns else top.names, self.name)
         )
-        self.rows: int = sum(sum(part.counts) for part in self._parts)
+        counts = [sum(part.counts) for part in self._parts]
+        self.rows: int = sum(counts)
+        if all(isinstance(part, ParquetPart) for part in self._parts):
+            self.row_starts = tuple(accumulate(counts[:-1], initial=0))
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         """The rows of all files, one batch read ahead."""

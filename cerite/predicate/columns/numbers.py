@@ -169,7 +169,7 @@ def _floats_of(operand: Decimals, digits: Floats) -> Floats:
     """The nearest floats: one division where both sides of it are exact, else by way of text, which rounds once."""
     if 0 <= operand.scale <= _EXACT_SCALE and (not digits.size or _small(operand.values)):
         return digits / 10.0**operand.scale
-    return _rounded_text(_arrow(operand))
+    return _rounded_text(arrow_decimals(operand))
 
 
 def _rounded_text(array: pa.Array) -> Floats:
@@ -177,7 +177,7 @@ def _rounded_text(array: pa.Array) -> Floats:
     return floats.copy()
 
 
-def _arrow(operand: Decimals) -> pa.Array:
+def arrow_decimals(operand: Decimals) -> pa.Array:
     words = np.column_stack([operand.values, operand.values >> 63])
     kind = pa.decimal128(38, operand.scale)
     return pa.Array.from_buffers(kind, len(words), [None, pa.py_buffer(np.ascontiguousarray(words))])
@@ -371,7 +371,7 @@ def _as_arrow(operand: Operand) -> pa.Array:
     if isinstance(operand, Wide):
         return operand.array
     assert isinstance(operand, (Integers, Decimals))
-    array = _arrow(operand) if isinstance(operand, Decimals) else pa.array(operand.values)
+    array = arrow_decimals(operand) if isinstance(operand, Decimals) else pa.array(operand.values)
     return array if operand.valid is None else pc.if_else(pa.array(operand.valid), array, None)
 
 

@@ -159,6 +159,7 @@ class LivePlan:
             time=str(asked.time),
             position=asked.position,
             shown=asked.shown,
+            measures=asked.selection.measures,
         )
         return LiveJob.of(
             asked.plan, self.choice.operator, self.chunking, shards,

@@ -14,12 +14,13 @@ import numpy as np
 from pyspark.sql import DataFrame
 
 from cerite.engine.events.rows import Columns
+from cerite.engine.match_ids import FILE
 from cerite.predicate.formula import attributes
 from cerite.spark.driver.choose import Choice
 from cerite.spark.driver.cuts import SPAN, chunk_count, reach
 from cerite.spark.driver.request import Request
 from cerite.spark.worker.footers import Footers, Rejected, same_type
-from cerite.spark.worker.job import FILE, Cut, Job, unary_tests
+from cerite.spark.worker.job import Cut, Job, unary_tests
 from cerite.spark.worker.ordered_parquet import OrderedParquet, counting_task, stretch_task
 from cerite.spark.worker.task import COUNTS, mapped
 
@@ -81,7 +82,7 @@ def stretches(request: Request, plan: ParquetPlan) -> OrderedParquet:
         plan=request.plan, columns=_columns(request), tests=0, unit=(), order=sort or ids,
         keys=request.plan.partition, time=request.time, position=request.position, shown=request.shown,
         window=(request.time or "", window) if window is not None and timed else None, owned=True,
-        files=request.frame.paths, root=request.frame.root,
+        files=request.frame.paths, root=request.frame.root, measures=request.selection.measures,
     )  # fmt: skip
     return OrderedParquet(job, Columns(request.type, request.time, unit=request.unit), plan.footers, plan.cuts, sort)
 

@@ -15,9 +15,10 @@ from functools import cached_property
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as fn
 from pyspark.sql import types as ty
+from pyspark.sql.pandas.types import from_arrow_type, to_arrow_schema
 
 from cerite.api.query import Query
-from cerite.api.result import shown_attributes, variable_columns
+from cerite.api.shown import Selection
 from cerite.automaton.guards import Guard, Test
 from cerite.core.errors import CeriteError, Hint, Setting, StreamError, TextWarning, listed
 from cerite.core.schema import Kind
@@ -25,7 +26,10 @@ from cerite.data.files.source import SAMPLE
 from cerite.data.source import Sight, described
 from cerite.engine.events.keys import time_of
 from cerite.engine.events.rows import TimeUnit, checked_unit
+from cerite.engine.match_ids import FILE, ROW
+from cerite.engine.measures import Measures
 from cerite.engine.plan import Plan, Semantics, plan
+from cerite.engine.shape import Shown
 from cerite.language.builder import Builder
 from cerite.language.queries import SchemaLike, declared, make_query
 from cerite.pattern.check import check, declared_kinds
@@ -38,7 +42,7 @@ from cerite.spark.driver.relevance import Relevance, relevance
 from cerite.spark.driver.streams import several, together
 from cerite.spark.texts import is_text, sights
 from cerite.spark.worker.footers import Footers, Rejected, footers, same_type, scan_obstacle
-from cerite.spark.worker.job import FILE, ROW, Shown, attributes_across, windows
+from cerite.spark.worker.job import attributes_across, windows
 
 QueryLike = str | Query | QuerySpec | Builder | Pattern
 
@@ -172,28 +176,20 @@ class Request:
         return every
 
     @cached_property
+    def selection(self) -> Selection:
+        """What SELECT asks for; nothing where matches are only counted."""
+        return Selection((), None, ()) if self.counting else Selection.of(self.query)
+
+    @cached_property
     def shown(self) -> tuple[Shown, ...]:
         """The result's columns of events."""
         if self.counting:
             return ()
-        request = shown_attributes(self.query) or {}
-        if self.plan.semantics != "valuations":
-            names = [each for each in request.values() if each is not None]
-            everything = not request or len(names) < len(request)
-            wanted = None if everything else tuple(dict.fromkeys(sum(names, ())))
-            return (Shown("events", None, self._attributes(wanted)),)
-        columns = variable_columns(self.plan.variables, self.plan.partition)
-        return tuple(
-            Shown(column, name, self._attributes(request.get(name)))
-            for column, name in zip(columns, self.plan.variables, strict=True)
-        )
-
-    def _attributes(self, request: tuple[str, ...] | None) -> tuple[str, ...]:
-        names = self.frame.top if request is None else request
-        for name in names:
+        shown = self.selection.columns(self.plan, self.frame.top)
+        for name in dict.fromkeys(name for each in shown for name in each.attributes):
             self.frame.known(name)
             self.frame.shippable(name)
-        return names
+        return shown
 
     @cached_property
     def shipped(self) -> tuple[str, ...]:
@@ -202,6 +198,7 @@ class Request:
         shown = {name for each in self.shown for name in each.attributes}
         across = attributes_across(self.plan)
         named = {
+            *self.measures.attributes,
             *window,
             *shown,
             *across,
@@ -226,7 +223,25 @@ class Request:
         for each in self.shown:
             event = ty.StructType([ty.StructField(name, types[name]) for name in each.attributes])
             fields.append(ty.StructField(each.column, ty.ArrayType(event, False), False))
-        return ty.StructType(fields)
+        return ty.StructType([*fields, *self._measured])
+
+    @cached_property
+    def measures(self) -> Measures:
+        """What is computed of every match."""
+        return Measures(self.selection.measures, self.plan.automaton.labels, self.time)
+
+    @property
+    def _measured(self) -> list[ty.StructField]:
+        """The columns of measures, of the types that they have on the events as Spark ships them."""
+        if not self.selection.measures:
+            return []
+        types = self.frame.types
+        for name in self.measures.attributes:
+            self.frame.known(name)
+            self.frame.shippable(name)
+        events = ty.StructType([ty.StructField(name, types[name]) for name in self.measures.attributes])
+        made = self.measures.schema(to_arrow_schema(events, timezone="UTC"))
+        return [ty.StructField(each.name, from_arrow_type(each.type, prefer_timestamp_ntz=True)) for each in made]
 
 
 def make_request(

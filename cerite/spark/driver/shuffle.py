@@ -12,6 +12,7 @@ from functools import reduce
 from pyspark.sql import Column, DataFrame, Window, WindowSpec
 from pyspark.sql import functions as fn
 
+from cerite.engine.match_ids import FILE
 from cerite.spark.driver.choose import Choice
 from cerite.spark.driver.cuts import chunk_count, count_cuts, step, time_cuts
 from cerite.spark.driver.placement import packed, placement
@@ -21,7 +22,6 @@ from cerite.spark.worker.footers import Rejected
 from cerite.spark.worker.job import (
     BITS,
     CHUNK,
-    FILE,
     GROUP,
     OWNED,
     RANK,
@@ -120,7 +120,7 @@ def job_of(request: Request, layout: Layout) -> Job:
         order=tuple(request.order), keys=keys, time=request.time, position=request.position, shown=request.shown,
         window=None if window is None or window.attribute is None else (window.attribute, window),
         owned=layout.chunked, files=request.frame.files if FILE in request.order else (),
-        root=request.frame.root if FILE in request.order else "",
+        root=request.frame.root if FILE in request.order else "", measures=request.selection.measures,
     )  # fmt: skip
 
 

@@ -16,13 +16,15 @@ from typing import Union
 
 from cerite.automaton.guards import Guard, Reach, Test
 from cerite.engine.plan import Plan
+from cerite.engine.shape import Shape, Shown
 from cerite.pattern.nodes import Size
+from cerite.pattern.query import Measure
 from cerite.predicate.expression import Aggregate, Attribute, Expression, Reference, conjunction, walk
 
 Number = Union[int, float]
 WORD = 62  # bits in a word that Spark packs: a long, sign left alone
 BITS, BIT, GROUP = "cerite.bits", "cerite.bit", "cerite.group"
-CHUNK, OWNED, RANK, FILE, ROW = "cerite.chunk", "cerite.owned", "cerite.rank", "cerite.file", "cerite.row"
+CHUNK, OWNED, RANK = "cerite.chunk", "cerite.owned", "cerite.rank"
 
 
 @dataclass(frozen=True)
@@ -34,21 +36,12 @@ class Cut:
 
 
 @dataclass(frozen=True)
-class Shown:
-    """A column of the result: its name, a variable (None: the whole match) and the attributes of its events."""
-
-    column: str
-    variable: str | None
-    attributes: tuple[str, ...]
-
-
-@dataclass(frozen=True)
 class Job:
     """One query on prepared rows; it travels to the workers.
 
     `columns` are the names of what arrives. `unit` are those whose change begins a new group, `order` those that order
-    a group's rows. `window` is the column and size that bound a match, where it has one. `files` are those whose
-    numbers the column FILE holds; where there are too many, it holds their names. `root` is the folder of all files.
+    a group's rows. `window` is the column and size that bound a match, where it has one. `files` and `root` are those
+    of `match_ids.Ids`.
     """
 
     plan: Plan
@@ -64,6 +57,15 @@ class Job:
     owned: bool
     files: tuple[str, ...]
     root: str
+    measures: tuple[Measure, ...] = ()
+
+    @property
+    def shape(self) -> Shape:
+        """The shape of the result."""
+        return Shape(
+            self.plan.automaton.labels, self.keys, self.order, self.time, self.position, self.shown, self.files,
+            self.root, self.measures,
+        )  # fmt: skip
 
     @property
     def words(self) -> tuple[str, ...]:

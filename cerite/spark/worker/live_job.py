@@ -14,7 +14,9 @@ from typing import Any
 from cerite.core.errors import Hint, Setting, SnapshotError
 from cerite.engine.events.rows import TimeUnit
 from cerite.engine.plan import Plan
-from cerite.spark.worker.job import CHUNK, OWNED, Job, Shown, live_plan, unary_tests
+from cerite.engine.shape import Shown
+from cerite.pattern.query import Measure
+from cerite.spark.worker.job import CHUNK, OWNED, Job, live_plan, unary_tests
 
 SEAT, SOURCE, FINAL = "cerite.seat", "cerite.source", "cerite.final"
 PACKED = "seat int, part int, flush int, seen array<bigint>, final boolean, events bigint, payload binary"
@@ -47,6 +49,7 @@ class ShardColumns:
     time: str
     position: str | None
     shown: tuple[Shown, ...]
+    measures: tuple[Measure, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -84,7 +87,7 @@ class LiveJob:
             plan=replace(made, partition=(CHUNK,)) if chunked else made,
             columns=(*shard.columns, *((CHUNK, OWNED) if chunked else ())), tests=len(unary_tests(plan)), unit=unit,
             order=shard.order, keys=plan.partition, time=shard.time, position=shard.position, shown=shard.shown,
-            window=None, owned=chunked, files=(), root="",
+            window=None, owned=chunked, files=(), root="", measures=shard.measures,
         )  # fmt: skip
         ties = dict.fromkeys((*(name for name in shard.order if name != shard.time), *unit))
         ids = dict.fromkeys((*deduplicate, *unit)) if deduplicate else {}

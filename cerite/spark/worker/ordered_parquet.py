@@ -22,10 +22,11 @@ from cerite.data.columns import canonical
 from cerite.engine.bind import Program, bind
 from cerite.engine.events.keys import LEAST, Numbers, keys_of, numbers, value_keys
 from cerite.engine.events.rows import Columns
+from cerite.engine.match_ids import FILE, ROW
 from cerite.engine.run import count, find
 from cerite.spark.worker.feed import check_order
 from cerite.spark.worker.footers import Footers, Group, located
-from cerite.spark.worker.job import FILE, OWNED, ROW, Cut, Job
+from cerite.spark.worker.job import OWNED, Cut, Job
 from cerite.spark.worker.output import Output
 from cerite.spark.worker.row_buffer import RowBuffer
 from cerite.spark.worker.task import count_batch

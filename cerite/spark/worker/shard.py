@@ -136,7 +136,7 @@ class ShardProcessor(StatefulProcessor):
         """Matches and late events as rows; what is released has to be read before the run goes on."""
         output = Output(self.live.job)
         for chunk in released.chunks:
-            matches, rows = released.with_rows(chunk)
+            matches, rows, *_ = released.with_rows(chunk)
             for batch in output.batches(matches, 0, rows):
                 shard.counts["matches"] += batch.num_rows
                 yield _row(MATCH, None, {}, written(batch))

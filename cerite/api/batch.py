@@ -1,0 +1,319 @@
+"""The matches of a query in data at rest: every question reads the source anew, with the columns that it needs.
+
+Invariant: a source that can be read only once is read once, and gives the events of its matches with them.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from functools import cached_property
+from itertools import chain, islice
+from os.path import commonprefix
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from cerite.api.inputs import READ_ONCE, Prepared
+from cerite.api.result import FIRST, Matches, Rows, how_many
+from cerite.api.shown import Selection
+from cerite.core.errors import CeriteWarning, StreamError, in_plain_words, listed, suggestion
+from cerite.core.match import Match
+from cerite.data import Source
+from cerite.engine.keeping import KeepingRun
+from cerite.engine.kept import Placed
+from cerite.engine.match_ids import FILE, ROW
+from cerite.engine.output import MatchChunk
+from cerite.engine.run import Run
+from cerite.engine.shape import Shape, Shown
+from cerite.pattern.query import QuerySpec
+
+MANY = 5_000_000  # matches after which it is worth counting whether all will fit
+MOST_IN_MEMORY = 500_000_000
+PREVIEWED = 1 << 20  # events that are read to show the first matches
+Progress = Callable[[int, int, int], None]  # rows read, matches found so far, active states
+
+
+class UnknownLengthError(StreamError, TypeError):
+    """`len()` of matches whose events can be read only once; a TypeError, so that `list()` does without it."""
+
+
+class BatchMatches(Matches):
+    """The matches of one run over a source; every question reads the source anew."""
+
+    def __init__(self, query: QuerySpec, prepared: Prepared, progress: Progress | None) -> None:
+        plan = prepared.program.plan
+        self._query = query
+        self._prepared = prepared
+        self._program = prepared.program
+        self._source = prepared.source
+        self._order = prepared.order  # the row of the input for every row of the source, where it was sorted
+        self._told_apart = prepared.told_apart
+        self._progress = progress
+        self.files = prepared.files
+        self.selection = Selection.of(query)
+        self.variables = plan.variables if plan.semantics == "valuations" else ()
+        self.labels = plan.automaton.labels
+        self.partition = plan.partition
+        self.event_schema = prepared.source.everything
+        self.shape = _shape(prepared, self.selection).checked(self.event_schema, query.source)
+        self._count: int | None = None
+        self._exists: bool | None = None
+        self._first: list[Match] | None = None
+        self._begun: Iterator[tuple[MatchChunk, Placed]] | None = None  # what is left of a source that is read once
+
+    @property
+    def rows(self) -> int | None:
+        """How many events the source has, where that is known before reading them."""
+        return self._source.rows
+
+    def chunks(self) -> Iterator[MatchChunk]:
+        """The matches in flat arrays, some at a time."""
+        if self._begun is not None:
+            return (chunk for chunk, _ in self.placed())
+        return self._chunks()
+
+    def placed(self) -> Iterator[tuple[MatchChunk, Placed]]:
+        """The matches in flat arrays, some at a time, and the same with their events."""
+        begun, self._begun = self._begun, None
+        return self._placed() if begun is None else begun
+
+    def _chunks(self, most: int | None = None) -> Iterator[MatchChunk]:
+        """The matches that end in the first batches, up to about so many events, or all of them."""
+        run = Run(self._program)
+        matches = 0
+        with in_plain_words("find the matches"):
+            for batch in self._read_columns().batches():
+                for chunk in run.find(batch):
+                    matches += len(chunk)
+                    yield self._numbered(chunk)
+                self._tell(run, matches)
+                if most is not None and run.intake.rows >= most:
+                    return
+        self._finish(run, matches)
+
+    def _placed(self, most: int | None = None) -> Iterator[tuple[MatchChunk, Placed]]:
+        """The same with the events; of a source that is read once with all their columns, in case one asks for them."""
+        keeping = KeepingRun(self._program, self._told_apart)
+        columns = (*self.shape.event_columns, *(self._source.available if self._read_once else ()))
+        matches = 0
+        with in_plain_words("find the matches"):
+            for batch in self._read_columns(columns).batches():
+                for chunk, placed in keeping.find(batch):
+                    matches += len(chunk)
+                    yield self._numbered(chunk), self._with_rows(placed)
+                self._tell(keeping.run, matches)
+                if most is not None and keeping.run.intake.rows >= most:
+                    return
+        self._finish(keeping.run, matches)
+
+    def _read_columns(self, more: tuple[str, ...] = ()) -> Source:
+        """The source with what the engine looks at, and perhaps more."""
+        names = tuple(dict.fromkeys((*self._program.read, *more)))
+        return self._source.narrowed(names) if names else self._source
+
+    def _numbered(self, chunk: MatchChunk) -> MatchChunk:
+        """The matches with the positions that are reported."""
+        return chunk if self._order is None else chunk.renumbered(self._order)
+
+    def _finish(self, run: Run, matches: int) -> None:
+        self._count = matches
+        self._warn_of_types(run, matches)
+
+    # ------------------------------------------------------------ events
+    def _with_rows(self, placed: Placed) -> Placed:
+        """The events with their files and rows, where these tell them apart."""
+        starts = self._source.row_starts
+        if self._told_apart is not None or starts is None:
+            return placed
+        files = np.searchsorted(starts, placed.positions, side="right") - 1
+        rows = placed.positions - np.array(starts, np.int64)[files]
+        told = placed.rows.append_column(FILE, pa.array(files)).append_column(ROW, pa.array(rows))
+        return placed._replace(rows=told)
+
+    @property
+    def _with_events(self) -> bool:
+        return self._read_once or super()._with_events
+
+    def _beside(self, chunk: MatchChunk, placed: Placed) -> Beside | None:
+        return Beside(chunk, placed, list(self._source.available)) if self._read_once else None
+
+    def exists(self) -> bool:
+        """Whether there is any match; stops at the first, which a source that is read once still gives later."""
+        if self._exists is None and self._count is None:
+            if self._read_once:
+                found = self.placed()
+                first = next(found, None)
+                self._begun = iter(()) if first is None else chain([first], found)
+                self._exists = first is not None
+            else:
+                self._exists = super().exists()
+        return bool(self._exists) if self._count is None else self._count > 0
+
+    def count(self) -> int:
+        """How many matches there are, exactly; without enumerating them unless a strategy or clause needs it."""
+        if self._count is None:
+            self._count = self._counted()
+        return self._count
+
+    def suppressed(self) -> int:
+        """How many more matches there are, which SUPPRESS left out; reads the data again to count them."""
+        plan = self._program.plan
+        if plan.suppress is None:
+            return 0
+        if self._read_once:
+            raise StreamError(
+                f"what SUPPRESS leaves out is counted by reading {self._source.name} again, which can be read once",
+                hint="run the query on a table or a file, or push the events into query.stream(…, counting=True)",
+            )
+        everything = replace(self._prepared, program=replace(self._program, plan=plan.everything))
+        return BatchMatches(self._query, everything, None).count() - self.count()
+
+    def __len__(self) -> int:
+        if self._count is None and self._read_once:  # list() asks for the length first, and must not lose the events
+            raise UnknownLengthError(
+                f"the number of matches is not known before {self._source.name} is read",
+                hint="use count(), or read the matches: list(…)",
+            )
+        return super().__len__()
+
+    def _counted(self) -> int:
+        if self._begun is not None or not self._program.plan.counts_without_enumerating:
+            return sum(len(chunk) for chunk in self.chunks())
+        run = Run(self._program)
+        with in_plain_words("count the matches"):
+            matches = 0
+            for batch in self._read_columns().batches():
+                matches += run.count(batch)
+                self._tell(run, matches)
+        self._warn_of_types(run, matches)
+        return matches
+
+    def _warn_of_types(self, run: Run, matches: int) -> None:
+        """Say which event types the data does not have: one that is spelt like another, or any if nothing matched."""
+        unseen, seen = run.intake.types()
+        for name in sorted(unseen):
+            near = suggestion(name, seen)
+            if near is not None or not matches:
+                said = f"no event has the type `{name}`; the data has {listed(seen)}"
+                warnings.warn(CeriteWarning(said + (f"; {near}" if near else "")), stacklevel=3)
+
+    @property
+    def _read_once(self) -> bool:
+        return isinstance(self._source, READ_ONCE)
+
+    def _preview(self) -> tuple[str, list[Match]]:
+        if self._read_once:
+            return f"matches in {self._source.name}, which can be read once" + (
+                "" if self._count is None else f": {how_many(0, self._count)}"
+            ), []
+        if self._first is None:
+            if self._with_events:
+                some = (each for found in self._placed(PREVIEWED) for each in self.objects_with_events(*found))
+            else:
+                some = (each for chunk in self._chunks(PREVIEWED) for each in self.objects(chunk))
+            self._first = list(islice(some, FIRST + 1))
+        first = self._first
+        if self._count is None and len(first) <= FIRST and (self.rows or 0) > PREVIEWED:
+            return f"{how_many(len(first), None)} in the first {PREVIEWED:,} events (count() reads on)", first
+        return how_many(len(first), self._count), first[:FIRST]
+
+    def fetch(self, positions: tuple[int, ...]) -> Rows:
+        """The events at these positions."""
+        wanted = np.array(positions, np.int64)
+        if self._program.columns.position is not None:
+            wanted = np.searchsorted(self._all_positions(), wanted)
+        elif self._order is not None:
+            wanted = self._place_of_row[wanted]
+        rows: Rows = self._source.take(wanted.tolist(), columns=self._source.available).to_pylist()
+        return rows
+
+    @cached_property
+    def _place_of_row(self) -> npt.NDArray[np.int64]:
+        """Where each row of the input went when it was sorted."""
+        assert self._order is not None
+        places = np.empty_like(self._order)
+        places[self._order] = np.arange(self._order.size)
+        return places
+
+    def _all_positions(self) -> Any:
+        if not hasattr(self, "_known_positions"):
+            columns = [batch.column(self._program.columns.position) for batch in self._read_columns().batches()]
+            self._known_positions = np.concatenate([column.to_numpy(zero_copy_only=False) for column in columns])
+        return self._known_positions
+
+    def to_arrow(self, *, events: bool = False, long: bool = False) -> pa.Table:
+        """`Matches.to_arrow`, refused when there are too many matches for any memory."""
+        tables: list[pa.Table] = []
+        rows = 0
+        with in_plain_words("hold the matches in a table"):
+            for table in self.tables(events=events, long=long):
+                tables.append(table)
+                if rows < MANY <= rows + table.num_rows:
+                    self._refuse_too_many()
+                rows += table.num_rows
+            return pa.concat_tables(tables) if tables else self.table_schema(events=events, long=long).empty_table()
+
+    def _refuse_too_many(self) -> None:
+        countable = self._program.plan.counts_without_enumerating and not isinstance(self._source, READ_ONCE)
+        if countable and self.count() > MOST_IN_MEMORY:
+            raise StreamError(
+                f"there are {self.count():,} matches, too many for a table in memory",
+                hint="count() them, take head(n), add LIMIT or a selection strategy, or write them with to_parquet()",
+            )
+
+    def _tell(self, run: Run, matches: int) -> None:
+        if self._progress is not None:
+            self._progress(run.intake.rows, matches, run.active)
+
+
+class Beside:
+    """Gives the events of matches by the positions that are reported, from where they were placed."""
+
+    def __init__(self, chunk: MatchChunk, placed: Placed, columns: list[str]) -> None:
+        self._reported = chunk.positions
+        self._placed = placed
+        self._columns = columns
+
+    @cached_property
+    def _places(self) -> dict[int, int]:
+        return dict(zip(self._reported.tolist(), self._placed.matches.positions.tolist(), strict=True))
+
+    def __call__(self, positions: tuple[int, ...]) -> Rows:
+        """The events at these positions."""
+        places = pa.array([self._places[position] for position in positions], pa.int64())
+        rows: Rows = self._placed.rows.select(self._columns).take(places).to_pylist()
+        return rows
+
+
+def _shape(prepared: Prepared, selection: Selection) -> Shape:
+    """What a row of a result with events is made of."""
+    plan, columns, source = prepared.program.plan, prepared.program.columns, prepared.source
+    shown = selection.columns(plan, source.available)
+    uris: tuple[str, ...] = ()
+    if prepared.told_apart is None:
+        uris = tuple(file.absolute().as_uri() for file in source.files)
+    by_rows = (FILE, ROW) if prepared.told_apart is None else prepared.told_apart
+    order = tuple(dict.fromkeys((*filter(None, (columns.time,)), *by_rows)))
+    return Shape(
+        plan.automaton.labels, plan.partition, order, columns.time, columns.position,
+        tuple(_known(each, source.everything) for each in shown), uris, _folder(uris), selection.measures,
+    )  # fmt: skip
+
+
+def _known(shown: Shown, schema: pa.Schema) -> Shown:
+    """What the data has of it: a dictionary may simply lack an attribute."""
+    return replace(shown, attributes=tuple(name for name in shown.attributes if name in schema.names))
+
+
+def _folder(uris: tuple[str, ...]) -> str:
+    """The folder that all files are in.
+
+    >>> _folder(("file:///a/b/c1.parquet", "file:///a/b/c2.parquet"))
+    'file:///a/b/'
+    """
+    shared = commonprefix(uris)  # noqa: RUF071  (of characters, and then of folders)
+    return shared[: shared.rfind("/") + 1]

@@ -1,0 +1,77 @@
+"""What a result shows of its matches, and what its columns are called, in process and on Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from cerite.engine.plan import Plan
+from cerite.engine.shape import Shown
+from cerite.pattern.measures import measured
+from cerite.pattern.query import Measure, QuerySpec
+
+Attributes = dict[str, "tuple[str, ...] | None"]  # which attributes of a variable's events are shown; None is all
+RESERVED = ("start", "end", "positions", "match", "start_time", "end_time", "events")  # columns that results have
+
+
+@dataclass(frozen=True)
+class Selection:
+    """What SELECT asks for of every match.
+
+    `variables` are those whose events are shown, None for all; `attributes` what is shown of them, None where SELECT
+    names none; `measures` what is computed. `source` is the text of the query, if it has one.
+    """
+
+    variables: tuple[str, ...] | None = None
+    attributes: Attributes | None = None
+    measures: tuple[Measure, ...] = ()
+    source: str | None = None
+
+    @staticmethod
+    def of(query: QuerySpec) -> Selection:
+        """What a query selects."""
+        if query.items is None:
+            return Selection(measures=measured(query), source=query.source)
+        named = any(item.attributes is not None for item in query.items)
+        attributes = {item.variable: item.attributes for item in query.items} if named else None
+        return Selection(tuple(item.variable for item in query.items), attributes, measured(query), query.source)
+
+    def columns(self, plan: Plan, everything: Sequence[str]) -> tuple[Shown, ...]:
+        """The result's columns of events, which have the attributes `everything` where SELECT does not name some."""
+        asked = self.attributes or {}
+        if plan.semantics != "valuations":
+            if self.measures and not self.variables:
+                return ()
+            names = [each for each in asked.values() if each is not None]
+            whole = not asked or len(names) < len(asked)
+            return (Shown("events", None, tuple(everything) if whole else tuple(dict.fromkeys(sum(names, ())))),)
+        shown = [name for name in plan.variables if self.variables is None or name in self.variables]
+        return tuple(
+            Shown(column, name, tuple(everything if asked.get(name) is None else asked[name] or ()))
+            for column, name in zip(variable_columns(shown, plan.partition), shown, strict=True)
+        )
+
+
+EVERYTHING = Selection()
+
+
+def variable_columns(variables: Iterable[str], partition: Iterable[str] = ()) -> tuple[str, ...]:
+    """The column that holds each variable, in every form of a result, local and Spark's.
+
+    It has the variable's name, with `_` behind it where results have a column of that name, whatever its case, or where
+    the query is partitioned by one.
+
+    >>> variable_columns(("End", "start", "start_", "x"))
+    ('End_', 'start__', 'start_', 'x')
+    """
+    names = tuple(variables)
+    taken = {name.casefold() for name in (*RESERVED, *partition)}
+    others = taken.union(name.casefold() for name in names)
+    columns: list[str] = []
+    for name in names:
+        column = name
+        while column.casefold() in (taken if column == name else others):
+            column += "_"
+        others.add(column.casefold())
+        columns.append(column)
+    return tuple(columns)

@@ -1,0 +1,52 @@
+"""A run over data at rest that keeps the events of its matches: `Run` for those who want more than positions.
+
+Invariant: an event is kept while a match to come may contain it; memory follows what can still match, and a source that
+can be read only once is read once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pyarrow as pa
+
+from cerite.engine.bind import Program
+from cerite.engine.kept import KeptRows, Placed
+from cerite.engine.output import MatchChunk
+from cerite.engine.run import Run
+from cerite.engine.ties import Ties
+
+
+class KeepingRun:
+    """One reading of a stream whose batches have the program's columns, those of `order`, and perhaps more.
+
+    >>> from cerite.engine.bind import bind
+    >>> from cerite.engine.events.rows import Columns
+    >>> from cerite.engine.plan import plan
+    >>> from cerite.language.ceql import parse_query
+    >>> query = parse_query("SELECT * FROM S WHERE A ; B")
+    >>> program = bind(plan(query), pa.schema({"type": pa.string()}), Columns("type"))
+    >>> batch = pa.record_batch({"type": ["A", "C", "B"], "v": [1, 2, 3]})
+    >>> [(chunk.positions.tolist(), placed.rows["v"].to_pylist()) for chunk, placed in KeepingRun(program).find(batch)]
+    [([0, 2], [1, 3])]
+    """
+
+    def __init__(self, program: Program, order: tuple[str, ...] | None = None) -> None:
+        """`order` are the columns that order events; None if something outside of them tells events apart."""
+        self.run = Run(program)
+        self._kept = KeptRows(None if order is None else Ties(order, program.plan.partition))
+
+    def find(self, batch: pa.RecordBatch) -> Iterator[tuple[MatchChunk, Placed]]:
+        """The matches that end in the next batch, with their events; to be read to the end before the one after it."""
+        if self._kept.full:
+            self.run.recycle(now=True)
+            self._kept.prune(self.run.recogniser.held())
+        else:
+            self.run.recycle()
+        rows = self.run.intake.take(batch)
+        chunks = self.run.read(rows)
+        relevant = self.run.recogniser.kept
+        whole = relevant.size == rows.batch.num_rows
+        self._kept.add(rows.position[relevant], rows.batch if whole else rows.batch.take(pa.array(relevant)))
+        for chunk in chunks:
+            yield chunk, self._kept.placed(chunk)

@@ -1,0 +1,191 @@
+"""Ids of matches: 128-bit hashes of what a match is made of.
+
+That is the partition's values, the order keys of the first and the last event, and the order keys of every marked
+event with its label. Events are hashed once for all matches that share them; a match adds up the hashes of its own.
+An event that its order keys do not tell from one before it has a mark, its position, that is hashed as well.
+
+Invariant: an id is the same in process and on Spark, whatever the plan, the number of tasks and the layout of the
+columns; two matches of a query have different ones.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from hashlib import blake2b
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from cerite.core.arrays import Longs, Words
+from cerite.core.hashing import GOLDEN, mix
+from cerite.core.jit import kernel, maker
+from cerite.engine.output import Labels, MatchChunk
+
+FILE, ROW = (
+    "cerite.file",
+    "cerite.row",
+)  # the columns of a file's number and of the row in it, where these are the order
+UNMARKED = -1
+_PAIRS = np.frombuffer(bytes(range(256)).hex().encode(), np.uint16).copy()  # the two digits of every byte
+_SEEDS = np.array([GOLDEN, 0xC2B2AE3D27D4EB4F], np.uint64)
+
+
+@dataclass(frozen=True)
+class Ids:
+    """Makes ids of matches with these labels, by the columns that tell events apart.
+
+    `files` are those whose numbers the column FILE holds; without them it holds their names. `root` is the folder of
+    all files: what matches are called does not depend on where it lies.
+    """
+
+    labels: Labels
+    columns: tuple[str, ...]
+    files: tuple[str, ...] = ()
+    root: str = ""
+    label_hashes: Words = field(init=False)
+
+    def __post_init__(self) -> None:
+        hashes = np.array([_text_hash(repr(sorted(label))) for label in self.labels], np.uint64)
+        lanes = hashes[:, None] ^ _SEEDS
+        object.__setattr__(self, "label_hashes", mixed(lanes.ravel()).reshape(-1, 2))
+
+    def of(self, chunk: MatchChunk, rows: pa.RecordBatch, marks: Longs | None = None) -> pa.Array:
+        """The ids of some matches; their positions count the rows, which may have marks."""
+        places = np.concatenate([chunk.starts, chunk.ends, chunk.positions])
+        if rows.num_rows <= places.size:
+            events = self._events(rows, marks)
+        else:
+            used, places = numbered(places)
+            mine = rows.select(list(self.columns)).take(pa.array(used)) if self.columns else rows.slice(0, used.size)
+            events = self._events(mine, None if marks is None else marks[used])
+        text = np.empty(16 * len(chunk), np.uint16)
+        write_ids(events, places, chunk.offsets, chunk.labels, self.label_hashes, _PAIRS, text)
+        offsets = np.arange(0, 32 * (len(chunk) + 1), 32, dtype=np.int32)
+        return pa.StringArray.from_buffers(len(chunk), pa.py_buffer(offsets), pa.py_buffer(text))
+
+    def _events(self, rows: pa.RecordBatch, marks: Longs | None) -> Words:
+        """Two hashes for each of the rows."""
+        lanes = [np.full(rows.num_rows, seed) for seed in _SEEDS]
+        for name in self.columns:
+            column = rows.column(name)
+            hashes = self._file_hashes(column) if name == FILE else _hashes(column)
+            lanes = [_with(lane, hashes, seed) for lane, seed in zip(lanes, _SEEDS[::-1], strict=True)]
+        if marks is not None and (marks != UNMARKED).any():
+            marked = [_with(lane, marks.view(np.uint64), seed) for lane, seed in zip(lanes, _SEEDS[::-1], strict=True)]
+            lanes = [np.where(marks == UNMARKED, lane, other) for lane, other in zip(lanes, marked, strict=True)]
+        return np.stack(lanes, axis=1)
+
+    def _file_hashes(self, column: pa.Array) -> Words:
+        """The hashes of files' names; the column has their numbers, or the names if there are no numbers."""
+        files = self.files
+        column = column if files else column.dictionary_encode()
+        names = files or column.dictionary.to_pylist()
+        hashes = np.array([_text_hash(name.removeprefix(self.root)) for name in names], np.uint64)
+        by_row: Words = hashes[(column if files else column.indices).to_numpy()]
+        return by_row
+
+
+def _with(lane: Words, hashes: Words, seed: np.uint64) -> Words:
+    return mixed(lane ^ mixed(hashes + seed))
+
+
+def numbered(places: Longs) -> tuple[Longs, Longs]:
+    """The distinct places, rising, and the number of each place among them.
+
+    >>> [each.tolist() for each in numbered(np.array([7, 3, 7]))]
+    [[3, 7], [1, 0, 1]]
+    """
+    if not places.size:
+        return places, places
+    least = int(places.min())
+    span = int(places.max()) - least + 1
+    if 8 * places.size < span:
+        return np.unique(places, return_inverse=True)
+    return number_dense(places, least, span)
+
+
+def _hashes(column: pa.Array) -> Words:
+    """A 64-bit number for every value; equal values get equal ones, whatever the column's layout."""
+    kind = column.type
+    if pa.types.is_integer(kind) or pa.types.is_timestamp(kind) or pa.types.is_boolean(kind):
+        whole = _instants(column) if pa.types.is_timestamp(kind) else column.cast(pa.int64(), safe=False)
+        filled: Words = pc.fill_null(whole, -1).to_numpy(zero_copy_only=False).view(np.uint64)
+        return filled
+    if pa.types.is_dictionary(kind) and len(column.dictionary) > len(column):
+        column = column.dictionary_decode()
+    encoded = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
+    hashes = np.array([*map(_text_hash, map(str, encoded.dictionary.to_pylist())), 0], np.uint64)
+    codes = pc.fill_null(encoded.indices, len(hashes) - 1).to_numpy(zero_copy_only=False)
+    by_row: Words = hashes[codes]
+    return by_row
+
+
+def _instants(column: pa.Array) -> pa.Array:
+    """Times in microseconds, as Spark has them; those between two of these by their nanoseconds."""
+    if column.type.unit != "ns":
+        return column.cast(pa.timestamp("us")).cast(pa.int64())
+    ticks = column.cast(pa.int64())
+    exact = pc.multiply(pc.divide(ticks, 1000), 1000)
+    return pc.if_else(pc.equal(exact, ticks), pc.divide(ticks, 1000), pc.bit_wise_not(ticks))
+
+
+def _text_hash(text: str) -> int:
+    return int.from_bytes(blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little")
+
+
+@maker
+def number_dense(places: Longs, least: int, span: int) -> tuple[Longs, Longs]:
+    """`numbered` of places that lie in a short span."""
+    number = np.zeros(span, np.int64)
+    for k in range(places.size):
+        number[places[k] - least] = 1
+    count = 0
+    for k in range(span):
+        count += number[k]
+    used = np.empty(count, np.int64)
+    count = 0
+    for k in range(span):
+        if number[k]:
+            used[count] = k + least
+            number[k] = count
+            count += 1
+    numbers = np.empty(places.size, np.int64)
+    for k in range(places.size):
+        numbers[k] = number[places[k] - least]
+    return used, numbers
+
+
+@maker
+def mixed(values: Words) -> Words:
+    """Every value mixed."""
+    mixture = np.empty_like(values)
+    for k in range(values.size):
+        mixture[k] = mix(values[k])
+    return mixture
+
+
+@kernel
+def write_ids(
+    events: Words,
+    places: Longs,
+    offsets: Longs,
+    labels: npt.NDArray[np.int32],
+    label_hashes: Words,
+    pairs: npt.NDArray[np.uint16],
+    text: npt.NDArray[np.uint16],
+) -> None:
+    """32 hexadecimal digits per match; `places` are the starts, the ends and the positions of all matches."""
+    matches = offsets.size - 1
+    at = np.uint64(0)
+    for m in range(matches):
+        first, last = places[m], places[matches + m]
+        for lane in range(2):
+            total = np.uint64(0)
+            for k in range(offsets[m], offsets[m + 1]):
+                total += mix(events[places[2 * matches + k], lane] ^ label_hashes[labels[k], lane])
+            word = mix(total + mix(mix(events[first, lane]) ^ events[last, lane]))
+            for byte in range(56, -8, -8):
+                text[at] = pairs[(word >> np.uint64(byte)) & np.uint64(255)]
+                at += np.uint64(1)

@@ -1,0 +1,156 @@
+"""Measures are what the judge measures of every match: in process, pushed in any cut, from what is read once."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import pyarrow as pa
+from hypothesis import assume
+from hypothesis import strategies as st
+
+from cerite.api.query import Query
+from cerite.core.errors import CeriteError
+from cerite.pattern import Measure, QuerySpec, Size
+from cerite.pattern.check import check
+from cerite.pattern.variables import bound
+from cerite.predicate.expression import (
+    Aggregate,
+    Arithmetic,
+    Call,
+    Expression,
+    Literal,
+    Moment,
+    Negative,
+    Reference,
+)
+from cerite.reference import measures
+from tests import strategies as random
+from tests.dressed import Dress
+from tests.properties.agreement import cases, engine_queries, looked_at, runnable, sorted_window
+from tests.properties.arrivals import REGISTERS
+from tests.telling import Share, often, refused, telling
+
+Rows = list[dict[str, Any]]
+STREAMS = random.streams(9, random.full_rows | random.rows)
+DRESSES = st.sampled_from(
+    [Dress("int64", "float64"), Dress("int8", "float32 and -0.0"), Dress("int64", "decimal(8,2)"),
+     Dress("decimal(5,0)", "float64", at="timestamp[us]")]
+)  # fmt: skip
+NUMBERS, ANY = ("id", "price"), ("id", "price", "name", "ok", "at")
+EACH = 12  # measures of a query
+
+
+@st.composite
+def leaves(draw: st.DrawFn, variables: tuple[str, ...], *, number: bool) -> Expression:
+    variable = draw(st.sampled_from(variables))
+    if number:
+        function = draw(st.sampled_from(["COUNT", "SUM", "AVG", "MIN", "MAX", "FIRST", "LAST", "single", "all"]))
+        name = draw(st.sampled_from(NUMBERS))
+    else:
+        function = draw(st.sampled_from(["COUNT", "MIN", "MAX", "FIRST", "LAST", "COLLECT", "single", "distinct"]))
+        name = draw(st.sampled_from(ANY if function not in ("MIN", "MAX") else ("id", "price", "name", "at")))
+    if function in ("single", "all", "distinct"):
+        return {
+            "single": Reference(variable, name),
+            "all": Aggregate("COUNT", draw(st.sampled_from([None, variable]))),
+            "distinct": Aggregate("COUNT", variable, name, distinct=True),
+        }[function]
+    return Aggregate(function, variable, name)
+
+
+@st.composite
+def expressions(draw: st.DrawFn, variables: tuple[str, ...]) -> Expression:
+    shape = draw(st.integers(0, 9))
+    if shape < 5:
+        return draw(leaves(variables, number=draw(st.booleans())))
+    if shape == 5:
+        return Moment(draw(st.sampled_from(["START_TIME", "END_TIME", "DURATION"])))
+    one = draw(leaves(variables, number=True))
+    if shape == 6:
+        return draw(st.sampled_from([Negative(one), Call("abs", (one,)), Arithmetic("*", one, Literal(3))]))
+    other = draw(leaves(variables, number=True))
+    return Arithmetic(draw(st.sampled_from(["+", "-", "*", "/", "%"])), one, other)
+
+
+@st.composite
+def measuring(draw: st.DrawFn) -> QuerySpec:
+    """A query with measures; most show and mention everything, some only what is measured."""
+    query = replace(draw(engine_queries() | REGISTERS), limit=None)
+    variables = tuple(sorted(bound(query.where)))
+    if not variables:
+        return query
+    found: list[Measure] = []
+    while len(found) < EACH:
+        measure = Measure(f"m{len(found)}", draw(expressions(variables)))
+        try:
+            check(replace(query, items=None, measures=(measure,)))
+        except CeriteError:  # x.price of several events, which is refused
+            measure = replace(measure, expression=Aggregate("COUNT", variables[0]))
+        found.append(measure)
+    shown = None if draw(st.integers(0, 2)) else ()
+    return replace(query, items=shown, measures=tuple(found[: EACH if shown is None else 2]))
+
+
+@cases(often(260), measuring(), STREAMS, DRESSES, st.randoms(use_true_random=False), least=0.5)
+def test_measures_are_the_judges(share: Share, query: QuerySpec, rows: Rows, dress: Dress, rng: Any) -> None:
+    """About 130 queries of up to 12 measures each with every change: more than 1,000 measures."""
+    query, rows = telling(query, rows, partial(looked_at, semantics="valuations"))
+    if not sorted_window(query, rows):
+        query = replace(query, within=Size.events(4))
+    assume(runnable(query) and rows)
+    table = dress.table(rows)
+    rows = table.to_pylist()
+    expected = dict(measures(query, rows, time="at"))
+    share.note(bool(expected))
+    try:
+        whole = Query(query).run(table, time="at")
+    except CeriteError as error:
+        if "cannot be computed" in str(error) or refused(error):
+            share.refused += 1
+            return
+        raise
+    found = {match: dict(match.measures) for match in whole}
+    assert found.keys() == expected.keys()
+    for match, values in expected.items():
+        assert told(found[match]) == told(values), f"{query}: {match}"
+    result = whole.to_arrow()
+    assert result.schema.equals(whole.table_schema())
+    assert len(set(result["match"].to_pylist())) == result.num_rows == len(expected)
+    assert told_all(result) == told_all(pushed(query, table, rng))
+    assert told_all(result) == told_all(Query(query).run(table.to_reader(2), time="at").to_arrow())
+
+
+def pushed(query: QuerySpec, table: pa.Table, rng: Any) -> pa.Table:
+    """The result of a stream that is cut anywhere and restored now and then."""
+    stream = Query(query).stream(table.schema, time="at")
+    parts = []
+    at = 0
+    while at < table.num_rows:
+        size = rng.randint(0, 3)
+        parts.append(stream.push(table.slice(at, size)).to_arrow())
+        at += size
+        if rng.random() < 0.3:
+            again = Query(query).stream(table.schema, time="at")
+            again.restore(stream.snapshot())
+            stream = again
+    return pa.concat_tables([*parts, stream.close().to_arrow()])
+
+
+def told(values: dict[str, Any]) -> list[str]:
+    """Values as texts: NaN is unlike itself, and 1 is not 1.0."""
+    return [f"{name}={_plain(value)!r}" for name, value in values.items()]
+
+
+def told_all(table: pa.Table) -> list[str]:
+    return [repr(row) for row in table.to_pylist()]
+
+
+def _plain(value: Any) -> Any:
+    """Decimals without their trailing zeros, lists one by one; -0.0 and 0.0 are equal."""
+    if isinstance(value, list):
+        return [_plain(each) for each in value]
+    if type(value).__name__ == "Decimal":
+        return value.normalize() + 0
+    return value + 0.0 if isinstance(value, float) else value
