@@ -181,7 +181,8 @@ class BatchMatches(Matches):
         return super().__len__()
 
     def _counted(self) -> int:
-        if self._begun is not None or not self._program.plan.counts_without_enumerating:
+        plan = self._program.plan
+        if self._begun is not None or not (plan.counts_without_enumerating or plan.reports_one):
             return sum(len(chunk) for chunk in self.chunks())
         run = Run(self._program)
         with in_plain_words("count the matches"):

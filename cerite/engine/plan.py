@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Literal
 
 from cerite.automaton import Automaton
 from cerite.automaton.automaton import PLAIN, TRUE, Transition
 from cerite.automaton.build import build
 from cerite.automaton.guards import Guard, Test, distinct_tests
+from cerite.automaton.labelling import known_by_marks
 from cerite.core.errors import PatternError
 from cerite.pattern.check import check
 from cerite.pattern.nodes import Pattern, Project, Select, Size, Strategy, Window
@@ -66,6 +68,12 @@ class Plan:
     def counts_without_enumerating(self) -> bool:
         """Whether the number of matches follows from the automaton alone."""
         return self.strategy == "all" and self.limit is None and self.suppress is None
+
+    @cached_property
+    def reports_one(self) -> bool:
+        """Whether every event that completes a match reports exactly one, so that these events can be counted."""
+        chosen = self.strategy in ("next", "last") and known_by_marks(self.automaton)
+        return self.suppress is None and (self.limit == 1 or chosen)
 
     @property
     def everything(self) -> Plan:

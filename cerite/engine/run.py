@@ -89,9 +89,14 @@ class Run:
 
     def count(self, batch: pa.RecordBatch) -> int:
         """How many matches end in the next batch; enumerates only where a strategy, LIMIT or SUPPRESS needs it."""
-        if self.program.plan.counts_without_enumerating:
+        plan = self.program.plan
+        if plan.counts_without_enumerating:
             self.recycle()
             return self.counter.read(self.intake.take(batch)).matches
+        if plan.reports_one:
+            before, matches = self.recogniser.occurrences, self.find(batch)
+            self.recogniser.discard(matches)
+            return self.recogniser.occurrences - before
         return sum(map(len, self.find(batch)))
 
     def recycle(self, *, now: bool = False) -> None:

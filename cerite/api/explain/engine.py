@@ -42,8 +42,9 @@ def explain_engine(tree: Tree, query: QuerySpec, schema: Schema | None = None) -
             tree.add(Text(f"kinds guessed from the query, for want of a schema: {', '.join(guessed)}", style="dim"))
     tree.add(Text(_cost(runnable)))
     explain_keeping(tree, program)
-    counting = "; counting enumerates nothing" if runnable.counts_without_enumerating else ""
-    if counting and machine is not None:
+    exact = runnable.counts_without_enumerating
+    counting = "; counting enumerates nothing" if exact or runnable.reports_one else ""
+    if exact and machine is not None:
         counting += ", a moved entry costs its distinct starts in the window"
     tree.add(f"per match: time linear in its number of events{counting}")
 
