@@ -87,6 +87,7 @@ class Released:
         self.chunks = chunks
         self.suppressed = suppressed  # how many matches SUPPRESS left out, in a run that counts
         self.late = late  # events that were not read: their columns, `late_by` and `reason`
+        self.twice: pa.RecordBatch | None = None  # events that were not read because one of their id was before
         self.count = count  # how many matches there are, in a run that counts
         self._kept = kept
 
@@ -167,7 +168,9 @@ class LiveRun:
             except StreamError:
                 self.sorter.withdraw(offer)
                 raise
-        return self._release(offer, batch)
+        released = self._release(offer, batch)
+        released.twice = offer.twice
+        return released
 
     def advance(self, watermark: int) -> Released:
         """Nothing before this time comes any more: read what is pending before it."""
@@ -393,7 +396,7 @@ class LiveRun:
         if batch is not None:
             self._schema = batch.schema
             self._counters["events"] += batch.num_rows
-            self._counters["duplicates"] += offer.duplicates
+            self._counters["duplicates"] += 0 if offer.twice is None else offer.twice.num_rows
         return joined(told) if told else None
 
     def _let_time_pass(self, watermark: int) -> None:

@@ -98,7 +98,7 @@ class Offer:
     pending: list[Waiting]
     arrived: int
     aside: Aside | None = None
-    duplicates: int = 0
+    twice: pa.RecordBatch | None = None  # events of the batch that are duplicates
     ids: Longs | None = None  # the time keys of new ids
     known: dict[str, int | None] | None = None  # what the numbering of ids knew before
 
@@ -131,7 +131,7 @@ class Sorter:
         """What the next batch would bring; `seen` is a time known from elsewhere."""
         keys, missing = self.clock.keys(batch.column(self.ordering.time))
         top = self.seen if seen is None else max(self.seen, seen)
-        aside, duplicates, ids, known = None, 0, None, None
+        aside, twice, ids, known = None, None, None, None
         if keys.size:
             timed = keys if missing is None else keys[~missing]
             top = max(top, int(timed.max())) if timed.size else top
@@ -144,14 +144,14 @@ class Sorter:
             if self._ids is not None:
                 known = self._ids.known
                 new, ids = self._ids.look(keys, batch)
-                duplicates = int(new.size - new.sum())
-                if duplicates:
+                if not new.all():
+                    twice = batch.filter(pa.array(~new))
                     keys, batch = _rest(keys, batch, new)
         arrival = np.arange(self._arrived, self._arrived + keys.size)
         fresh = Waiting(keys, arrival, batch) if keys.size else None
         passed = self._passed(self._moved(top), fresh)
         arrived = self._arrived + keys.size
-        return replace(passed, seen=top, arrived=arrived, aside=aside, duplicates=duplicates, ids=ids, known=known)
+        return replace(passed, seen=top, arrived=arrived, aside=aside, twice=twice, ids=ids, known=known)
 
     def advanced(self, watermark: int) -> Offer:
         """What is ready when nothing before this time comes any more."""

@@ -171,7 +171,7 @@ def job(query: QuerySpec, semantics: Any, shards: int, delay: int, ids: tuple[st
 def shipped(live: LiveJob, query: QuerySpec, rows: Rows) -> pa.RecordBatch:
     """Rows as Spark ships them: bits, source, shard."""
     made = plan(query)
-    rows = [row for row in rows if all(row.get(key) == row.get(key) is not None for key in live.job.keys)]
+    rows = _keyed(live, rows)
     table = pa.Table.from_pylist(rows, ARROW).combine_chunks()
     batch = table.to_batches()[0] if rows else pa.RecordBatch.from_pylist([], ARROW)
     tests = unary_tests(made)
@@ -192,6 +192,11 @@ def shipped(live: LiveJob, query: QuerySpec, rows: Rows) -> pa.RecordBatch:
         pa.array([False] * len(rows), pa.bool_()),
     ]
     return pa.RecordBatch.from_arrays(columns, names=[f"c{k}" for k in range(len(columns))])
+
+
+def _keyed(live: LiveJob, rows: Rows) -> Rows:
+    """The rows that are in a partition."""
+    return [row for row in rows if all(row.get(key) == row.get(key) is not None for key in live.job.keys)]
 
 
 def closing(live: LiveJob, query: QuerySpec) -> pa.RecordBatch:
@@ -242,6 +247,8 @@ def shards_agree(query: QuerySpec, rows: Rows, semantics: Any, rng: Any, share: 
     found = [_match(row, live, place, semantics) for row in cluster.matches]
     same(found, expected, query, everything)
     assert len({row["match"] for row in cluster.matches}) == len(found)
+    unread = sum(map(cluster.total, ("late", "untimed", "duplicates")))
+    assert cluster.total("relevant") - unread == len(_keyed(live, plain.read)), "every event is counted once"
     if share is not None:
         share.note(bool(expected))
 
@@ -354,3 +361,12 @@ def test_two_events_that_nothing_orders_are_refused(cluster: Cluster) -> None:
     later = [{**LATER[0], "at": 60, "n": 60}]
     with pytest.raises(StreamError, match="two events cannot be ordered: both have at = 41, n = 41, id = 0"):
         cluster.batch([shipped(cluster.live, KEYED, LATER * 2 + later)], 60)
+
+
+def test_positions_that_do_not_rise_in_a_match_are_refused(cluster: Cluster) -> None:
+    falling = [{**ROWS[n], "id": 7, "at": 50 + n, "n": 90 - n} for n in range(4)]
+    after = {**LATER[0], "at": 90, "n": 91}
+    with pytest.raises(StreamError, match="the positions in `n` do not rise with `at`, `n`"):
+        cluster.batch([shipped(cluster.live, KEYED, [*falling, after])], 90)
+    with pytest.raises(StreamError, match="`n` must hold whole numbers, none of them NULL"):
+        cluster.batch([shipped(cluster.live, KEYED, [*({**row, "n": None} for row in falling), after])], 90)

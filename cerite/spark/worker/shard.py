@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -29,12 +29,13 @@ from pyspark.errors import PySparkException
 from pyspark.sql import Row
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
-from cerite.core.errors import CeriteError, SnapshotError, StreamError
+from cerite.core.errors import CeriteError, SnapshotError, StreamError, listed
 from cerite.data.columns import first_line
 from cerite.engine.bind import bind
-from cerite.engine.events.keys import LEAST, MOST, ordered
+from cerite.engine.events.keys import LEAST, MOST, numbers, ordered
 from cerite.engine.events.rows import Columns
 from cerite.engine.live import UNTIMED, LiveRun, Released
+from cerite.engine.output import MatchChunk
 from cerite.engine.snapshot import pack, unpack
 from cerite.engine.sorter import Ordering
 from cerite.spark.worker.failures import leave_quietly
@@ -124,10 +125,8 @@ class ShardProcessor(StatefulProcessor):
                 raise StreamError(
                     "events came after the stream was declared to be over", hint="start with a new checkpoint"
                 )
-            before = shard.run.metrics.duplicates
             seen = shard.seen[0] if self.live.sources == 1 else None
             yield from self._told(shard, shard.run.push(rows, seen))
-            shard.counts["duplicates"] += shard.run.metrics.duplicates - before
         known = [each for each in shard.seen if each is not None]
         if len(known) == self.live.sources and shard.run.clock is not None:
             yield from self._advanced(shard, shard.run.clock.before(min(known), self.live.delay))
@@ -137,17 +136,24 @@ class ShardProcessor(StatefulProcessor):
         output = Output(self.live.job)
         for chunk in released.chunks:
             matches, rows, *_ = released.with_rows(chunk)
+            if self.live.job.position is not None:
+                check_positions(matches, rows, self.live.job.position, self.live.job.order)
             for batch in output.batches(matches, 0, rows):
                 shard.counts["matches"] += batch.num_rows
                 yield _row(MATCH, None, {}, written(batch))
-        late = released.late
+        late, twice = self._own(released.late), self._own(released.twice)
+        if twice is not None:
+            shard.counts["duplicates"] += twice.num_rows
         if late is not None:
-            late = late if self.live.chunking is None else late.filter(late.column(OWNED))
             untimed = late.column(late.num_columns - 1).to_pylist().count(UNTIMED)
             shard.counts["untimed"] += untimed
             shard.counts["late"] += late.num_rows - untimed
             if self.live.side and late.num_rows:
                 yield _row(LATE, None, {}, written(late))
+
+    def _own(self, rows: pa.RecordBatch | None) -> pa.RecordBatch | None:
+        """Under T-CER the rows that their chunk owns: others are copies."""
+        return rows if rows is None or self.live.chunking is None else rows.filter(rows.column(OWNED))
 
     # ------------------------------------------------------------ time
     def _spark_key(self, shard: Shard, timers: Any) -> int:
@@ -224,6 +230,30 @@ class ShardProcessor(StatefulProcessor):
         delay = live.delay if live.sources == 1 else _NEVER
         ordering = Ordering(live.job.time, live.ties, delay, live.deduplicate, strict=True)
         return LiveRun(program, ordering, untimed="aside" if live.side else "refuse")
+
+
+def check_positions(matches: MatchChunk, rows: pa.RecordBatch, name: str, order: Sequence[str]) -> None:
+    """Refuse matches whose events do not have rising positions.
+
+    Data at rest is refused if any two events of a partition do not; a stream would have to remember every key for that.
+    """
+    values, missing = numbers(rows.column(name), name)
+    if missing is not None or values.dtype != np.int64:
+        raise StreamError(f"the position column `{name}` must hold whole numbers, none of them NULL")
+    begins, stops = matches.offsets[:-1], matches.offsets[1:]
+    some = begins < stops
+    inside = np.ones(max(matches.positions.size - 1, 0), np.bool_)
+    inside[begins[some & (begins > 0)] - 1] = False  # between the last event of a match and the first of the next
+    bound = values[matches.positions]
+    falls = bool((inside & (bound[1:] <= bound[:-1])).any())
+    falls |= bool((values[matches.starts] > values[matches.ends]).any())
+    falls |= bool((values[matches.starts[some]] > bound[begins[some]]).any())
+    falls |= bool((values[matches.ends[some]] < bound[stops[some] - 1]).any())
+    if falls:
+        raise StreamError(
+            f"the positions in `{name}` do not rise with {listed(order)}",
+            hint="number the events in this order; or leave the column out, and name it in order_by",
+        )
 
 
 def _say_nothing_on_the_driver() -> None:
