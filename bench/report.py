@@ -40,7 +40,7 @@ def read_results(folder: Path = RESULTS) -> dict[str, Row]:
 def page(results: Mapping[str, Row]) -> str:
     """The page: the template, with the results of a suite where it says so."""
     text = TEMPLATE.read_text(encoding="utf-8")
-    for suite, render in (("papers", _papers), ("registers", _registers), ("live", _live)):
+    for suite, render in (("papers", _papers), ("registers", _registers), ("live", _live), ("streaming", _streaming)):
         parts = [part for result in results.values() if result["suite"] == suite for part in render(result)]
         text = text.replace(f"<!-- results: {suite} -->", "\n\n".join(parts) or "No results yet.")
     return text
@@ -83,6 +83,46 @@ def _live(result: Row) -> list[str]:
         for row in result["workloads"]
     )  # fmt: skip
     return [*_head(result), table((*heads, "Met"), cells)]
+
+
+def _streaming(result: Row) -> list[str]:
+    """Live streams on Spark: throughput, latency and a day."""
+    titles = {"throughput": "Throughput", "latency": "Latency", "day": "A day"}
+    tables = {"throughput": _streaming_rates, "latency": _streaming_delays, "day": _streaming_day}
+    return [part for name, each in result["parts"].items()
+            for part in (*_head({"title": titles[name], **each}), tables[name](each["rows"]))]  # fmt: skip
+
+
+def _streaming_rates(rows: list[Row]) -> str:
+    heads = ("Keys", "Route", "Events", "Matches", "M events/s, processor", "M events/s, elapsed", "Times stateless")
+    cells = (
+        (
+            whole(row["keys"]), row["route"], whole(row["events"]), whole(row["matches"] or None),
+            f"{row['per_processor_second'] / 1e6:.2f}", f"{row['per_second'] / 1e6:.2f}",
+            f"{row['against_stateless']:.2f}", f"{row['state_bytes'] / 1e6:.2f}" if row["state_bytes"] else "",
+            f"{row['batch_p50_s']:.1f}",
+        )
+        for row in rows
+    )  # fmt: skip
+    return table((*heads, "MB of state", "s a micro-batch"), cells)
+
+
+def _streaming_delays(rows: list[Row]) -> str:
+    heads = ("Keys", "Route", "Events a second", "Results", "p50, s", "p99, s")
+    return table(heads, (
+        (whole(row["keys"]), row["route"], whole(row["rate"]), whole(row["results"]), f"{row['latency_p50_s']:.2f}",
+         f"{row['latency_p99_s']:.2f}")
+        for row in rows
+    ))  # fmt: skip
+
+
+def _streaming_day(rows: list[Row]) -> str:
+    heads = ("Events", "Micro-batches", "M events/s, processor", "Minutes", "MB of state by quarter")
+    return table(heads, (
+        (whole(row["events"]), whole(row["micro_batches"]), f"{row['per_processor_second'] / 1e6:.2f}",
+         f"{row['elapsed_s'] / 60:.1f}", ", ".join(f"{size / 1e6:.3f}" for size in row["quarters"]))
+        for row in rows
+    ))  # fmt: skip
 
 
 def _head(result: Row) -> list[str]:

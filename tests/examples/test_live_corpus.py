@@ -7,7 +7,6 @@ ordered by the number of each row, which is what its positions are.
 from __future__ import annotations
 
 from random import Random
-from typing import Any
 
 import pyarrow as pa
 import pytest

@@ -59,17 +59,17 @@ DELAYS = (0, 2, 5, 1000)
 class Handle:
     """What Spark gives to a processor: the state and the timers of one key at a time."""
 
-    def __init__(self, states: dict[int, bytes], timers: dict[int, set[int]]) -> None:
+    def __init__(self, states: dict[int, str], timers: dict[int, set[int]]) -> None:
         self.states, self.timers, self.key = states, timers, 0
 
     def getValueState(self, name: str, schema: str) -> Handle:  # noqa: N802
         return self
 
-    def get(self) -> tuple[bytes] | None:
+    def get(self) -> tuple[str] | None:
         found = self.states.get(self.key)
         return None if found is None else (found,)
 
-    def update(self, value: tuple[bytes]) -> None:
+    def update(self, value: tuple[str]) -> None:
         (self.states[self.key],) = value
 
     def registerTimer(self, instant: int) -> None:  # noqa: N802
@@ -93,7 +93,7 @@ class Cluster:
     live: LiveJob
     rng: Any
     delay: int
-    states: dict[int, bytes] = field(default_factory=dict)
+    states: dict[int, str] = field(default_factory=dict)
     timers: dict[int, set[int]] = field(default_factory=dict)
     seen: int = 0
     told: list[Row] = field(default_factory=list)
@@ -112,7 +112,7 @@ class Cluster:
         self.seen = max(self.seen, seen)
 
     def _served(
-        self, packed: list[dict[str, Any]], clock: Clock, states: dict[int, bytes], timers: dict[int, set[int]]
+        self, packed: list[dict[str, Any]], clock: Clock, states: dict[int, str], timers: dict[int, set[int]]
     ) -> list[Row]:
         handle = Handle(states, timers)
         processor = ShardProcessor(self.live)
@@ -309,7 +309,7 @@ LATER = [{**ROWS[0], "at": 41, "n": 41}]
 def test_damaged_state_is_refused_wherever_it_is_damaged(cluster: Cluster) -> None:
     (seat, state), *_ = cluster.states.items()
     for at in range(0, len(state), max(1, len(state) // 40)):
-        for damaged in (state[:at], state[:at] + bytes([state[at] ^ 4]) + state[at + 1 :]):
+        for damaged in (state[:at], state[:at] + chr(ord(state[at]) ^ 4) + state[at + 1 :]):
             cluster.states[seat] = damaged
             with pytest.raises(SnapshotError):
                 cluster.batch([shipped(cluster.live, KEYED, LATER)], 41)

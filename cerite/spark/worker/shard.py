@@ -43,6 +43,7 @@ from cerite.spark.worker.job import BIT, OWNED
 from cerite.spark.worker.live_job import COUNTS, GAUGES, LATE, MATCH, NUMBERS, SHARD, LiveJob, check_identity
 from cerite.spark.worker.output import Output
 from cerite.spark.worker.packing import filled, read, written
+from cerite.spark.worker.stored import bytes_of, text_of
 from cerite.spark.worker.task import settle
 
 _STATE = "shard"
@@ -80,7 +81,7 @@ class ShardProcessor(StatefulProcessor):
     def init(self, handle: StatefulProcessorHandle) -> None:
         """Open the state; Spark calls this before anything else, and once on the driver."""
         self._handle = handle
-        self._state = handle.getValueState(_STATE, "state binary")
+        self._state = handle.getValueState(_STATE, "state string")
         self._served = set[int]()
 
     def handleInputRows(self, key: Any, rows: Iterator[Row], timerValues: Any) -> Iterator[Row]:  # noqa: N802, N803
@@ -196,7 +197,7 @@ class ShardProcessor(StatefulProcessor):
             assert payload is not None
             schema = read(payload).schema
             return Shard(self._fresh(schema), schema, dict(self.live.types), [None] * self.live.sources)
-        meta, arrays = unpack(bytes(found[0]), _STATE)
+        meta, arrays = unpack(bytes_of(found[0]), _STATE)
         check_identity(meta["identity"], meta["columns"], self.live)
         schema = pa.ipc.read_schema(pa.py_buffer(arrays["schema"].tobytes()))
         run = self._fresh(schema)
@@ -213,12 +214,12 @@ class ShardProcessor(StatefulProcessor):
                 hint="its files are damaged or missing: put a copy back, or start with a new checkpoint",
             ) from error
 
-    def _written(self, shard: Shard) -> bytes:
+    def _written(self, shard: Shard) -> str:
         meta = {
             "identity": dict(self.live.identity), "columns": shard.columns, "seen": shard.seen, "timer": shard.timer,
         }  # fmt: skip
         parts = {"run": shard.run.snapshot(), "schema": bytes(shard.schema.serialize())}
-        return pack(_STATE, meta, {name: np.frombuffer(part, np.uint8) for name, part in parts.items()})
+        return text_of(pack(_STATE, meta, {name: np.frombuffer(part, np.uint8) for name, part in parts.items()}))
 
     def _fresh(self, schema: pa.Schema) -> LiveRun:
         """A run over the columns that recognition looks at; others are only carried along, and may change."""
