@@ -28,6 +28,7 @@ FILE, ROW = (
     "cerite.row",
 )  # the columns of a file's number and of the row in it, where these are the order
 UNMARKED = -1
+_NO_WORDS = np.zeros((0, 0, 2), np.uint64)
 _PAIRS = np.frombuffer(bytes(range(256)).hex().encode(), np.uint16).copy()  # the two digits of every byte
 _SEEDS = np.array([GOLDEN, 0xC2B2AE3D27D4EB4F], np.uint64)
 
@@ -61,9 +62,14 @@ class Ids:
             mine = rows.select(list(self.columns)).take(pa.array(used)) if self.columns else rows.slice(0, used.size)
             events = self._events(mine, None if marks is None else marks[used])
         text = np.empty(16 * len(chunk), np.uint16)
-        write_ids(events, places, chunk.offsets, chunk.labels, self.label_hashes, _PAIRS, text)
+        marked = self._marked(events) if events.size * len(self.labels) <= chunk.positions.size else _NO_WORDS
+        write_ids(events, marked, places, chunk.offsets, chunk.labels, self.label_hashes, _PAIRS, text)
         offsets = np.arange(0, 32 * (len(chunk) + 1), 32, dtype=np.int32)
         return pa.StringArray.from_buffers(len(chunk), pa.py_buffer(offsets), pa.py_buffer(text))
+
+    def _marked(self, events: Words) -> Words:
+        """The hash of every event under every label: for events that are in many matches."""
+        return mixed((events ^ self.label_hashes[:, None, :]).ravel()).reshape(len(self.labels), -1, 2)
 
     def _events(self, rows: pa.RecordBatch, marks: Longs | None) -> Words:
         """Two hashes for each of the rows."""
@@ -169,6 +175,7 @@ def mixed(values: Words) -> Words:
 @kernel
 def write_ids(
     events: Words,
+    marked: Words,
     places: Longs,
     offsets: Longs,
     labels: npt.NDArray[np.int32],
@@ -176,15 +183,25 @@ def write_ids(
     pairs: npt.NDArray[np.uint16],
     text: npt.NDArray[np.uint16],
 ) -> None:
-    """32 hexadecimal digits per match; `places` are the starts, the ends and the positions of all matches."""
+    """32 hexadecimal digits per match; `places` are the starts, the ends and the positions of all matches.
+
+    `marked` has the hashes of all events under all labels, or nothing.
+    """
     matches = offsets.size - 1
     at = np.uint64(0)
     for m in range(matches):
         first, last = places[m], places[matches + m]
+        one, two = np.uint64(0), np.uint64(0)
+        for k in range(offsets[m], offsets[m + 1]):
+            place, label = np.uint64(places[2 * matches + k]), np.uint64(labels[k])
+            if marked.size:
+                one += marked[label, place, 0]
+                two += marked[label, place, 1]
+            else:
+                one += mix(events[place, 0] ^ label_hashes[label, 0])
+                two += mix(events[place, 1] ^ label_hashes[label, 1])
         for lane in range(2):
-            total = np.uint64(0)
-            for k in range(offsets[m], offsets[m + 1]):
-                total += mix(events[places[2 * matches + k], lane] ^ label_hashes[labels[k], lane])
+            total = one if lane == 0 else two
             word = mix(total + mix(mix(events[first, lane]) ^ events[last, lane]))
             for byte in range(56, -8, -8):
                 text[at] = pairs[(word >> np.uint64(byte)) & np.uint64(255)]

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 import pytest
 
 import cerite
-from bench import aggregates, cliffs, homes, stocks, taxis
+from bench import aggregates, cliffs, homes, measures, stocks, taxis
 from bench.register_patterns import WINDOWS, chosen_registers, register_workloads
 from bench.report import PAGE, page, read_results
 from bench.run import main
@@ -216,6 +216,11 @@ def test_aggregates_are_measured_beside_the_pattern_without() -> None:
     found = {name: aggregates.measured(condition, table, 1) for name, condition in aggregates.CONDITIONS.items()}
     assert all(find > 0 and count > 0 for find, count, _ in found.values())
     assert 0 < found["COUNT of the whole"][2] < found["running COUNT"][2] <= found["none"][2]
+
+
+def test_measures_are_timed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert measures.main(["--events", "20000", "--repeats", "1"]) in (0, 1)
+    assert re.search(r"S3 on 20,000 events: [1-9][0-9,]* matches", capsys.readouterr().out)
 
 
 @pytest.mark.parametrize("name", ["repeats", "nested"])
