@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from datetime import timedelta
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 
 import cerite
 from cerite import event
 from cerite.core.errors import ArgumentError, PatternError, QuerySyntaxError, SnapshotError, StreamError
+from cerite.engine.recycle import Recycler
 from cerite.pattern import Size, Suppress
 
 SCHEMA = {"type": "string", "user": "string", "at": "int"}
@@ -126,6 +128,15 @@ def test_snapshots_carry_the_silence_and_belong_to_it() -> None:
     other = cerite.query(PAIRS.replace("2 seconds", "3 seconds")).stream(SCHEMA, time="at")
     with pytest.raises(SnapshotError, match="SUPPRESS is 2 seconds PER PARTITION there"):
         other.restore(saved)
+
+
+def test_a_silence_that_an_event_of_the_same_time_still_meets_is_not_forgotten() -> None:
+    rows = [("A", "u", 0), ("A", "v", 2_000), ("A", "u", 2_000), ("A", "u", 2_001)]
+    text = "SELECT * FROM S WHERE A PARTITION BY [user] SUPPRESS 2 seconds PER PARTITION"
+    stream = cerite.query(text).stream(SCHEMA, time="at")
+    with patch.object(Recycler, "due", True):
+        ends = [match.end for kind, user, at in rows for match in stream.push({"type": kind, "user": user, "at": at})]
+    assert ends == [0, 1, 3]
 
 
 def test_explain_says_what_it_does_and_keeps() -> None:
