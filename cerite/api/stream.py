@@ -5,7 +5,7 @@ snapshots and restores in between. A stream opened with `counting=True` counts b
 push is exact and cheap even where enumerating it is not.
 
 Invariants: a push that is refused leaves the stream exactly as it was, and one that breaks off half-way (no memory, an
-interrupt) leaves a stream that refuses to go on. No event is silently lost: one that is late is counted, and told.
+interrupt) leaves a stream that refuses to go on. No event is silently lost: one that is late is counted, and warned of.
 """
 
 from __future__ import annotations
@@ -167,7 +167,7 @@ class EventStream:
         return self
 
     def __exit__(self, kind: object, error: object, trace: object) -> None:
-        """Close the stream; matches that only this completes are told of, because nobody reads them."""
+        """Close the stream; a warning tells of matches that only this completes, because nobody reads them."""
         if self.closed or error is not None:
             return
         matches = self.close().count()
@@ -183,7 +183,7 @@ class EventStream:
     def restore(self, data: bytes) -> None:
         """Continue, in a fresh stream of the same query, where a snapshot was taken.
 
-        LIMIT and the attributes that SELECT shows may have changed; any other difference is refused, and told.
+        LIMIT and the attributes that SELECT shows may have changed; any other difference is refused and named.
         """
         if not isinstance(data, (bytes, bytearray, memoryview)):
             raise SnapshotError(f"a snapshot is bytes, not {type(data).__name__}")
@@ -198,7 +198,7 @@ class EventStream:
         self._latest = weakref.ref(pushed)
         if released.late is not None and self._late == "count" and not self._warned:
             self._warned = True
-            warnings.warn(LateWarning(_told(released.late)), stacklevel=3)
+            warnings.warn(LateWarning(_late_message(released.late)), stacklevel=3)
         return pushed
 
     def _hold(self) -> None:
@@ -209,7 +209,7 @@ class EventStream:
             pushed.hold()
 
 
-def _told(late: pa.RecordBatch) -> str:
+def _late_message(late: pa.RecordBatch) -> str:
     some = f"{late.num_rows:,} events are" if late.num_rows > 1 else "an event is"
     return (
         f"{some} late, behind the watermark, and not read; stream.metrics counts such events, "

@@ -55,8 +55,8 @@ class Commands(TyperGroup):
             except BaseException as error:
                 if not interrupts and not was_interrupted(error):
                     raise
-                told = str(error) if isinstance(error, Stopped) else "interrupted"
-                err.print(told)
+                message = str(error) if isinstance(error, Stopped) else "interrupted"
+                err.print(message)
                 raise typer.Exit(INTERRUPTED) from None
 
 

@@ -67,12 +67,12 @@ def report(
         total = matches.count()
         if show:
             out.print(matches.table(show))
-        out.print(told_count(total, show))
+        out.print(count_line(total, show))
         if suppressed := matches.suppressed():
             out.print(f"{suppressed:,} more suppressed")
 
 
-def told_count(total: int, show: int) -> str:
+def count_line(total: int, show: int) -> str:
     """The last line under a table that shows so many matches."""
     return f"{total:,} match{'' if total == 1 else 'es'}" + (f", the first {show} shown" if total > show > 0 else "")
 

@@ -14,7 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from cerite.api.writing import as_json, replacing_folder
-from cerite.cli.recognise import told_count
+from cerite.cli.recognise import count_line
 from cerite.core.errors import CeriteError
 from cerite.core.extras import load
 from cerite.data.files.chunks import COMPRESSIONS
@@ -124,7 +124,7 @@ def _report(
         total = cached.count()
         if show:
             out.print(shown(cached, time, show))
-        out.print(told_count(total, show))
+        out.print(count_line(total, show))
         cached.unpersist()
 
 
@@ -155,7 +155,7 @@ def _write(matches: DataFrame, output: str, *, overwrite: bool) -> None:
 
 
 def shown(matches: DataFrame, time: str | None, rows: int) -> Table:
-    """The first matches; an event is told by its time where there is one."""
+    """The first matches; an event is shown by its time where there is one."""
     hidden = {"match"}
     names = [name for name in matches.columns if name not in hidden]
     table = Table(*names)
@@ -167,11 +167,11 @@ def shown(matches: DataFrame, time: str | None, rows: int) -> Table:
 def _cell(value: Any, time: str | None) -> str:
     if not isinstance(value, list):
         return str(value)
-    events = [_told(event, time) for event in value]
+    events = [_event_text(event, time) for event in value]
     return " ".join(events) if len(events) <= 6 else f"{' '.join(events[:4])} … {events[-1]} ({len(events)})"
 
 
-def _told(event: Any, time: str | None) -> str:
+def _event_text(event: Any, time: str | None) -> str:
     if time is not None and time in event:
         return str(event[time])
     return str(event[0]) if len(event) == 1 else str(tuple(event))

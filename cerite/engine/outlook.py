@@ -1,4 +1,4 @@
-"""What a query may take before anything runs: its deterministic states are explored, and what exceeds a budget is told.
+"""What a query may take, before anything runs: its deterministic states are explored, what exceeds a budget is named.
 
 Which states occur depends on the events; explored are those that some stream of the query's event types leads to, in a
 bounded time. Where conditions decide beside the types they may exclude each other, so that the number is only an upper
@@ -53,10 +53,10 @@ def notes(plan: Plan) -> list[Note]:
         return []
     if outlook.states > most and outlook.certain:
         refuse_states(most)
-    return [Note(message, hint=hint) for message, hint in _told(plan, outlook, most)]
+    return [Note(message, hint=hint) for message, hint in _warnings(plan, outlook, most)]
 
 
-def _told(plan: Plan, outlook: Outlook, most: int) -> Iterator[tuple[str, str]]:
+def _warnings(plan: Plan, outlook: Outlook, most: int) -> Iterator[tuple[str, str]]:
     about = "" if outlook.whole else "at least "
     states, window = outlook.states, plan.window
     if states > most:

@@ -46,8 +46,8 @@ def time_arithmetic(op: str, left: Any, right: Any) -> Instants | Floats:
     fits: Flags = np.greater_equal(signs, 0)
     if not is_duration and unit >= _MICRO:
         fits &= (result >= EARLIEST * _MICRO // unit) & (result <= LATEST * _MICRO // unit)
-    held = _both(valid, None if fits.all() else fits)  # of a duration that is too long, one flag for all rows
-    return Instants(result, unit, None if held is None else np.broadcast_to(held, result.shape), is_duration)
+    known = _both(valid, None if fits.all() else fits)  # of a duration that is too long, one flag for all rows
+    return Instants(result, unit, None if known is None else np.broadcast_to(known, result.shape), is_duration)
 
 
 def negative(value: Instants) -> Instants:

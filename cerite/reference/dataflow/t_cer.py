@@ -40,7 +40,7 @@ class _Chunk:
     """γ.φ of Listing 4."""
 
     state: Any = None  # m
-    found: list[Located] = field(default_factory=list)  # Φ_O
+    output: list[Located] = field(default_factory=list)  # Φ_O
 
 
 def t_cer(
@@ -69,11 +69,11 @@ def t_cer(
         for each in outputs:
             short = each.max_time - each.min_time < duration
             if short and whole(each, instance.left) and not whole(each, instance.left + wa):
-                chunk.found.append(each)
+                chunk.output.append(each)
 
     def output(instance: Instance) -> Iterable[Any]:
         chunk: _Chunk = instance.state
-        return chunk.found
+        return chunk.output
 
     return Aggregate(Windows(wa, ws, key, delta=delta), update, output)
 
