@@ -236,7 +236,7 @@ class Matches(ABC):
         """The columns of `to_arrow` in one of its forms."""
         if events and long:
             raise ArgumentError("a row is a match or an event, not both", hint="write events=True or long=True")
-        if long and not self.shape.shown:
+        if long and self.selection.measures and not self.shape.shown:
             raise ArgumentError("SELECT shows no events, only measures", hint="name variables as well: SELECT x, y, …")
         if events or long or self.selection.measures:
             return (self.shape.long_schema if long else self.shape.schema)(self.event_schema)

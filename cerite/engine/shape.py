@@ -145,8 +145,8 @@ class Shape:
         self, chunk: MatchChunk, rows: pa.RecordBatch, marks: Longs | None = None
     ) -> Iterator[pa.RecordBatch]:
         """The events of the matches, one a row: by match, then by variable, in the order of the stream."""
-        for piece in pieces(chunk):
-            yield self._long(piece, rows, marks)
+        if self.shown:
+            yield from (self._long(piece, rows, marks) for piece in pieces(chunk))
 
     def _long(self, chunk: MatchChunk, rows: pa.RecordBatch, marks: Longs | None) -> pa.RecordBatch:
         lists = self._lists(chunk)
