@@ -103,10 +103,11 @@ def match(
     row index where the source has them (Parquet); ties that remain are an error when the result is read.
 
     The result has `match` (an id), `start_time` and `end_time` if there is a time, `start` and `end` if there is a
-    position, the partition's columns, a column per variable with the structs of its events, and the measures that SELECT
-    names, which are computed inside the tasks. `partitions` is the number of tasks; by default it follows the session and the data. Parquet files in time order are read by the tasks
-    themselves, without a shuffle; `read="spark"` leaves reading to Spark. `schema` declares the kinds of columns, which
-    the DataFrame's must have; `time_unit` is what numbers in the time column count.
+    position, the partition's columns, a column per variable with the structs of its events, and the measures that
+    SELECT names, which are computed inside the tasks. `partitions` is the number of tasks; by default it follows the
+    session and the data. Parquet files in time order are read by the tasks themselves, without a shuffle;
+    `read="spark"` leaves reading to Spark. `schema` declares the kinds of columns, which the DataFrame's must have;
+    `time_unit` is what numbers in the time column count.
 
     A streaming DataFrame needs `watermark`, how far an event may lie behind the latest one ("10 seconds"), and columns
     that break ties. Matches come out when the watermark has passed their last event; an event that comes behind the
