@@ -5,9 +5,9 @@
 >>> q.run([{"type": "SELL", "price": 3, "at": 0}, {"type": "BUY", "price": 4, "at": 9}], time="at").count()
 1
 
-What is not here has a room of its own: `cerite.spark` runs queries on Spark, `cerite.errors` has all errors,
-`cerite.language` parses text and has the builder's rarer operators, `cerite.pattern` is the algebra that all of them
-become, and `cerite.reference` the judge, slow and exact.
+What is not here has a room of its own: `cerite.functions` has the aggregates, `cerite.spark` runs queries on Spark,
+`cerite.errors` has all errors, `cerite.language` parses text and has the builder's rarer operators, `cerite.pattern` is
+the algebra that all of them become, and `cerite.reference` the judge, slow and exact.
 """
 
 from __future__ import annotations
@@ -31,20 +31,6 @@ if TYPE_CHECKING:
     from cerite.core.match import Match
     from cerite.core.schema import Schema
     from cerite.data import open_events
-    from cerite.language.aggregates import (
-        avg,
-        collect,
-        count,
-        count_distinct,
-        duration,
-        end_time,
-        first,
-        last,
-        max_,
-        min_,
-        start_time,
-        sum_,
-    )
     from cerite.language.builder import Builder, absent, event, permute, seconds, skip
     from cerite.language.terms import attr, var
     from cerite.pattern.check import check
@@ -53,9 +39,8 @@ __version__ = "0.1.0"
 
 __all__ = [
     "Builder", "CeriteError", "CeriteWarning", "EventStream", "Match", "Matches", "PatternError", "Query",
-    "QuerySyntaxError", "Schema", "SchemaError", "StreamError", "absent", "attr", "avg", "check", "collect", "count",
-    "count_distinct", "duration", "end_time", "event", "first", "last", "max_", "min_", "open_events", "permute",
-    "query", "seconds", "skip", "start_time", "sum_", "var",
+    "QuerySyntaxError", "Schema", "SchemaError", "StreamError", "absent", "attr", "check", "event", "open_events",
+    "permute", "query", "seconds", "skip", "var",
 ]  # fmt: skip
 
 _HOMES = {  # the imports above, for `__getattr__`
@@ -68,10 +53,6 @@ _HOMES = {  # the imports above, for `__getattr__`
     "core.match": ("Match",),
     "core.schema": ("Schema",),
     "data": ("open_events",),
-    "language.aggregates": (
-        "avg", "collect", "count", "count_distinct", "duration", "end_time", "first", "last", "max_", "min_",
-        "start_time", "sum_",
-    ),
     "language.builder": ("Builder", "absent", "event", "permute", "seconds", "skip"),
     "language.terms": ("attr", "var"),
     "pattern.check": ("check",),

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import cerite
 from cerite import absent, attr, errors, event, language, permute, reference, seconds, skip, spark, var
+from cerite import functions as f
 from cerite.pattern import QuerySpec
 
 if TYPE_CHECKING:
@@ -85,10 +86,10 @@ def run(folder: Path) -> None:
     measured = cerite.query(
         event("SELL").as_("x") >> event("BUY").plus().as_("y"),
         select={
-            "low": var.x.price, "n": cerite.count(var.y), "all": cerite.count(), "d": cerite.count_distinct(y),
-            "sum": cerite.sum_(y), "mean": cerite.avg(y), "least": cerite.min_(y), "most": cerite.max_(y),
-            "first": cerite.first(y), "last": cerite.last(y), "every": cerite.collect(y),
-            "begun": cerite.start_time(), "ended": cerite.end_time(), "took": cerite.duration(),
+            "low": var.x.price, "n": f.count(var.y), "all": f.count(), "d": f.count_distinct(y),
+            "sum": f.sum(y), "mean": f.avg(y), "least": f.min(y), "most": f.max(y),
+            "first": f.first(y), "last": f.last(y), "every": f.collect(y),
+            "begun": f.start_time(), "ended": f.end_time(), "took": f.duration(),
         },
     )  # fmt: skip
     for match, values in reference.measures(measured.query, TRADES, time="at"):

@@ -108,7 +108,7 @@ class Builder:
     def filter(self, *wholes: Term | str, **conditions: Term | str) -> Builder:
         """`self FILTER x[…] AND y[…]`: one keyword a variable; what has none is about the whole; each may be text.
 
-        >>> from cerite.language.aggregates import count
+        >>> from cerite.functions import count
         >>> from cerite.language.terms import attr, var
         >>> (event("A").as_("x") >> event("B").as_("y")).filter(x=attr.id > 0, y=attr.id == var.x.id)
         A AS x ; B AS y FILTER x[id > 0] AND y[id = x.id]

@@ -10,7 +10,8 @@ import pyarrow as pa
 import pytest
 
 import cerite
-from cerite import attr, avg, count, count_distinct, event, first, last, max_, min_, sum_, var
+from cerite import attr, event, var
+from cerite import functions as f
 from cerite.automaton.build import build
 from cerite.language.ceql import parse_pattern
 from cerite.language.sremo import parse_sremo
@@ -33,11 +34,14 @@ def found(query: str, rows: Any, **how: Any) -> list[str]:
 @pytest.mark.parametrize(
     ("built", "text"),
     [
-        (count(var.y) >= 5, "COUNT(y) >= 5"),
-        ((count(var.y.ms) > 1) & (count_distinct(var.y.host) < 3), "[COUNT(y.ms) > 1 AND COUNT(DISTINCT y.host) < 3]"),
-        (sum_(var.y.ms) / count(var.y) > 2 * avg(var.y.ms), "SUM(y.ms) / COUNT(y) > 2 * AVG(y.ms)"),
-        (min_(var.y.ms) != max_(var.y.ms), "MIN(y.ms) != MAX(y.ms)"),
-        (first(var.y.host) == last(var.y.host), "FIRST(y.host) = LAST(y.host)"),
+        (f.count(var.y) >= 5, "COUNT(y) >= 5"),
+        (
+            (f.count(var.y.ms) > 1) & (f.count_distinct(var.y.host) < 3),
+            "[COUNT(y.ms) > 1 AND COUNT(DISTINCT y.host) < 3]",
+        ),
+        (f.sum(var.y.ms) / f.count(var.y) > 2 * f.avg(var.y.ms), "SUM(y.ms) / COUNT(y) > 2 * AVG(y.ms)"),
+        (f.min(var.y.ms) != f.max(var.y.ms), "MIN(y.ms) != MAX(y.ms)"),
+        (f.first(var.y.host) == f.last(var.y.host), "FIRST(y.host) = LAST(y.host)"),
     ],
 )
 def test_the_builder_writes_what_text_writes(built: Any, text: str) -> None:
@@ -47,7 +51,7 @@ def test_the_builder_writes_what_text_writes(built: Any, text: str) -> None:
 
 
 def test_conditions_on_events_and_on_the_whole_in_one_call() -> None:
-    pattern = event("CALL").as_("y").plus().filter(count(var.y) > 1, y=attr.ms > 0)
+    pattern = event("CALL").as_("y").plus().filter(f.count(var.y) > 1, y=attr.ms > 0)
     assert pattern.pattern == parse_pattern("(CALL AS y)+ FILTER COUNT(y) > 1 AND y[ms > 0]")
 
 

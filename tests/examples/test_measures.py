@@ -16,7 +16,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import cerite
-from cerite import avg, count, event, var
+from cerite import event, var
+from cerite import functions as f
 from cerite.core.errors import CeriteError
 from tests.command import cerite as command
 
@@ -87,7 +88,7 @@ def test_every_form_shows_the_measures(tmp_path: Path) -> None:
 def test_built_measures_are_those_of_the_text() -> None:
     built = cerite.query(
         event("A").as_("x") >> event("B").plus().as_("y"),
-        select={"x": var.x, "low": var.x.v, "rise": avg(var.y.v) - var.x.v, "n": count(var.y), "all": "COUNT(*)"},
+        select={"x": var.x, "low": var.x.v, "rise": f.avg(var.y.v) - var.x.v, "n": f.count(var.y), "all": "COUNT(*)"},
     )
     text = "SELECT x, x.v AS low, AVG(y.v) - x.v AS rise, COUNT(y) AS n, COUNT(*) AS `all`"
     assert built.query == cerite.query(f"{text} FROM S WHERE A AS x ; B+ AS y").query

@@ -1,6 +1,10 @@
-"""Aggregates in Python: `count(var.y) >= 5`, `avg(var.y.price)`.
+"""The functions of conditions and measures on several events: `f.count(var.y) >= 5`, `f.avg(var.y.price)`.
 
-Names that Python itself has end in an underscore (`sum_`, `min_`, `max_`), as `as_` does.
+As with `pyspark.sql.functions`, three have the names of Python's own, so import the module, not its names:
+
+>>> from cerite import event, functions as f, var
+>>> event("BUY").as_("y").plus().filter(f.count(var.y) >= 5, f.sum(var.y.price) > 100)
+(BUY AS y)+ FILTER COUNT(y) >= 5 AND SUM(y.price) > 100
 """
 
 from __future__ import annotations
@@ -8,6 +12,11 @@ from __future__ import annotations
 from cerite.core.errors import ArgumentError
 from cerite.language.terms import Term, Variable, variable_of
 from cerite.predicate.expression import Aggregate, Moment, Reference
+
+__all__ = [
+    "avg", "collect", "count", "count_distinct", "duration", "end_time", "first", "last", "max", "min", "start_time",
+    "sum",
+]  # fmt: skip
 
 
 def count(of: Variable | Term | None = None) -> Term:
@@ -27,7 +36,7 @@ def count_distinct(of: Term) -> Term:
     return _of("COUNT", of, distinct=True)
 
 
-def sum_(of: Term) -> Term:
+def sum(of: Term) -> Term:  # noqa: A001 (its name in SQL and PySpark)
     """`SUM(y.a)`."""
     return _of("SUM", of)
 
@@ -37,12 +46,12 @@ def avg(of: Term) -> Term:
     return _of("AVG", of)
 
 
-def min_(of: Term) -> Term:
+def min(of: Term) -> Term:  # noqa: A001 (its name in SQL and PySpark)
     """`MIN(y.a)`."""
     return _of("MIN", of)
 
 
-def max_(of: Term) -> Term:
+def max(of: Term) -> Term:  # noqa: A001 (its name in SQL and PySpark)
     """`MAX(y.a)`."""
     return _of("MAX", of)
 
