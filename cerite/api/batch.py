@@ -93,6 +93,9 @@ class BatchMatches(Matches):
                 self._tell(run, matches)
                 if most is not None and run.intake.rows >= most:
                     return
+            for chunk in run.rest():  # data at rest is complete
+                matches += len(chunk)
+                yield self._numbered(chunk)
         self._finish(run, matches)
 
     def _placed(self, most: int | None = None) -> Iterator[tuple[MatchChunk, Placed]]:
@@ -108,6 +111,9 @@ class BatchMatches(Matches):
                 self._tell(keeping.run, matches)
                 if most is not None and keeping.run.intake.rows >= most:
                     return
+            for chunk, placed in keeping.rest():
+                matches += len(chunk)
+                yield self._numbered(chunk), self._with_rows(placed)
         self._finish(keeping.run, matches)
 
     def _read_columns(self, more: tuple[str, ...] = ()) -> Source:
@@ -190,6 +196,7 @@ class BatchMatches(Matches):
             for batch in self._read_columns().batches():
                 matches += run.count(batch)
                 self._tell(run, matches)
+            matches += run.count_rest()
         self._warn_of_types(run, matches)
         return matches
 

@@ -79,6 +79,9 @@ class Automaton(Drawable):
     labels: tuple[frozenset[str], ...]
     watchers: tuple[Watcher, ...] = ()
     before: frozenset[int] = frozenset()  # states of ways that have marked nothing yet: no match has started
+    tails: frozenset[int] = frozenset()  # states in which a run is a match once its window is over
+    ends: bool = False  # whether such a run must remember where it ended: the event is not among those it shows
+    preceding: tuple[Automaton, ...] = ()  # of patterns that are absent before a match, by number
 
     def __post_init__(self) -> None:
         if not self.labels or self.labels[0]:
@@ -101,7 +104,7 @@ class Automaton(Drawable):
         conditions = {TRUE: "TRUE"} | {k: str(condition) for k, condition in enumerate(self.conditions)}
         marks = [",".join(sorted(label)) for label in self.labels]
         arrows = (Arrow(t.source, conditions[t.condition], marks[t.label], t.target) for t in self.transitions)
-        return Diagram(self.n_states, self.initial, self.finals, tuple(arrows))
+        return Diagram(self.n_states, self.initial, self.finals | self.tails, tuple(arrows))
 
     def with_plain_marks(self) -> Automaton:
         """The CEA of appendix A.1: every label collapsed to one mark (complex-event semantics)."""
@@ -114,7 +117,7 @@ class Automaton(Drawable):
         """The same matches, without states that no run reaches or from which no final state is reached."""
         roots = {self.initial, *(watcher.entry for watcher in self.watchers)}
         forward = _reach(roots, [(t.source, t.target) for t in self.transitions])
-        backward = _reach(set(self.finals), [(t.target, t.source) for t in self.transitions])
+        backward = _reach({*self.finals, *self.tails}, [(t.target, t.source) for t in self.transitions])
         useful = sorted((forward & backward) | roots)
         number = {q: k for k, q in enumerate(useful)}
         transitions = tuple(
@@ -127,6 +130,7 @@ class Automaton(Drawable):
             self, n_states=len(useful), initial=number[self.initial], finals=finals, transitions=transitions,
             watchers=tuple(replace(each, entry=number[each.entry]) for each in self.watchers),
             before=frozenset(number[q] for q in self.before if q in number),
+            tails=frozenset(number[q] for q in self.tails if q in number),
         )  # fmt: skip
 
 

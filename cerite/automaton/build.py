@@ -9,10 +9,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
+from cerite.automaton.absences import END, START, followed, known_end, preceded
 from cerite.automaton.automaton import LAST, MAX, NEXT, PLAIN, TRUE, Automaton, Transition, Watcher
 from cerite.automaton.fragment import (
     ENTRY,
     Fragment,
+    Gap,
     Labels,
     Step,
     check_size,
@@ -22,7 +24,7 @@ from cerite.automaton.fragment import (
     strict_fragment,
     union,
 )  # fmt: skip
-from cerite.automaton.gaps import Link, chain, complement, iterate, repeat
+from cerite.automaton.gaps import Link, avoiding, chain, complement, iterate, repeat
 from cerite.automaton.guards import ANY, Guard
 from cerite.automaton.scopes import (
     Registers,
@@ -39,6 +41,7 @@ from cerite.automaton.watchers import Watched, has_memory, marked_late, missed, 
 from cerite.automaton.wholes import completed
 from cerite.core.errors import PatternError
 from cerite.pattern import nodes
+from cerite.pattern.absences import absences, ends_in_absence
 from cerite.pattern.nodes import Pattern, transform, walk
 from cerite.pattern.references import orient_references
 from cerite.pattern.rewrite.counts import bounded_counts
@@ -47,18 +50,20 @@ from cerite.pattern.rewrite.skips import expand_skips
 from cerite.pattern.variables import nullable, written
 
 
-def build(pattern: Pattern) -> Automaton:
-    """The automaton of a pattern.
+def build(pattern: Pattern, attribute: str | None = None) -> Automaton:
+    """The automaton of a pattern; `attribute` is what the window around all of it is measured by, if it is one.
 
     >>> from cerite.language.ceql import parse_pattern
     >>> automaton = build(parse_pattern("A AS x ; B+"))
     >>> automaton.n_states, [str(guard) for guard in automaton.conditions]
     (4, ['A', 'B'])
     """
-    whole = prepared(pattern)
+    whole = transform(prepared(pattern), _before_absences)
     check_scopes(whole)
-    builder = _Builder(whole)
-    return _automaton(builder.fragment(whole), builder.watched)
+    inside = whole.operand if isinstance(whole, nodes.Select) else whole  # STRICT around everything
+    builder = _Builder(whole, attribute, frozenset(map(id, absences(inside))))
+    late = ends_in_absence(whole)
+    return _automaton(builder.fragment(whole), builder.watched, builder.preceding, late=late)
 
 
 def prepared(pattern: Pattern) -> Pattern:
@@ -87,7 +92,10 @@ class _Builder:
     """Builds the fragments of the parts of one pattern."""
 
     whole: Pattern
+    attribute: str | None = None
+    outermost: frozenset[int] = frozenset()  # the sequences that have the query's window around their NOTs
     watched: list[Watched] = field(default_factory=list)
+    preceding: list[Automaton] = field(default_factory=list)
     registers: Registers = field(default_factory=Registers)
     within_watched: bool = False
 
@@ -111,7 +119,7 @@ class _Builder:
             case nodes.Concat(parts=parts):
                 return chain(tuple(map(self.fragment, parts)), (Link(True),) * (len(parts) - 1))
             case nodes.Sequence(before=before, after=after) if before or after:
-                raise _unsupported(node, "NOT at an end of a pattern", "the judge does: cerite.reference.semantics")
+                return self._with_absences(node)
             case nodes.Sequence(parts=parts, absent=absent):
                 return chain(tuple(map(self.fragment, parts)), tuple(map(self._link, absent)))
             case nodes.Iteration():
@@ -143,20 +151,55 @@ class _Builder:
             self.watched[number] = self.watched[number].renamed(names)
         return projected(fragment, frozenset(node.variables), names)
 
+    def _with_absences(self, node: nodes.Sequence) -> Fragment:
+        """φ with NOT at its ends; only around the whole pattern, where the query's window is the one that counts."""
+        if id(node) not in self.outermost:
+            raise _unsupported(
+                node, "NOT at an end of a part with a window of its own",
+                "put NOT at the end of the whole query, or match the part and the rest in two queries",
+            )  # fmt: skip
+        fragment = self.fragment(replace(node, before=(), after=()))
+        if node.before:
+            first = len(self.preceding)
+            self.preceding.extend(map(self._preceding, node.before))
+            fragment = preceded(fragment, range(first, len(self.preceding)), node)
+        return followed(fragment, self._gap(node.after)) if node.after else fragment
+
+    def _preceding(self, node: Pattern) -> Automaton:
+        if has_memory(node):
+            raise _unsupported(
+                node, "NOT before a match of a pattern that compares its own events or has a window inside",
+                "negate something simpler there",
+            )  # fmt: skip
+        every = self.fragment(node).changed(
+            lambda step: replace(step, labels=frozenset(), writes=frozenset(), marks=True)
+        )
+        return _automaton(every, [])  # it occurs from its first event to its last, whatever it marks
+
+    def _gap(self, absent: tuple[Pattern, ...]) -> Gap:
+        """The gap in which none of these occurs, with its last event where the query's window can place it."""
+        if any(map(has_memory, absent)):
+            return watched_gap(self._watched(nodes.Union(absent), PLAIN, inside=True))
+        return avoiding(union(self._inside(self.fragment(each)) for each in absent))
+
+    def _inside(self, fragment: Fragment) -> Fragment:
+        return fragment if self.attribute is None else known_end(fragment, self.attribute)
+
     def _link(self, absent: tuple[Pattern, ...]) -> Link:
         if not any(map(has_memory, absent)):
             return Link(False, tuple(map(self.fragment, absent)))
         return Link(False, gap=lambda: watched_gap(self._watched(nodes.Union(absent), PLAIN)))
 
-    def _watched(self, node: Pattern, kind: int) -> int:
-        """Watch a pattern; returns its number."""
+    def _watched(self, node: Pattern, kind: int, *, inside: bool = False) -> int:
+        """Watch a pattern, perhaps only where the query's window can place its last event; returns its number."""
         if self.within_watched:
             raise PatternError(
                 "the engine does not watch one stateful pattern inside another", span=node.span,
                 hint="negate, complement or select something simpler",
             )  # fmt: skip
         number = len(self.watched)
-        self.watched.append(Watched.of(number, kind, replace(self, within_watched=True).fragment(node)))
+        fragment = replace(self, within_watched=True).fragment(node)
+        self.watched.append(Watched.of(number, kind, self._inside(fragment) if inside else fragment))
         return number
 
     def _selected(self, node: nodes.Select, strategy: nodes.Strategy, operand: Pattern) -> Fragment:
@@ -199,36 +242,80 @@ class _Builder:
         return iterate(tuple(copies), node.least, link)
 
 
-def _automaton(fragment: Fragment, watched: list[Watched]) -> Automaton:
+def _automaton(
+    fragment: Fragment, watched: list[Watched], preceding: list[Automaton] | None = None, *, late: bool = False
+) -> Automaton:
+    """The automaton of a whole pattern; a `late` one has matches in its tails, when their windows are over."""
     before: frozenset[int] = frozenset()
     if any(not entry.marks for entry in fragment.entries):
         fragment, before = marked_late(fragment)
     final = new_state()
     steps = fragment.entries + fragment.steps
-    ends = tuple(replace(step, target=final) for step in steps if step.target in fragment.exits and step.marks)
+    ends: tuple[Step, ...] = ()
+    if late:
+        steps = tuple(_stamped(step) if step.source == ENTRY or step.source in before else step for step in steps)
+    else:
+        ends = tuple(replace(step, target=final) for step in steps if step.target in fragment.exits and step.marks)
     every = (*steps, *ends, *(step for each in watched for step in each.completing(final)))
-    return _numbered(dict.fromkeys(step for step in every if step.guard.possible), final, watched, before).trim()
+    possible = dict.fromkeys(step for step in every if step.guard.possible)
+    numbering = _Numbering(possible, late=late)
+    automaton = numbering.automaton(final, watched, before, fragment.exits if late else frozenset())
+    return replace(automaton.trim(), preceding=tuple(preceding or ()))
 
 
-def _numbered(steps: dict[Step, None], final: int, watched: list[Watched], unmarked: frozenset[int]) -> Automaton:
-    states: dict[int, int] = {ENTRY: 0}
-    guards: dict[Guard, int] = {ANY: TRUE}
-    labels: dict[Labels, int] = {frozenset(): 0}
-    read = frozenset().union(*(step.guard.reads for step in steps))
-    transitions = []
-    for step in steps:
-        source = states.setdefault(step.source, len(states))
-        target = states.setdefault(step.target, len(states))
-        guard = guards.setdefault(step.guard, len(guards) - 1)
-        label = labels.setdefault(step.labels, len(labels))
-        transitions.append(Transition(source, guard, label, target, step.writes & read, step.clears & read, step.ops))
-    last = states.setdefault(final, len(states))
-    watchers = tuple(Watcher(each.kind, states.setdefault(each.entry, len(states))) for each in watched)
-    before = frozenset(number for state, number in states.items() if state in unmarked)
-    conditions = tuple(guard for guard in guards if guard != ANY)
-    return Automaton(
-        len(states), 0, frozenset((last,)), tuple(dict.fromkeys(transitions)), conditions, tuple(labels), watchers,
-        before,
+def _stamped(step: Step) -> Step:
+    return replace(step, writes=step.writes | {START}) if step.marks else step
+
+
+class _Numbering:
+    """States, guards and labels of steps by number."""
+
+    def __init__(self, steps: dict[Step, None], *, late: bool) -> None:
+        self._ends = late and any(END in step.writes and not step.labels for step in steps)
+        kept = {START, END} if self._ends else {START} if late else set()
+        read = frozenset().union(kept, *(step.guard.reads for step in steps))
+        self._states: dict[int, int] = {ENTRY: 0}
+        self._guards: dict[Guard, int] = {ANY: TRUE}
+        self._labels: dict[Labels, int] = {frozenset(): 0}
+        self._transitions = tuple(dict.fromkeys(self._transition(step, read) for step in steps))
+
+    def _transition(self, step: Step, read: frozenset[str]) -> Transition:
+        source, target = self._state(step.source), self._state(step.target)
+        guard = self._guards.setdefault(step.guard, len(self._guards) - 1)
+        label = self._labels.setdefault(step.labels, len(self._labels))
+        return Transition(source, guard, label, target, step.writes & read, step.clears & read, step.ops)
+
+    def _state(self, state: int) -> int:
+        return self._states.setdefault(state, len(self._states))
+
+    def automaton(
+        self, final: int, watched: list[Watched], unmarked: frozenset[int], tails: frozenset[int]
+    ) -> Automaton:
+        last = self._state(final)
+        watchers = tuple(Watcher(each.kind, self._state(each.entry)) for each in watched)
+        before, tail = (
+            frozenset(number for state, number in self._states.items() if state in some) for some in (unmarked, tails)
+        )
+        conditions = tuple(guard for guard in self._guards if guard != ANY)
+        return Automaton(
+            len(self._states), 0, frozenset((last,)), self._transitions, conditions, tuple(self._labels), watchers,
+            before, tail, self._ends,
+        )  # fmt: skip
+
+
+def _before_absences(node: Pattern) -> Pattern:
+    """A condition on the whole asked of what occurs, before what is absent: both only leave matches out."""
+    if not isinstance(node, nodes.Having) or next(absences(node), None) is None:
+        return node
+    operand = node.operand
+    if isinstance(operand, nodes.Filter):
+        return replace(operand, operand=_before_absences(replace(node, operand=operand.operand)))
+    if isinstance(operand, nodes.Sequence):
+        whole = replace(node, operand=replace(operand, before=(), after=()))
+        return nodes.Sequence((whole,), (), operand.before, operand.after, span=operand.span)
+    raise _unsupported(
+        node, "a condition on a whole pattern around a name, a projection or OR over NOT at an end",
+        "put the condition on what occurs: `(φ FILTER COUNT(y) >= 5) ; NOT ν`",
     )  # fmt: skip
 
 

@@ -14,10 +14,12 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
+from cerite.automaton.absences import LOW, POSITION, is_own, since
 from cerite.automaton.guards import Guard, Test, distinct_tests
 from cerite.core.errors import Hint, Setting, StreamError, listed, suggestion
 from cerite.engine.events.keys import time_of
 from cerite.engine.events.rows import Columns
+from cerite.engine.events.since import Since
 from cerite.engine.plan import Plan
 from cerite.engine.registers.tables import Machine
 from cerite.predicate.columns.bits import ConditionBits
@@ -33,6 +35,7 @@ class Choice:
 
 SUBSETS = Choice("subsets", "every condition looks at one event: deterministic states are sets of automaton states")
 STORED = Choice("registers", "conditions read other events: deterministic states hold the values that are still read")
+LATER = Choice("registers", "the pattern ends in NOT: runs wait, each by its start, until their windows are over")
 WATCHED = Choice("registers", "a part of the pattern is compared with what else could match: its runs are watched")
 LATE = Choice("registers", "the pattern begins with events that it does not mark: a match starts after its run does")
 
@@ -55,6 +58,7 @@ class Program:
     plain: bool
     conditions: ConditionBits
     read: tuple[str, ...]
+    own: tuple[str, ...] = ()  # columns that the intake adds for the conditions: what absences have to know
 
     @property
     def shared_clock(self) -> bool:
@@ -82,20 +86,37 @@ def bind(plan: Plan, schema: pa.Schema, columns: Columns) -> Program:
                 f"the stream has no column `{name}`",
                 hint=suggestion(name, schema.names) or f"it has {listed(schema.names)}",
             )
-    machine = Machine(plan.automaton, schema, columns.time, columns.unit) if plan.has_registers else None
+    own = _own_columns(plan)
+    every = pa.schema([*schema, *((name, pa.int64()) for name in own)])
+    machine = Machine(plan.automaton, every, columns.time, columns.unit) if plan.has_registers else None
     guards = plan.guards if machine is None else machine.guards
     plain = all(len(guard.tests) == 1 and not guard.negated for guard in guards)
     tests = tuple(test for guard in guards for test in distinct_tests((guard,))) if plain else distinct_tests(guards)
-    conditions = ConditionBits([(test.type, test.condition) for test in tests], schema, columns.type)
+    conditions = ConditionBits([(test.type, test.condition) for test in tests], every, columns.type)
     stored = () if machine is None else sorted(machine.read & set(schema.names))
-    read = tuple(dict.fromkeys((*conditions.columns, *needed, *stored)))
-    return Program(plan, schema, columns, chosen(plan), machine, guards, tests, plain, conditions, read)
+    before = (name for each in preceding(plan, schema, columns) for name in each.columns)
+    read = tuple(dict.fromkeys((*conditions.columns, *needed, *stored, *before)))
+    read = tuple(name for name in read if not is_own(name))
+    return Program(plan, schema, columns, chosen(plan), machine, guards, tests, plain, conditions, read, own)
+
+
+def preceding(plan: Plan, schema: pa.Schema, columns: Columns) -> list[Since]:
+    """What follows the patterns that are absent before a match, one for each; they change from batch to batch."""
+    return [Since(each, schema, columns.type) for each in plan.automaton.preceding]
+
+
+def _own_columns(plan: Plan) -> tuple[str, ...]:
+    automaton = plan.automaton
+    before = (LOW, *map(since, range(len(automaton.preceding)))) if automaton.preceding else ()
+    return (*((POSITION,) if automaton.tails else ()), *before)
 
 
 def chosen(plan: Plan) -> Choice:
     """The engine that runs a plan: it does not depend on the data."""
     if not plan.has_registers:
         return SUBSETS
+    if plan.late:
+        return LATER
     if plan.automaton.watchers:
         return WATCHED
     return STORED if any(guard.reads for guard in plan.guards) else LATE

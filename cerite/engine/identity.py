@@ -9,10 +9,12 @@ differs; never misread.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from cerite.core.errors import Hint, Setting, SnapshotError
 from cerite.engine.bind import Program
+from cerite.engine.plan import Plan
 from cerite.engine.sorter import Ordering
 
 Identity = dict[str, Any]
@@ -28,7 +30,7 @@ def identity(program: Program, ordering: Ordering) -> Identity:
     plan, columns = program.plan, program.columns
     return {
         "query": {
-            "pattern": "; ".join(map(str, plan.guards)), "variables": ", ".join(plan.variables),
+            "pattern": "; ".join((*map(str, plan.guards), *_absent(plan))), "variables": ", ".join(plan.variables),
             "strategy": plan.strategy, "window": str(plan.window), "partition": ", ".join(plan.partition),
             "consume": plan.consume, "suppress": str(plan.suppress or ""), "semantics": plan.semantics,
         },
@@ -40,6 +42,14 @@ def identity(program: Program, ordering: Ordering) -> Identity:
             "deduplicate": ", ".join(ordering.deduplicate),
         },
     }  # fmt: skip
+
+
+def _absent(plan: Plan) -> Iterator[str]:
+    """What is absent at the ends of the pattern, as far as the guards do not say it."""
+    for each in plan.automaton.preceding:
+        yield f"NOT before: {'; '.join(map(str, each.conditions))}"
+    if plan.late:
+        yield "decided when the window is over"
 
 
 def check_identity(taken: Identity, mine: Identity) -> None:

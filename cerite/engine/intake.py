@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from functools import cached_property
 from typing import Any
 
@@ -23,9 +23,10 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from cerite.core.arrays import Longs, picked
+from cerite.automaton.absences import LOW, POSITION, since
+from cerite.core.arrays import Flags, Longs, distinct, picked
 from cerite.core.errors import Hint, OrderError, Setting, StreamError
-from cerite.engine.bind import Program
+from cerite.engine.bind import Program, preceding
 from cerite.engine.events.keys import (
     LEAST,
     MOST,
@@ -55,6 +56,7 @@ class Intake:
         self._last: dict[str, tuple[int, str]] = {}  # the last key of a column that must rise, and how it is shown
         self._last_keys: Longs = np.full((2, 1), LEAST, np.int64)  # key and low, by partition
         self.low = LEAST  # of all events to come, where one clock drives all partitions
+        self._preceding = preceding(program.plan, program.schema, program.columns)
 
     def take(self, batch: pa.RecordBatch) -> Rows:
         """The next batch of the stream; one that is refused leaves everything as it was."""
@@ -88,7 +90,10 @@ class Intake:
             if pa.types.is_decimal(batch.schema.field(measured).type):
                 value_keys(batch.column(measured), measured, window, self.program.columns.unit)
         if self._choosy and self.program.machine is not None:
-            self.program.machine.leaf_columns().of(batch, None)
+            unknown = pa.nulls(batch.num_rows, pa.int64())  # known only when its turn comes, and never refused
+            columns = [*batch.columns, *(unknown for _ in self.program.own)]
+            whole = pa.RecordBatch.from_arrays(columns, names=[*batch.schema.names, *self.program.own])
+            self.program.machine.leaf_columns().of(whole, None)
 
     @cached_property
     def _choosy(self) -> bool:
@@ -105,19 +110,35 @@ class Intake:
         if self.program.columns.time is not None:
             self._check_order(self.program.columns.time, batch.column(self.program.columns.time), position)
         partition = None if self.groups is None else self.groups.of(batch)
-        bits = self._bits(batch)
+        bits = None if self.program.own else self._bits(batch)
         kept = None
         if partition is not None and (partition < 0).any():
             kept = np.flatnonzero(partition >= 0)
-            batch, bits, position, partition = batch.take(pa.array(kept)), bits[kept], position[kept], partition[kept]
-        stored = None if self._leaves is None else self._leaves.of(batch, partition)
-        try:
-            with self._carrying(partition):
-                key, low = self._keys(batch, position, partition)
-        except OrderError as error:
-            error.row = error.row if kept is None else int(kept[error.row])
-            raise
+            batch, position, partition = batch.take(pa.array(kept)), position[kept], partition[kept]
+            bits = None if bits is None else bits[kept]
+        with ExitStack() as undone:
+            undone.enter_context(self._carrying(partition))
+            for each in self._preceding:
+                undone.enter_context(each.undone(partition))
+            try:
+                key, low, missing = self._keys(batch, position, partition)
+            except OrderError as error:
+                error.row = error.row if kept is None else int(kept[error.row])
+                raise
+            whole = self._with_own(batch, key, low, missing, position, partition) if self.program.own else batch
+            bits = self._bits(whole) if bits is None else bits
+            stored = None if self._leaves is None else self._leaves.of(whole, partition)
         return Rows(bits, key, low, position, partition, batch, stored)
+
+    def _with_own(
+        self, batch: pa.RecordBatch, key: Longs, low: Longs, missing: Flags | None, position: Longs,
+        partition: Longs | None,
+    ) -> pa.RecordBatch:  # fmt: skip
+        """The batch and the columns that absences have to know."""
+        made = {POSITION: pa.array(position), LOW: pa.array(low)}
+        made |= {since(k): each.column(batch, key, missing, partition) for k, each in enumerate(self._preceding)}
+        names = [*batch.schema.names, *self.program.own]
+        return pa.RecordBatch.from_arrays([*batch.columns, *(made[name] for name in self.program.own)], names=names)
 
     @contextmanager
     def _carrying(self, partition: Longs | None) -> Iterator[None]:
@@ -147,7 +168,7 @@ class Intake:
         if self.program.shared_clock or window is None:
             lows[:] = self.low
         elif window.unit == "events":
-            lows[:] = 1 - int(window.amount)
+            lows[:] = (0 if self.program.plan.late else 1) - int(window.amount)  # or one that the next event decides
             seen = self.ranks.seen[: lows.size]
             lows[: seen.size] += seen
         else:
@@ -155,9 +176,15 @@ class Intake:
             lows[: last.size] = last
         return lows
 
+    def preceded(self, lows: Longs) -> Longs:
+        """The partitions in which something has happened that a match to come may have to know."""
+        return distinct(*(each.partitions(lows) for each in self._preceding))
+
     def keep(self, partitions: Longs | None, strings: Longs) -> None:
         """Number these partitions and strings from 0 on and forget the others: nothing that is left is of them."""
         if self.groups is not None and partitions is not None:
+            for each in self._preceding:
+                each.keep(partitions)
             self.groups.keep(partitions)
             self.ranks.keep(partitions)
             self._last_keys = np.ascontiguousarray(picked(self._last_keys.T, partitions, LEAST).T)
@@ -182,6 +209,7 @@ class Intake:
             "low": np.array([self.low]),
             "last": np.frombuffer(json.dumps(self._last).encode(), np.uint8),
         }
+        kept |= {f"since{k}": each.state() for k, each in enumerate(self._preceding)}
         if self.groups is not None:
             kept |= {f"groups.{name}": value for name, value in self.groups.state().items()}
         if self._leaves is not None:
@@ -195,6 +223,8 @@ class Intake:
         self._last_keys = kept["last_keys"].astype(np.int64)
         self.low = int(kept["low"][0])
         self._last = json.loads(kept["last"].tobytes())
+        for k, each in enumerate(self._preceding):
+            each.restore(kept[f"since{k}"])
         if self.groups is not None:
             self.groups.restore(_under("groups.", kept))
         if self._leaves is not None:
@@ -261,18 +291,21 @@ class Intake:
             )
         self._last[role] = int(keys[-1]), tick_text(column[-1])
 
-    def _keys(self, batch: pa.RecordBatch, position: Longs, partition: Longs | None) -> tuple[Longs, Longs]:
+    def _keys(
+        self, batch: pa.RecordBatch, position: Longs, partition: Longs | None
+    ) -> tuple[Longs, Longs, Flags | None]:
+        """Key and low of every event, and which have neither of their own."""
         window = self.program.plan.window
         if window is None:
-            return position, np.full(position.size, LEAST, np.int64)
+            return position, np.full(position.size, LEAST, np.int64), None
         if window.unit == "events":
-            return count_keys(window, self.ranks.of(partition, position.size))
+            return (*count_keys(window, self.ranks.of(partition, position.size)), None)
         name = time_of(window, self.program.columns.time)
         key, low, missing = value_keys(batch.column(name), name, window, self.program.columns.unit)
         if not self.program.shared_clock:
             none = np.zeros(key.size, np.bool_) if missing is None else missing
             self._carry(key, low, none, partition, name, position)
-        return key, low
+        return key, low, missing
 
     def _carry(
         self,

@@ -50,3 +50,8 @@ class KeepingRun:
         self._kept.add(rows.position[relevant], rows.batch if whole else rows.batch.take(pa.array(relevant)))
         for chunk in chunks:
             yield chunk, self._kept.placed(chunk)
+
+    def rest(self) -> Iterator[tuple[MatchChunk, Placed]]:
+        """The matches that are decided because nothing comes any more, with their events."""
+        for chunk in self.run.rest():
+            yield chunk, self._kept.placed(chunk)

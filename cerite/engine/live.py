@@ -178,15 +178,18 @@ class LiveRun:
         if self.sorter is None:
             self._floor = max(self._floor, watermark)
             self._let_time_pass(self._floor)
-            return self._released(iter(()))
+            return self._decided()
         return self._release(self.sorter.advanced(watermark))
 
     def close(self) -> Released:
-        """Nothing comes any more: read all that is pending."""
+        """Nothing comes any more: read all that is pending, and every window is over."""
         self._ready()
-        done = self._released(iter(())) if self.sorter is None else self._release(self.sorter.closed())
         self._closed = True
-        return done
+        try:
+            return self._decided() if self.sorter is None else self._release(self.sorter.closed())
+        except BaseException:
+            self._closed = False
+            raise
 
     def finish(self) -> None:
         """Go to the end of the last push; matches that were not read are not given out any more."""
@@ -335,9 +338,9 @@ class LiveRun:
             raise
         late = self._account(offer, batch, behind)
         if rows is None:
-            return self._released(iter(()), late)
+            return self._decided(late)
         with self._breaking():
-            count = self._run.counter.read(rows).matches if self.counting else None
+            count = self._run.counter.read(rows).matches + self._count_rest() if self.counting else None
             recogniser = self._run.recogniser
             chunks = self._run.read(rows)
             relevant = recogniser.kept
@@ -348,7 +351,28 @@ class LiveRun:
             return self._reported(chunks, late, count)
         if count is not None:
             self._counters["matches"] += count
-        return self._released(self._reading(chunks), late, count)
+        return self._released(self._reading(self._then_rest(chunks)), late, count)
+
+    def _decided(self, late: pa.RecordBatch | None = None) -> Released:
+        """What is decided by time alone."""
+        if not self.program.plan.late:
+            return self._released(iter(()), late)
+        with self._breaking():
+            count = self._count_rest() if self.counting else None
+        if count is not None:
+            self._counters["matches"] += count
+        return self._released(self._reading(self._then_rest(iter(()))), late, count)
+
+    def _then_rest(self, chunks: Iterator[MatchChunk]) -> Iterator[MatchChunk]:
+        """And then the matches whose windows are over, by what was read, by the watermark, or because all is."""
+        yield from chunks
+        if self._closed or self.program.shared_clock:
+            yield from self._run.rest(None if self._closed else self._run.intake.low)
+
+    def _count_rest(self) -> int:
+        if not (self._closed or self.program.shared_clock):
+            return 0
+        return self._run.count_rest(None if self._closed else self._run.intake.low)
 
     def _reported(self, chunks: Iterator[MatchChunk], late: pa.RecordBatch | None, count: int | None) -> Released:
         """Under SUPPRESS an event reports one match at most, so all of a push are read at once, and known by number."""

@@ -17,6 +17,7 @@ from cerite.automaton.build import build
 from cerite.automaton.guards import Guard, Test, distinct_tests
 from cerite.automaton.labelling import known_by_marks
 from cerite.core.errors import PatternError
+from cerite.pattern.absences import has_absence
 from cerite.pattern.check import check
 from cerite.pattern.nodes import Pattern, Project, Select, Size, Strategy, Window
 from cerite.pattern.query import Consume, QuerySpec, Suppress
@@ -52,7 +53,17 @@ class Plan:
     def has_registers(self) -> bool:
         """Whether a run carries more than its state: stored values, watched patterns, or a start that comes late."""
         automaton = self.automaton
-        return bool(automaton.watchers or automaton.before) or any(guard.reads for guard in self.guards)
+        return bool(automaton.watchers or automaton.before or self.late) or any(guard.reads for guard in self.guards)
+
+    @property
+    def late(self) -> bool:
+        """Whether matches are decided when their windows are over, not at their last events."""
+        return bool(self.automaton.tails)
+
+    @property
+    def has_absence(self) -> bool:
+        """Whether something is negated at an end of the pattern."""
+        return self.late or bool(self.automaton.preceding)
 
     @property
     def variables(self) -> tuple[str, ...]:
@@ -115,7 +126,7 @@ def _plan(query: QuerySpec, semantics: Semantics) -> Plan:
         pattern = Project(pattern, query.variables)
     if strategy is Strategy.STRICT:  # a property of each match alone: no other match has to be looked at
         pattern, strategy = Select(Strategy.STRICT, pattern), None
-    automaton = build(pattern)
+    automaton = build(pattern, None if layers.window is None else layers.window.attribute)
     if layers.window is not None and layers.window.attribute is not None:
         automaton = _with_known_ends(automaton, layers.window.attribute)
     return Plan(
@@ -157,6 +168,11 @@ def _peeled(query: QuerySpec) -> _Layers:
     A strategy around everything is the clause if nothing comes after it; of windows, all of one kind.
     """
     pattern, strategy = query.where, query.strategy
+    if isinstance(pattern, Window) and has_absence(pattern) and (query.within or isinstance(pattern.operand, Window)):
+        raise PatternError(
+            "the engine does not run NOT at an end of a pattern with two windows around it", span=pattern.span,
+            hint="write one: the query's WITHIN, or the one in parentheses",
+        )  # fmt: skip
     if strategy is None and query.variables is None and query.within is None and isinstance(pattern, Select):
         strategy, pattern = pattern.strategy, pattern.operand
     window, kept = query.within, []
@@ -180,11 +196,13 @@ def _with_known_ends(automaton: Automaton, attribute: str) -> Automaton:
     known = Not(IsNull(Attribute(attribute)))
     guards = list(automaton.conditions)
     unstarted = automaton.before | {automaton.initial}
+    tails = automaton.tails
 
     def transitions() -> Iterator[Transition]:
         for each in automaton.transitions:
             starts = each.source in unstarted and each.target not in automaton.before
-            if not starts and each.target not in automaton.finals:
+            ends = each.target in automaton.finals or (each.target in tails and each.source not in tails)
+            if not starts and not ends:
                 yield each
                 continue
             guard = _narrowed(Guard() if each.condition == TRUE else guards[each.condition], known)

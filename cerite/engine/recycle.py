@@ -57,7 +57,11 @@ class Recycler:
         lows = intake.lows()
         for engine in engines:
             engine.forget(lows)
-        partitions = None if intake.groups is None else distinct(*(engine.partitions for engine in engines))
+        partitions = (
+            None
+            if intake.groups is None
+            else distinct(*(engine.partitions for engine in engines), intake.preceded(lows))
+        )
         storing = [each for each in engines if isinstance(each, RegisterRecogniser | RegisterCounter)]
         strings = distinct(*(engine.strings for engine in storing))
         intake.keep(partitions, strings)

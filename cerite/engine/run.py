@@ -99,6 +99,23 @@ class Run:
             return self.recogniser.occurrences - before
         return sum(map(len, self.find(batch)))
 
+    def rest(self, low: int | None = None) -> Iterator[MatchChunk]:
+        """The matches whose windows are over: time has passed up to this low, or nothing comes any more."""
+        if not self.program.plan.late:
+            return iter(())
+        recogniser = self.recogniser
+        assert isinstance(recogniser, RegisterRecogniser)
+        return recogniser.decide(everywhere=True) if low is None else recogniser.decide(low)
+
+    def count_rest(self, low: int | None = None) -> int:
+        """How many matches `rest` gives."""
+        plan = self.program.plan
+        if not plan.late or not plan.counts_without_enumerating:
+            return sum(map(len, self.rest(low)))
+        counter = self.counter
+        assert isinstance(counter, RegisterCounter)
+        return (counter.decide(everywhere=True) if low is None else counter.decide(low)).matches
+
     def recycle(self, *, now: bool = False) -> None:
         """Between batches: forget what no event can bind any more, if it is time or needed `now`."""
         if now or self._recycler.due:
@@ -146,9 +163,10 @@ def find(program: Program, batches: Iterable[pa.RecordBatch]) -> Iterator[MatchC
     run = Run(program)
     for batch in batches:
         yield from run.find(batch)
+    yield from run.rest()
 
 
 def count(program: Program, batches: Iterable[pa.RecordBatch]) -> int:
     """How many matches a program has in a stream."""
     run = Run(program)
-    return sum(map(run.count, batches))
+    return sum(map(run.count, batches)) + run.count_rest()

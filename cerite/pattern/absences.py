@@ -13,10 +13,23 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from cerite.core.errors import PatternError
-from cerite.pattern.nodes import Filter, Named, Pattern, Project, Select, Sequence, Size, Strategy, Union, Window, walk
+from cerite.pattern.nodes import (
+    Filter,
+    Having,
+    Named,
+    Pattern,
+    Project,
+    Select,
+    Sequence,
+    Size,
+    Strategy,
+    Union,
+    Window,
+    walk,
+)
 from cerite.pattern.query import QuerySpec
 
-_THROUGH = (Filter, Named, Project, Union)  # what may stand between an absence and its window
+_THROUGH = (Filter, Having, Named, Project, Union)  # what may stand between an absence and its window
 
 
 def has_absence(pattern: Pattern) -> bool:
@@ -46,9 +59,15 @@ def ends_in_absence(pattern: Pattern) -> bool:
 
 
 def check_absences(query: QuerySpec) -> None:
-    """Refuse an absence without a window, under a strategy, or where the match around it could not be told."""
+    """Refuse an absence without a window, under a strategy or SUPPRESS, or where the match around it is not clear."""
     if query.strategy is not None and ends_in_absence(query.where):
         raise _under_strategy(query.strategy, query.where)
+    if query.suppress is not None and ends_in_absence(query.where):
+        raise PatternError(
+            "SUPPRESS counts from the event at which a match ends, and this pattern ends in NOT: its matches are "
+            "decided later, when their windows are over", span=query.clauses.get("suppress"),
+            hint="leave SUPPRESS out; CONSUME BY PARTITION forgets what is open when a match is decided",
+        )  # fmt: skip
     _check(query.where, query.within)
 
 

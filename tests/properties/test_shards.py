@@ -34,6 +34,7 @@ from cerite.spark.worker.live_job import FINAL, LATE, MATCH, SEAT, SHARD, SOURCE
 from cerite.spark.worker.packing import packer, read
 from cerite.spark.worker.shard import ShardProcessor
 from tests import strategies as random
+from tests.properties.absent import fitting, queries
 from tests.properties.agreement import (
     AT_LENGTH,
     SCHEMA,
@@ -283,6 +284,12 @@ def test_shards_are_batch(share: Share, query: QuerySpec, rows: Rows, semantics:
 def test_shards_with_registers_are_batch(share: Share, query: QuerySpec, rows: Rows, semantics: Any, rng: Any) -> None:
     query, rows = telling(_varied(query, rng), rows, partial(_looked_at, semantics=semantics))
     shards_agree(query, rows, semantics, rng, share)
+
+
+@cases(often(40), queries(), random.streams(9, random.full_rows), SEMANTICS, RANDOM, least=1 / 5)
+def test_shards_with_absences_are_batch(share: Share, query: QuerySpec, rows: Rows, semantics: Any, rng: Any) -> None:
+    """Windows are over by the watermark, also in shards that nothing comes to any more."""
+    shards_agree(query, fitting(query, rows), semantics, rng, share)
 
 
 @pytest.mark.nightly

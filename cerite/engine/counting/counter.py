@@ -50,6 +50,9 @@ class Count:
     matches: int
     occurrences: int
 
+    def __add__(self, other: "Count") -> "Count":
+        return Count(self.matches + other.matches, self.occurrences + other.occurrences)
+
 
 _BY_SLOT = ("epochs", "wide", "front", "back", "starts", "oldest", "newest", "p", "v")
 _BY_NODE = ("node_class", "node_key", "node_next", "node_v")

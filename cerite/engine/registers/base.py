@@ -19,6 +19,7 @@ from cerite.engine.cursor import MORE_CELLS, MORE_INDEX, MORE_SCRATCH, MORE_SETS
 from cerite.engine.events.rows import Rows
 from cerite.engine.registers import layout as lay
 from cerite.engine.registers.compile import code_of, masks, tables
+from cerite.engine.registers.deadlines import Deadlines, wait_for_all
 from cerite.engine.registers.index import FIRST, FREE, enter, link
 from cerite.engine.registers.interpret import FLAGS, KNOWN, SUM_WHOLE, VALUES, run
 from cerite.engine.registers.leaves import Running, Value
@@ -68,6 +69,8 @@ class RegisterEngine:
         self._entries = 4 * FEWEST_SETS
         self._spare = FEWEST_SETS
         self._stuck = -1
+        self.relevant: Longs = np.zeros(0, np.int64)  # the events of the last batch that can move or start anything
+        self.deadlines: Deadlines | None = None
         self._index()
         self._scratch(FEWEST_ROWS)
 
@@ -83,12 +86,18 @@ class RegisterEngine:
         kept = np.arange(bits.shape[0], dtype=np.int64)
         if self._masks is not None:
             kept = kept[: relevant(bits, *self._masks, kept)]
+        self.relevant = kept
+        if self.machine.automaton.tails and not self.shared_clock:
+            kept = np.arange(bits.shape[0], dtype=np.int64)  # each is a tick of its partition's clock
         part = np.zeros(0, np.int64) if rows.partition is None else np.require(rows.partition, np.int64, ["C", "W"])
         top = int(part.max()) + 1 if part.size else 1
         if top > self.lows.size:
             self.lows = grown(self.lows, max(top, 2 * self.lows.size), LEAST)
             self.common = grown(self.common, self.lows.size, NO_SET)
             self._watch()
+            if self.deadlines is not None and not self.shared_clock:
+                first = grown(self.deadlines.first, self.lows.size, -1)
+                self.deadlines = self.deadlines._replace(first=first)
         longs = (np.require(each, np.int64, ["C", "W"]) for each in (rows.key, rows.low, rows.position))
         key, low, position = longs
         stored = rows.stored
@@ -161,6 +170,7 @@ class RegisterEngine:
         _fill_table(self.sets, n)
         self._index()
         self._scratch(self.scratch.order.size)
+        self._wait()
 
     def keep(self, partitions: Longs | None, strings: Longs) -> None:
         """Number these partitions and strings from 0 on; nothing that is left is of the others."""
@@ -260,6 +270,31 @@ class RegisterEngine:
             if _enter_all(self.tables, self.sets, self.index, self.head):
                 return
             self._entries *= 2
+
+    def _wait(self) -> None:
+        """Enter every set that waits for the end of its window into the heap of its clock."""
+        machine, sets = self.machine, self.sets.begin.size
+        if not machine.automaton.tails:
+            return
+        tails = np.zeros(machine.automaton.n_states, np.bool_)
+        tails[list(machine.automaton.tails)] = True
+        first, child, sibling, due = (
+            np.full(size, -1, np.int32) for size in (1 if self.shared_clock else self.lows.size, sets, sets, sets)
+        )
+        start, key = np.zeros(sets, np.int64), np.zeros(sets, np.int64)
+        old = self.deadlines
+        progress, ends = (np.zeros(4, np.int64), np.zeros(0, np.int64)) if old is None else (old.progress, old.ends)
+        self.deadlines = Deadlines(
+            tails, np.array(machine.stamps, np.int64), np.array([self.shared_clock]), first,
+            np.zeros(sets, np.bool_), start, key, child, sibling, due, progress, ends,
+        )  # fmt: skip
+        holding = np.flatnonzero(self.head[: self.cursor.sets, 0] >= 0)
+        if holding.size:
+            wait_for_all(self.sets, holding, self._start_keys(holding), self.deadlines)
+
+    def _start_keys(self, holding: Longs) -> Longs:
+        """The window key of the start of each of these sets, which hold runs of one start."""
+        raise NotImplementedError
 
     def _scratch(self, size: int) -> None:
         sets = self.sets.begin.size

@@ -12,13 +12,25 @@ from cerite.core.jit import inlined, inner, kernel
 from cerite.engine.chains import packed
 from cerite.engine.counting.counter import Count
 from cerite.engine.cursor import DONE, MORE_CELLS, MORE_INDEX, MORE_LIMBS, MORE_SETS, RESET, Cursor, new_cursor
+from cerite.engine.events.keys import MOST
 from cerite.engine.events.rows import Rows
 from cerite.engine.registers.base import RegisterEngine
+from cerite.engine.registers.deadlines import (
+    ANY,
+    PARTITION,
+    STALE,
+    Deadlines,
+    clock_of,
+    ends_of,
+    gather_due,
+    stop_clocks,
+    wait_for,
+)
 from cerite.engine.registers.index import link, touched
 from cerite.engine.registers.interpret import Code
 from cerite.engine.registers.layout import Events, Index, Scratch, Sets, Tables, Watching
 from cerite.engine.registers.moves import plan
-from cerite.engine.registers.recogniser import ANY, MANY_SETS, consumed, remember
+from cerite.engine.registers.recogniser import MANY_SETS, consumed, remember
 from cerite.engine.registers.tables import Machine
 from cerite.engine.slots import CONSUME, grown
 from cerite.engine.snapshot import fingerprint, pack, unpack
@@ -45,6 +57,7 @@ class RegisterCounter(RegisterEngine):
         super().__init__(machine, shared_clock=shared_clock)
         self.windowed, self.consume = windowed, consume
         self._more_cells()
+        self._wait()
 
     def read(self, rows: Rows) -> Count:
         """Read a batch; how many matches end in it."""
@@ -56,7 +69,7 @@ class RegisterCounter(RegisterEngine):
         while why != DONE:
             why = count(
                 events, CONSUME[self.consume], self.windowed, self.tables, self.sets, self.index, self.scratch,
-                self.code, self.watching, self.head, self.counts, total, self.lows,
+                self.code, self.watching, self.head, self.counts, total, self.lows, self.deadlines,
             )  # fmt: skip
             self.refuse_beyond()
             if why == MORE_LIMBS:
@@ -71,8 +84,25 @@ class RegisterCounter(RegisterEngine):
                     self.more(why)
             else:
                 self.more(why)
-        matches = sum(int(limb) << 32 * place for place, limb in enumerate(total))
-        return Count(matches, self.cursor.occurrences - before)
+        found = Count(_whole(total), self.cursor.occurrences - before)
+        if self.deadlines is not None and self.shared_clock and events.low.size:
+            found += self.decide(int(events.low[-1]))  # by events that were passed over
+        return found
+
+    def decide(self, low: int = MOST, *, everywhere: bool = False) -> Count:
+        """How many matches have windows that are over: as `RegisterRecogniser.decide`."""
+        if self.deadlines is None:
+            return Count(0, 0)
+        consume = CONSUME[self.consume]
+        clock = stop_clocks(consume, self.head, self.sets, self.deadlines) if everywhere else 0
+        total: Words = np.zeros(self.numbers.shape[1] + 2, np.uint64)
+        before = self.cursor.occurrences
+        decide_until(clock, low, consume, self.tables, self.sets, self.index, self.watching, self.head, self.counts,
+                     total, self.deadlines)  # fmt: skip
+        return Count(_whole(total), self.cursor.occurrences - before)
+
+    def _start_keys(self, holding: Longs) -> Longs:
+        return self.cell_key[self.head[holding, 0]]
 
     @property
     def counts(self) -> Counts:
@@ -94,6 +124,7 @@ class RegisterCounter(RegisterEngine):
             raise SnapshotError("the snapshot was taken with another query")
         self.restore_state(arrays)
         self._take_cells(arrays["cell_key"], arrays["numbers"], arrays["cell_next"])
+        self._wait()
 
     def _fingerprint(self) -> str:
         return fingerprint(self.machine.automaton, consume=self.consume, windowed=self.windowed)
@@ -131,6 +162,11 @@ class RegisterCounter(RegisterEngine):
         self.cell_next = more_cells(self.cell_next, self.cursor)
         self.cell_key = grown(self.cell_key, self.cell_next.size)
         self.numbers = grown(self.numbers, self.cell_next.size)
+
+
+def _whole(total: Words) -> int:
+    """The number that limbs of 32 bits say."""
+    return sum(int(limb) << 32 * place for place, limb in enumerate(total))
 
 
 # Counting over sets of configurations: each holds, for every start in the window, the number of its runs.
@@ -222,8 +258,8 @@ def needed(n: int, head: Ints, counts: Counts, scratch: Scratch) -> int:
 
 
 @inlined
-def execute(y: int, taken: int, low: int, head: Ints, counts: Counts, total: Words, index: Index,
-            scratch: Scratch) -> bool:  # fmt: skip
+def execute(y: int, taken: int, low: int, head: Ints, counts: Counts, total: Words, index: Index, scratch: Scratch,
+            sets: Sets, deadlines: Deadlines | None) -> bool:  # fmt: skip
     """Carry out the moves of one set; whether a match was completed."""
     found = False
     last = scratch.span[y, 1] - 1
@@ -239,6 +275,8 @@ def execute(y: int, taken: int, low: int, head: Ints, counts: Counts, total: Wor
             continue
         if head[target, 0] < 0:
             link(target, index)
+            if deadlines is not None:
+                wait_for(target, counts.cell_key[taken], sets, deadlines)
             if m == last:
                 head[target, 0] = taken
                 return found
@@ -261,10 +299,46 @@ def trim(low: Longs, part: Longs, head: Ints, counts: Counts) -> None:
             counts.cell_next[before] = -1
 
 
+@inner
+def decide(clock: int, low: int, consume: int, tables: Tables, sets: Sets, index: Index, watching: Watching | None,
+           head: Ints, counts: Counts, total: Words, deadlines: Deadlines) -> None:  # fmt: skip
+    """Add the matches of a clock whose windows are over, in the order in which they end."""
+    due, cursor = deadlines.due, counts.cursor
+    while True:
+        n = gather_due(clock, low, head, sets, deadlines)
+        if n == 0:
+            return
+        for y in range(n):
+            d = np.int64(due[y])
+            for _ in range(ends_of(d, sets, deadlines)):
+                cell = head[d, 0]
+                while cell >= 0:
+                    add(total, counts.numbers[cell])
+                    cell = counts.cell_next[cell]
+            if y == 0 or deadlines.start[d] != deadlines.start[due[y - 1]]:
+                cursor.occurrences += 1
+            drop_list(counts, head[d, 0])
+            head[d, 0] = -1
+        for y in range(n if consume else 0):
+            if y == 0 or consume == PARTITION:
+                consumed(consume, sets.part[due[y]], tables.signatures.shape[0] - 1, head, counts, index, watching)
+        if consume == ANY and cursor.sets > MANY_SETS:
+            deadlines.progress[STALE] = 1
+
+
+@kernel
+def decide_until(first: int, low: int, consume: int, tables: Tables, sets: Sets, index: Index,
+                 watching: Watching | None, head: Ints, counts: Counts, total: Words,
+                 deadlines: Deadlines) -> None:  # fmt: skip
+    """`decide` between two batches, by all clocks from this one on."""
+    for clock in range(first, deadlines.first.size):
+        decide(clock, low, consume, tables, sets, index, watching, head, counts, total, deadlines)
+
+
 @kernel
 def count(events: Events, consume: int, windowed: bool, tables: Tables, sets: Sets, index: Index, scratch: Scratch,
-          code: Code | None, watching: Watching | None, head: Ints, counts: Counts, total: Words,
-          lows: Longs) -> int:  # fmt: skip
+          code: Code | None, watching: Watching | None, head: Ints, counts: Counts, total: Words, lows: Longs,
+          deadlines: Deadlines | None) -> int:  # fmt: skip
     """Read events.kept[cursor.next:], adding all matches to `total`; returns why it stopped."""
     cursor = counts.cursor
     for x in range(cursor.next, events.kept.size):
@@ -272,6 +346,12 @@ def count(events: Events, consume: int, windowed: bool, tables: Tables, sets: Se
         i = events.kept[x]
         part = events.part[i] if events.part.size else 0
         low = events.low[i]
+        if deadlines is not None:
+            decide(clock_of(part, deadlines), low, consume, tables, sets, index, watching, head, counts, total,
+                   deadlines)  # fmt: skip
+            if deadlines.progress[STALE]:
+                deadlines.progress[STALE] = 0
+                return RESET
         lows[part] = low
         cursor.mark += 1
         n = touched(i, part, cursor.mark, head, events, tables, index, scratch)
@@ -296,7 +376,7 @@ def count(events: Events, consume: int, windowed: bool, tables: Tables, sets: Se
             scratch.taken[n] = first
         for y in range(n + 1):
             if scratch.span[y, 0] >= 0 and (y < n or scratch.span[y, 0] < scratch.span[y, 1]):
-                found |= execute(y, scratch.taken[y], low, head, counts, total, index, scratch)
+                found |= execute(y, scratch.taken[y], low, head, counts, total, index, scratch, sets, deadlines)
         if found:
             cursor.occurrences += 1
             if consume:

@@ -176,6 +176,10 @@ class Compiler:
         program.simple = self._simple(program.code)
         return program
 
+    def stored(self, register: str, leaf: Leaf) -> int:
+        """The number of a value that is kept of a register's event, whether or not a program reads it."""
+        return self._slot(register, leaf)
+
     def _kind_of(self, node: Attribute | Reference) -> Kinds:
         kind = self._kinds.get(node.name)
         return ANY if kind is None else frozenset((kind,))

@@ -23,11 +23,25 @@ from cerite.engine.cursor import (
     RESET,
     ROOTS_FULL,
 )
+from cerite.engine.events.keys import MOST
 from cerite.engine.events.rows import Rows
 from cerite.engine.output import MatchChunk
-from cerite.engine.registers.base import RegisterEngine
+from cerite.engine.registers.base import LEAST, RegisterEngine
+from cerite.engine.registers.deadlines import (
+    ANY,
+    DONE_WITH,
+    DUE,
+    PARTITION,
+    ROOT,
+    STALE,
+    Deadlines,
+    clock_of,
+    gather_due,
+    stop_clocks,
+    wait_for,
+)
 from cerite.engine.registers.index import FIRST, bucket, link, touched
-from cerite.engine.registers.interpret import Code
+from cerite.engine.registers.interpret import FLAGS, KNOWN, STATE, VALUES, Code
 from cerite.engine.registers.layout import Events, Index, Scratch, Sets, Tables, Watching
 from cerite.engine.registers.moves import plan
 from cerite.engine.registers.sets import NO_SET
@@ -36,7 +50,8 @@ from cerite.engine.slots import CONSUME
 from cerite.engine.snapshot import fingerprint, pack, unpack
 from cerite.engine.subset.recogniser import give
 from cerite.engine.tecs.compact import compact
-from cerite.engine.tecs.finder import Finder
+from cerite.engine.tecs.enumerate import LAST_MARK
+from cerite.engine.tecs.finder import Finder, PerStart
 from cerite.engine.tecs.nodes import (
     MAX,
     Cells,
@@ -63,14 +78,46 @@ class RegisterRecogniser(RegisterEngine, Finder):
         Finder.__init__(self, strategy, limit)
         RegisterEngine.__init__(self, machine, maximal=strategy == "max", shared_clock=shared_clock)
         self.consume = consume
+        self._per_start = None if limit is None else PerStart(limit)
+        self._wait()
         self._more_cells()
 
     def read(self, rows: Rows) -> Iterator[MatchChunk]:
         """Read a batch lazily; yields the matches that end in it, by ascending end."""
         self._begin()
         events = self.events(rows)
-        self.kept = events.kept
+        self.kept = self.relevant
         return self._read(events)
+
+    def decide(self, low: int = MOST, *, everywhere: bool = False) -> Iterator[MatchChunk]:
+        """The matches whose windows are over, where only events with this low or a later one come any more.
+
+        That is said of the one clock that all partitions go by; `everywhere` says it of all of them.
+        """
+        self._begin()
+        return self._decide(low, everywhere=everywhere)
+
+    def _decide(self, low: int, *, everywhere: bool = False) -> Iterator[MatchChunk]:
+        if self.deadlines is not None:
+            consume, why = CONSUME[self.consume], -1
+            clock = stop_clocks(consume, self.head, self.sets, self.deadlines) if everywhere else 0
+            while why != DONE:
+                why = decide_until(clock, low, consume, self.tables, self.sets, self.index, self.watching, self.head,
+                                   self.tecs, self.roots, self.deadlines)  # fmt: skip
+                yield from self._drain_decided()
+        self._reading = False
+
+    def _drain_decided(self) -> Iterator[MatchChunk]:
+        """The matches under the roots noted so far, of which each knows its end."""
+        assert self.deadlines is not None
+        n = self.deadlines.progress[ROOT]
+        lows = np.full(n, LEAST, np.int64)
+        for chunk in self._drain(lows, self.deadlines.ends[:n]):
+            yield chunk if self._per_start is None else self._per_start.of(chunk)
+        self.deadlines.progress[ROOT] = 0
+        if self.cursor.need > self.roots.node.size:
+            self._fewest_roots = self.cursor.need
+            self._fit_roots()
 
     def snapshot(self) -> bytes:
         """The run state between two batches."""
@@ -90,6 +137,19 @@ class RegisterRecogniser(RegisterEngine, Finder):
         self.restore_state(arrays)
         self._take_nodes(arrays["nodes"])
         self._take_cells(arrays["cell_node"], arrays["cell_next"])
+        self._wait()
+
+    def held(self) -> Longs:
+        """The positions that matches to come may contain, and where those end that do not show their last event."""
+        if len(self.machine.stamps) < 2:
+            return Finder.held(self)
+        rows = self.sets.rows[: self.cursor.rows]
+        slot = self.machine.stamps[1]
+        known = (rows[:, FLAGS] >> 2 * slot & 3) == KNOWN
+        return np.union1d(Finder.held(self), rows[known, VALUES + slot])
+
+    def _start_keys(self, holding: Longs) -> Longs:
+        return self.nodes[self.cell_node[self.head[holding, 0]], MAX]
 
     def _fingerprint(self) -> str:
         options = {"consume": self.consume, "strategy": self.strategy}
@@ -101,18 +161,20 @@ class RegisterRecogniser(RegisterEngine, Finder):
         while why != DONE:
             why = update(
                 events, CONSUME[self.consume], self.tables, self.sets, self.index, self.scratch, self.code,
-                self.watching, self.head, self.tecs, self.roots, self.lows,
+                self.watching, self.head, self.tecs, self.roots, self.lows, self.deadlines,
             )  # fmt: skip
             self.refuse_beyond()
             if why == MORE_SCRATCH:
                 self.more(why)
                 continue
-            yield from self._drain(events.low, events.position)
+            yield from self._drain(events.low, events.position) if self.deadlines is None else self._drain_decided()
             if why in (MORE_NODES, MORE_SETS, MORE_INDEX, RESET):
                 if self.shared_clock and self.cursor.next < events.kept.size:
                     np.maximum(self.lows, events.low[events.kept[self.cursor.next]], out=self.lows)
                 self.reclaim()
             self.more(why)
+        if self.deadlines is not None and self.shared_clock and events.low.size:
+            yield from self._decide(int(events.low[-1]))  # by events that were passed over
         self._reading = False
 
     def reclaim(self) -> None:
@@ -135,6 +197,11 @@ class RegisterRecogniser(RegisterEngine, Finder):
         Finder._more_cells(self)
         self._fit_roots()
 
+    def _fit_roots(self) -> None:
+        Finder._fit_roots(self)
+        if self.deadlines is not None:
+            self.deadlines = self.deadlines._replace(ends=np.zeros(self.roots.node.size, np.int64))
+
 
 # Algorithm 1 of CORE over sets of configurations: each holds one union-list, found through the index.
 #
@@ -145,7 +212,6 @@ class RegisterRecogniser(RegisterEngine, Finder):
 # Invariant: `head[d, 0]` is the union-list of set d or -1. Room for the whole event is made sure of before anything
 # is changed.
 
-PARTITION, ANY = 1, 2  # CONSUME BY
 MANY_SETS = 1 << 12
 
 
@@ -185,7 +251,7 @@ def needed(moving: int, head: Ints, scratch: Scratch, tecs: Tecs) -> int:
 
 @inlined
 def execute(y: int, taken: int, i: int, events: Events, head: Ints, tecs: Tecs, roots: Roots, index: Index,
-            scratch: Scratch) -> None:  # fmt: skip
+            scratch: Scratch, sets: Sets, deadlines: Deadlines | None) -> None:  # fmt: skip
     """EXECTRANS of Algorithm 1 for a list taken out of its set; label 0 comes last and may keep the list itself."""
     low, merged = events.low[i], -1
     for m in range(scratch.span[y, 0], scratch.span[y, 1]):
@@ -198,6 +264,8 @@ def execute(y: int, taken: int, i: int, events: Events, head: Ints, tecs: Tecs, 
             if target >= 0:
                 if head[target, 0] < 0:
                     link(target, index)
+                    if deadlines is not None:
+                        wait_for(target, tecs.nodes[tecs.cell_node[taken], MAX], sets, deadlines)
                 give(0, taken, low, target, head, tecs)
                 return
             continue
@@ -209,6 +277,8 @@ def execute(y: int, taken: int, i: int, events: Events, head: Ints, tecs: Tecs, 
         if target >= 0:
             if head[target, 0] < 0:
                 link(target, index)
+                if deadlines is not None:
+                    wait_for(target, tecs.nodes[marked, MAX], sets, deadlines)
             give(0, new_cell(tecs, marked, -1), low, target, head, tecs)
     drop_list(tecs, taken)
 
@@ -246,10 +316,78 @@ def consumed(
         entry = index.following[entry]
 
 
+@inner
+def note_decided(d: int, head: Ints, sets: Sets, tecs: Tecs, roots: Roots, deadlines: Deadlines) -> bool:
+    """Note what a set whose window is over holds, once for each end that its runs in tails have; False without room."""
+    begin, end = sets.begin[d], sets.begin[d] + sets.size[d]
+    cursor, held = tecs.cursor, length(tecs, head[d, 0])
+    if cursor.roots + held * (end - begin) > roots.node.size:
+        cursor.need = held * (end - begin)
+        return False
+    slot = VALUES + (deadlines.stamps[1] if deadlines.stamps.size > 1 else 0)
+    for r in range(begin, end):
+        if not deadlines.tails[sets.rows[r, STATE]]:
+            continue
+        last, seen = LAST_MARK if deadlines.stamps.size == 1 else sets.rows[r, slot], False
+        for before in range(begin, r):
+            same = deadlines.stamps.size == 1 or sets.rows[before, slot] == last
+            seen = seen or (same and deadlines.tails[sets.rows[before, STATE]])
+        if seen:
+            continue
+        root = deadlines.progress[ROOT]
+        deadlines.ends[root] = last
+        deadlines.progress[ROOT] += 1
+        cell = head[d, 0]
+        while cell >= 0:
+            note_root(root, tecs.cell_node[cell], roots, cursor)
+            cell = tecs.cell_next[cell]
+    return True
+
+
+@inner
+def decide(clock: int, low: int, consume: int, tables: Tables, sets: Sets, index: Index, watching: Watching | None,
+           head: Ints, tecs: Tecs, roots: Roots, deadlines: Deadlines) -> int:  # fmt: skip
+    """Note the matches of a clock whose windows are over, in the order in which they end; `DONE`, or `ROOTS_FULL`."""
+    progress, due, cursor = deadlines.progress, deadlines.due, tecs.cursor
+    while True:
+        if progress[DUE] == progress[DONE_WITH]:
+            progress[DONE_WITH] = 0
+            progress[DUE] = gather_due(clock, low, head, sets, deadlines)
+            if progress[DUE] == 0:
+                return DONE
+        while progress[DONE_WITH] < progress[DUE]:
+            y = progress[DONE_WITH]
+            if not note_decided(np.int64(due[y]), head, sets, tecs, roots, deadlines):
+                return ROOTS_FULL
+            if y == 0 or deadlines.start[due[y]] != deadlines.start[due[y - 1]]:
+                cursor.occurrences += 1
+            drop_list(tecs, head[due[y], 0])
+            head[due[y], 0] = -1
+            progress[DONE_WITH] += 1
+        for y in range(progress[DUE] if consume else 0):
+            if y == 0 or consume == PARTITION:
+                part = sets.part[due[y]]
+                consumed(consume, part, tables.signatures.shape[0] - 1, head, tecs, index, watching)
+        if consume == ANY and cursor.sets > MANY_SETS:
+            progress[STALE] = 1
+
+
+@kernel
+def decide_until(first: int, low: int, consume: int, tables: Tables, sets: Sets, index: Index,
+                 watching: Watching | None, head: Ints, tecs: Tecs, roots: Roots,
+                 deadlines: Deadlines) -> int:  # fmt: skip
+    """`decide` between two batches, by all clocks from this one on."""
+    for clock in range(first, deadlines.first.size):
+        why = decide(clock, low, consume, tables, sets, index, watching, head, tecs, roots, deadlines)
+        if why != DONE:
+            return why
+    return DONE
+
+
 @kernel
 def update(events: Events, consume: int, tables: Tables, sets: Sets, index: Index, scratch: Scratch,
-           code: Code | None, watching: Watching | None, head: Ints, tecs: Tecs, roots: Roots,
-           lows: Longs) -> int:  # fmt: skip
+           code: Code | None, watching: Watching | None, head: Ints, tecs: Tecs, roots: Roots, lows: Longs,
+           deadlines: Deadlines | None) -> int:  # fmt: skip
     """Read events.kept[cursor.next:], noting the roots of every occurrence; returns why it stopped."""
     cursor = tecs.cursor
     for x in range(cursor.next, events.kept.size):
@@ -257,6 +395,14 @@ def update(events: Events, consume: int, tables: Tables, sets: Sets, index: Inde
         i = events.kept[x]
         part = events.part[i] if events.part.size else 0
         low = events.low[i]
+        if deadlines is not None:
+            why = decide(clock_of(part, deadlines), low, consume, tables, sets, index, watching, head, tecs, roots,
+                         deadlines)  # fmt: skip
+            if why != DONE:
+                return why
+            if deadlines.progress[STALE]:
+                deadlines.progress[STALE] = 0
+                return RESET
         lows[part] = low
         cursor.mark += 1
         n = touched(i, part, cursor.mark, head, events, tables, index, scratch)
@@ -286,7 +432,7 @@ def update(events: Events, consume: int, tables: Tables, sets: Sets, index: Inde
         for z in range(n + 1):
             y = n if z == 0 else z - 1  # the start first, then by maximum-start
             if scratch.span[y, 0] >= 0 and (y < n or scratch.span[y, 0] < scratch.span[y, 1]):
-                execute(y, np.int64(scratch.taken[y]), i, events, head, tecs, roots, index, scratch)
+                execute(y, np.int64(scratch.taken[y]), i, events, head, tecs, roots, index, scratch, sets, deadlines)
         if cursor.roots > before:
             cursor.occurrences += 1
             if consume:

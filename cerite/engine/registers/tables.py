@@ -16,11 +16,12 @@ from functools import cached_property, partial
 import pyarrow as pa
 
 from cerite.automaton import TRUE, Automaton
+from cerite.automaton.absences import END, POSITION, START
 from cerite.automaton.automaton import PLAIN, Watcher
 from cerite.automaton.guards import Guard, Reach, Test
 from cerite.core.errors import PatternError
 from cerite.core.schema import Kind, Schema
-from cerite.engine.registers.leaves import Leaf, LeafColumns, Mark, Running
+from cerite.engine.registers.leaves import Leaf, LeafColumns, Mark, Running, Value
 from cerite.engine.registers.programs import Compiler, Program, Slot
 from cerite.predicate.expression import Attribute, Expression, walk
 
@@ -53,6 +54,8 @@ class Machine:
         self.programs: list[Program] = []
         self._known: dict[object, int] = {}
         self.splits = [self._split(guard) for guard in automaton.conditions]
+        kept = (START, END) if automaton.ends else (START,) if automaton.tails else ()
+        self.stamps = tuple(self._compiler.stored(name, Value(Attribute(POSITION), "int")) for name in kept)
         self.guards = self._bits()
         self.slots = tuple(self._compiler.slots)
         self.constants = self._compiler.constants
@@ -131,6 +134,8 @@ class Machine:
 
     def _liveness(self) -> list[frozenset[int]]:
         live: list[frozenset[int]] = [frozenset()] * self.automaton.n_states
+        for state in self.automaton.tails:
+            live[state] = frozenset(self.stamps)
         changed = True
         while changed:
             changed = False

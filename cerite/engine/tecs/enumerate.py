@@ -28,6 +28,7 @@ from cerite.engine.tecs.nodes import BOTTOM, KIND, LEFT, MAX, OTHER, UNION, Root
 from cerite.engine.tecs.select import UNKNOWN, Chooser, Selector, choose
 
 MIXED = -1
+LAST_MARK = np.iinfo(np.int64).min  # instead of the position of the event: a match ends at its last mark
 ONE = np.uint64(1)
 
 
@@ -148,7 +149,7 @@ def enumerate_roots(
                     path_label[size - depth] = kind
                     same = False
             node = nodes[node, LEFT]
-        room.starts[m], room.ends[m] = nodes[node, OTHER], end
+        room.starts[m], room.ends[m] = nodes[node, OTHER], path_position[size - 1] if end == LAST_MARK else end
         if m == 0:
             width, same = depth, True
         elif width != MIXED and (depth != width or not same):

@@ -37,6 +37,7 @@ class Finder:
         self._selector = Selector(strategy)
         self._reading = False
         self._silent = False
+        self._fewest_roots = 0  # that there is room for, whatever the number of cells
         self.kept: Longs = np.zeros(0, np.int64)  # the events of the last batch that could be part of a match
 
     def held(self) -> Longs:
@@ -116,5 +117,27 @@ class Finder:
         self.cell_node = grown(self.cell_node, self.cell_next.size)
 
     def _fit_roots(self) -> None:
-        size = 2 * self.cell_next.size + (1 << 16)
+        size = max(2 * self.cell_next.size + (1 << 16), self._fewest_roots)
         self.roots = Roots(np.zeros(size, np.int64), np.zeros(size, np.int64))
+
+
+class PerStart:
+    """At most so many matches of every start, over all chunks; those of one start come one after the other."""
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._start, self._taken = 0, 0
+
+    def of(self, chunk: MatchChunk) -> MatchChunk:
+        """What is left of the next matches."""
+        starts = chunk.starts
+        if not starts.size:
+            return chunk
+        first = np.flatnonzero(np.r_[True, starts[1:] != starts[:-1]])
+        sizes = np.diff(np.r_[first, starts.size])
+        rank = np.arange(starts.size) - np.repeat(first, sizes)
+        if self._taken and int(starts[0]) == self._start:
+            rank[: sizes[0]] += self._taken
+        self._start, self._taken = int(starts[-1]), int(rank[-1]) + 1
+        kept = rank < self._limit
+        return chunk if kept.all() else chunk.select(np.flatnonzero(kept))

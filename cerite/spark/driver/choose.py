@@ -8,8 +8,8 @@
 
 A hot key under a window is cut like an unpartitioned stream, by its own ranks if the window counts events. Invariant:
 chunks are used only where a match is decided by the events inside its window alone. That excludes consumption and
-suppression (what is forgotten or left out depends on all matches before) and a window applied after a selection (what
-it is selected from may lie outside).
+suppression (what is forgotten or left out depends on all matches before), a window applied after a selection (what it
+is selected from may lie outside) and absence (the window goes on after the match, or began before it).
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Choice:
 def choose(plan: Plan, clock: str | None) -> Choice:
     """The operator for a plan; `clock` is the column that chunks would be cut by."""
     suppress = plan.suppress
-    alone = plan.consume == "none" and suppress is None
+    alone = plan.consume == "none" and suppress is None and not plan.has_absence
     local = plan.window is not None and not plan.needs_history and alone
     if plan.consume == "any":
         return Choice("sequence", "CONSUME BY ANY: what a match forgets depends on every match before it")
@@ -46,6 +46,8 @@ def choose(plan: Plan, clock: str | None) -> Choice:
         return Choice("partitions", "PARTITION BY: partitions are independent of each other", cut=cut)
     if plan.needs_history:
         return Choice("sequence", "a part of the pattern looks at everything before it, not just at the window")
+    if plan.has_absence:
+        return Choice("sequence", "NOT at an end of the pattern: what is absent may lie outside the match's own chunk")
     if plan.window is None:
         return Choice("sequence", "no partition and no window: a match may span the whole stream")
     if clock is None:

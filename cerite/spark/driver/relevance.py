@@ -18,6 +18,7 @@ from cerite.automaton.relevance import unconditional
 from cerite.engine.plan import Plan
 from cerite.predicate.formula import Formula
 from cerite.spark.driver.conditions import Conditions
+from cerite.spark.worker.job import made_by_intake
 
 
 @dataclass(frozen=True)
@@ -35,7 +36,13 @@ class Relevance:
 
 def relevance(plan: Plan, conditions: Conditions) -> Relevance:
     """The rows that a plan needs."""
-    automaton = plan.automaton.trim()
+    if plan.late and plan.consume == "any":  # what is forgotten depends on which event closes a window
+        return Relevance(True, False)
+    every = [_relevance(each, conditions) for each in (plan.automaton.trim(), *plan.automaton.preceding)]
+    return Relevance(conditions.some(each.formula for each in every), any(each.gaps for each in every))
+
+
+def _relevance(automaton: Automaton, conditions: Conditions) -> Relevance:
     shape = shape_of(automaton)
     moving = [_possible(automaton, each, conditions) for each in shape.moving]
     ending = [
@@ -47,7 +54,7 @@ def relevance(plan: Plan, conditions: Conditions) -> Relevance:
 
 
 def _unary(tests: frozenset[Test | Reach]) -> frozenset[Test | Reach]:
-    return frozenset(test.split()[0] for test in tests if isinstance(test, Test))
+    return frozenset(test.split()[0] for test in tests if isinstance(test, Test) and not made_by_intake(test))
 
 
 def _possible(automaton: Automaton, transition: Transition, conditions: Conditions) -> Formula:
@@ -55,7 +62,7 @@ def _possible(automaton: Automaton, transition: Transition, conditions: Conditio
     if transition.condition == TRUE:
         return True
     guard: Guard = automaton.conditions[transition.condition]
-    certain = frozenset(test for test in guard.negated if not test.reads)
+    certain = frozenset(test for test in guard.negated if not test.reads and not made_by_intake(test))
     return conditions.guard(Guard(_unary(guard.tests), certain))
 
 
@@ -63,5 +70,7 @@ def _certain(automaton: Automaton, transition: Transition, conditions: Condition
     """Where the transition fires whatever other events hold."""
     guard: Guard = automaton.conditions[transition.condition]
     if any(test.reads for test in guard.tests) or any(isinstance(test, Reach) for test in guard.negated):
+        return False
+    if any(map(made_by_intake, guard.tests | guard.negated)):
         return False
     return conditions.guard(Guard(guard.tests, _unary(guard.negated)))

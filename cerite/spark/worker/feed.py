@@ -95,6 +95,7 @@ class TaskRows(Source):
         self._packs = packs
         self._first = packs.next()
         self.kept: RowBuffer[Pack] = RowBuffer()
+        self._previous: Pack | None = None
         self.overlap: list[pa.RecordBatch] = []  # what was read, as prepared, that another chunk owns
         self.name, self.rows, self.available = "the task's rows", None, job.columns
         self.schema = pa.schema([]) if self._first is None else self._prepared(self._first).schema
@@ -124,14 +125,19 @@ class TaskRows(Source):
     def _taken(self, pack: Pack) -> pa.RecordBatch:
         """Drop packs of earlier groups, and of this one what has left the window."""
         first = pack.groups[0]
-        self.kept.add(pack.rows, pack, lambda old: bool(old.groups[-1] != first) or self._outside(old, pack))
+        if self._job.plan.late:  # what is open in earlier groups is decided at the end, in this one by the next pack
+            last = self._previous
+            self.kept.add(pack.rows, pack, lambda old: bool(old.groups[0] == first) and self._outside(old, last))
+            self._previous = pack
+        else:
+            self.kept.add(pack.rows, pack, lambda old: bool(old.groups[-1] != first) or self._outside(old, pack))
         prepared = self._prepared(pack)
         if self._job.owned:
             self.overlap.append(prepared.filter(pc.invert(pack.rows.column(OWNED))))
         return prepared
 
-    def _outside(self, old: Pack, new: Pack) -> bool:
-        if self._job.window is None:
+    def _outside(self, old: Pack, new: Pack | None) -> bool:
+        if self._job.window is None or new is None or old.groups[-1] != new.groups[0]:
             return False
         name, size = self._job.window
         _, low, unknown = value_keys(new.rows.column(name).slice(0, 1), name, size)

@@ -14,6 +14,8 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Union
 
+from cerite.automaton.absences import is_own
+from cerite.automaton.automaton import Automaton
 from cerite.automaton.guards import Guard, Reach, Test
 from cerite.engine.plan import Plan
 from cerite.engine.shape import Shape, Shown
@@ -82,13 +84,19 @@ class Job:
 def unary_tests(plan: Plan) -> tuple[Test, ...]:
     """The distinct conditions on one event: what Spark evaluates."""
     found: dict[Test, None] = {}
-    for guard in plan.guards:
+    for guard in (*plan.guards, *(each for before in plan.automaton.preceding for each in before.conditions)):
         for test in sorted(guard.tests | guard.negated, key=str):
-            if isinstance(test, Test):
+            if isinstance(test, Test) and not made_by_intake(test):
                 alone = test.split()[0]
                 if alone != Test(None, None):
                     found.setdefault(alone)
     return tuple(found)
+
+
+def made_by_intake(test: Test | Reach) -> bool:
+    """Whether a test looks at what the engine's intake finds out about absences, which no row says."""
+    condition = test.condition if isinstance(test, Test) else None
+    return condition is not None and any(isinstance(node, Attribute) and is_own(node.name) for node in walk(condition))
 
 
 def attributes_across(plan: Plan) -> tuple[str, ...]:
@@ -96,7 +104,7 @@ def attributes_across(plan: Plan) -> tuple[str, ...]:
     tests = (test for guard in plan.guards for test in guard.tests | guard.negated if isinstance(test, Test))
     nodes = (node for test in tests for part in test.split()[1] for node in walk(part))
     read = {node.name for node in nodes if isinstance(node, (Attribute, Reference, Aggregate))}
-    return tuple(sorted(name for name in read if name is not None))
+    return tuple(sorted(name for name in read if name is not None and not is_own(name)))
 
 
 def windows(plan: Plan) -> tuple[Size, ...]:
@@ -128,9 +136,13 @@ def live_plan(plan: Plan) -> Plan:
 
 def _reading_bits(plan: Plan, resized: Callable[[Size], Size]) -> Plan:
     number = {test: k for k, test in enumerate(unary_tests(plan))}
-    guards = tuple(_prepared(guard, number, resized) for guard in plan.guards)
+
+    def reading(automaton: Automaton) -> Automaton:
+        guards = tuple(_prepared(guard, number, resized) for guard in automaton.conditions)
+        return replace(automaton, conditions=guards, preceding=tuple(map(reading, automaton.preceding)))
+
     return replace(
-        plan, automaton=replace(plan.automaton, conditions=guards),
+        plan, automaton=reading(plan.automaton),
         window=None if plan.window is None else resized(plan.window),
         suppress=None if plan.suppress is None else replace(plan.suppress, size=resized(plan.suppress.size)),
     )  # fmt: skip
@@ -140,6 +152,8 @@ def _prepared(guard: Guard, number: Mapping[Test, int], resized: Callable[[Size]
     def changed(test: Test | Reach) -> Test | Reach:
         if isinstance(test, Reach):
             return replace(test, size=resized(test.size))
+        if made_by_intake(test):
+            return test
         alone, across = test.split()
         bit: Expression | None = Attribute(f"{BIT}{number[alone]}") if alone in number else None
         return Test(None, conjunction(bit, *across))

@@ -171,7 +171,9 @@ class ShardProcessor(StatefulProcessor):
     def _kept(self, number: int, shard: Shard, timers: Any) -> Row:
         """Set the timer, write the state, and say what the batch did and what is held."""
         due = max(timers.getCurrentWatermarkInMs(), 0) + 1  # with the next step of Spark's watermark
-        if shard.run.metrics.pending and shard.timer != due:
+        metrics = shard.run.metrics
+        waits = metrics.pending or (self.live.job.plan.late and metrics.active)  # windows are over by time alone
+        if waits and shard.timer != due:
             self._handle.registerTimer(due)
             shard.timer = due
         state = self._written(shard)

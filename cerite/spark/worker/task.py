@@ -68,11 +68,18 @@ def settle() -> None:
         gc.freeze()
 
 
+def clock(job: Job) -> Columns:
+    """Where one task has the whole stream, windows over its time are over by any event; inside groups by their own."""
+    window = job.plan.window
+    whole = job.plan.late and not job.unit and window is not None and window.attribute == job.time
+    return Columns(time=job.time) if whole else Columns()
+
+
 def recognised(job: Job, batches: Batches) -> Batches:
     """The matches of all groups of a task."""
     packs, output = Packs(job, batches), Output(job)
     while not (rows := TaskRows(job, packs)).empty:
-        for chunk in find(bind(job.plan, rows.schema, Columns()), rows.batches()):
+        for chunk in find(bind(job.plan, rows.schema, clock(job)), rows.batches()):
             yield from output.batches(chunk, *rows.kept.whole)
 
 
@@ -81,7 +88,7 @@ def counted(job: Job, batches: Batches) -> Batches:
     packs = Packs(job, batches)
     total = 0
     while not (rows := TaskRows(job, packs)).empty:
-        total += count(bind(job.plan, rows.schema, Columns()), rows.batches())
+        total += count(bind(job.plan, rows.schema, clock(job)), rows.batches())
         total -= _before(job, rows)
     yield count_batch(total)
 

@@ -1,0 +1,127 @@
+"""When a pattern last began that has occurred by now: what `NOT ν ; φ` has to know of the events before φ.
+
+For every event the key of the latest first event of an occurrence of ν that ended before it, in its partition. Only the
+latest way into each state of ν's automaton matters, so a partition has one key per state, and the latest one that was
+complete; ν has no memory of its own (the automaton's builder sees to that).
+
+Invariant: results do not depend on where batches are cut; a batch that is refused later leaves everything as it was.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from cerite.automaton.automaton import TRUE, Automaton
+from cerite.automaton.guards import Guard, Test, distinct_tests
+from cerite.core.arrays import Flags, Longs, Words, picked
+from cerite.core.jit import kernel
+from cerite.engine.events.keys import LEAST
+from cerite.predicate.columns.bits import ConditionBits
+
+
+class Since:
+    """Follows one pattern through the batches of a run."""
+
+    def __init__(self, automaton: Automaton, schema: pa.Schema, type_column: str | None) -> None:
+        self._automaton = automaton
+        self._tests = distinct_tests(automaton.conditions)
+        self._conditions = ConditionBits([(each.type, each.condition) for each in self._tests], schema, type_column)
+        self._table = np.array([[t.source, t.condition, t.target] for t in automaton.transitions], np.int64)
+        self._table = self._table.reshape(len(automaton.transitions), 3)
+        self._final = min(automaton.finals, default=automaton.n_states)
+        # by partition: the latest start of a way into each state, then of one that was complete
+        self._state: Longs = np.full((1, automaton.n_states + 1), LEAST, np.int64)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """What its conditions look at."""
+        return self._conditions.columns
+
+    def column(self, batch: pa.RecordBatch, key: Longs, missing: Flags | None, partition: Longs | None) -> pa.Array:
+        """The key for every event of the next batch, NULL where the pattern has not occurred."""
+        ids = np.zeros(key.size, np.int64) if partition is None else partition
+        top = int(ids.max()) + 1 if ids.size else 0
+        if top > self._state.shape[0]:
+            more = max(top - self._state.shape[0], self._state.shape[0])
+            self._state = np.pad(self._state, ((0, more), (0, 0)), constant_values=LEAST)
+        holds = guard_flags(self._automaton.conditions, self._tests, self._conditions.bits(batch))
+        unknown = np.zeros(key.size, np.bool_) if missing is None else missing
+        latest, after = np.empty(key.size, np.int64), np.empty(self._state.shape[1], np.int64)
+        follow(holds, self._table, self._automaton.initial, self._final, key, unknown, ids, self._state, after, latest)
+        return pa.array(latest, mask=latest == LEAST)
+
+    @contextmanager
+    def undone(self, partition: Longs | None) -> Iterator[None]:
+        """What the batch changes returns if it is refused."""
+        touched: Longs | slice = slice(None)
+        if partition is not None and partition.size < self._state.shape[0]:
+            touched = np.unique(partition[partition < self._state.shape[0]])
+        state, rows = self._state, self._state[touched].copy()
+        try:
+            yield
+        except BaseException:
+            self._state = state
+            self._state[touched] = rows
+            raise
+
+    def partitions(self, lows: Longs) -> Longs:
+        """The partitions in which something lies in the window of an event that may still come."""
+        known = self._state[: lows.size]
+        return np.flatnonzero((known.max(axis=1) > LEAST) & (known.max(axis=1) >= lows[: known.shape[0]]))
+
+    def keep(self, partitions: Longs) -> None:
+        """Number these partitions from 0 on; of the others nothing is in any window."""
+        self._state = picked(self._state, partitions, LEAST)
+
+    def state(self) -> Longs:
+        """What a snapshot keeps."""
+        return self._state
+
+    def restore(self, kept: npt.NDArray[Any]) -> None:
+        """Continue where a snapshot was taken."""
+        self._state = kept.astype(np.int64)
+
+
+def guard_flags(guards: tuple[Guard, ...], tests: tuple[Test, ...], raw: Words) -> npt.NDArray[np.uint8]:
+    """For every guard and event whether it holds, from a bit per test and event."""
+    holds: dict[object, npt.NDArray[np.uint8]] = {}
+    for k, test in enumerate(tests):
+        holds[test] = ((raw[:, k // 64] >> np.uint64(k % 64)) & np.uint64(1)).astype(np.uint8)
+    flags = np.ones((len(guards) + 1, raw.shape[0]), np.uint8)  # the last is the guard that always holds
+    for k, guard in enumerate(guards):
+        for each in guard.tests:
+            flags[k] &= holds[each]
+        for each in guard.negated:
+            flags[k] &= holds[each] ^ np.uint8(1)
+    return flags
+
+
+assert TRUE == -1  # the last row of `guard_flags`
+
+
+@kernel
+def follow(holds: npt.NDArray[np.uint8], table: Longs, initial: int, final: int, key: Longs, missing: Flags, ids: Longs,
+           state: Longs, after: Longs, latest: Longs) -> None:  # fmt: skip
+    """Write for each event the latest start of an occurrence that ended before it, and go on."""
+    n = state.shape[1] - 1
+    for i in range(key.size):
+        row = state[ids[i]]
+        latest[i] = row[n]
+        for q in range(n):
+            after[q] = LEAST
+        after[n] = row[n]
+        for x in range(table.shape[0]):
+            if holds[table[x, 1], i]:
+                start = row[table[x, 0]]
+                if table[x, 0] == initial:
+                    start = LEAST if missing[i] else key[i]
+                target = n if table[x, 2] == final else table[x, 2]
+                after[target] = max(after[target], start)
+        for q in range(n + 1):
+            row[q] = after[q]

@@ -1,0 +1,187 @@
+"""Runs that are matches once their windows are over, in the order in which that happens: NOT at the end of a pattern.
+
+Runs are told apart by the position of their first event, so a set with such runs, a *waiting* set, has one start and
+one end of its window. Every clock has a heap of its waiting sets by start: there is one clock for all partitions where
+time drives the windows, else one for each. A set that runs left (what must be absent has occurred) stays in its heap
+until its turn comes, and is passed over then; so entering, leaving and deciding a run cost O(log n) at most, and nobody
+looks at partitions in which nothing is due.
+
+The heaps are pairing heaps over the numbers of sets: they are made anew where sets get new numbers.
+
+Invariant: every set with runs in a tail is in the heap of its clock; sets of one start come out one after the other.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from cerite.core.arrays import Flags, Ints, Longs
+from cerite.core.jit import inlined, inner, kernel
+from cerite.engine.registers.interpret import STATE, VALUES
+from cerite.engine.registers.layout import Sets
+
+NONE = -1
+PARTITION, ANY = 1, 2  # CONSUME BY
+DUE, DONE_WITH, ROOT, STALE = range(4)  # places in `progress`
+
+
+class Deadlines(NamedTuple):
+    """What waits, by set and by clock; None for a query without NOT at its end."""
+
+    tails: Flags  # by state
+    stamps: Longs  # the slots of the first and, if it must be known, of the last event's position
+    shared: Flags  # one: whether there is one clock
+    first: Ints  # by clock: the top of its heap
+    waiting: Flags  # by set: whether it is in a heap
+    start: Longs  # by set: the position of its runs' first event
+    key: Longs  # by set: that event's window key
+    child: Ints
+    sibling: Ints
+    due: Ints  # sets whose windows end at the same moment
+    progress: Longs  # how many are due, how many of them are done, roots noted, whether many sets became empty
+    ends: Longs  # by root noted: the last event of its matches
+
+
+@inlined
+def clock_of(part: int, deadlines: Deadlines) -> int:
+    """Which clock a partition goes by."""
+    return 0 if deadlines.shared[0] else part
+
+
+@inner
+def is_tail(d: int, sets: Sets, deadlines: Deadlines) -> bool:
+    """Whether some run of the set is a match once its window is over."""
+    found = False
+    for r in range(sets.begin[d], sets.begin[d] + sets.size[d]):
+        found = found or deadlines.tails[sets.rows[r, STATE]]
+    return found
+
+
+@inner
+def earlier(a: int, b: int, sets: Sets, deadlines: Deadlines) -> bool:
+    """The order of decisions: by start, then by the content of the sets, which no rebuilding changes."""
+    if deadlines.start[a] != deadlines.start[b]:
+        return bool(deadlines.start[a] < deadlines.start[b])
+    if sets.size[a] != sets.size[b]:
+        return bool(sets.size[a] < sets.size[b])
+    for r in range(sets.size[a]):
+        for k in range(sets.rows.shape[1]):
+            one, two = sets.rows[sets.begin[a] + r, k], sets.rows[sets.begin[b] + r, k]
+            if one != two:
+                return bool(one < two)
+    return bool(a < b)
+
+
+@inner
+def meld(a: int, b: int, sets: Sets, deadlines: Deadlines) -> int:
+    """One heap of two; either may be empty."""
+    if a < 0 or b < 0:
+        return max(a, b)
+    if earlier(b, a, sets, deadlines):
+        a, b = b, a
+    deadlines.sibling[b] = deadlines.child[a]
+    deadlines.child[a] = b
+    return a
+
+
+@inner
+def wait_for(d: int, key: int, sets: Sets, deadlines: Deadlines) -> None:
+    """Enter a set that runs have come into, if it has a tail and is not there yet."""
+    if deadlines.waiting[d] or not is_tail(d, sets, deadlines):
+        return
+    deadlines.waiting[d] = True
+    deadlines.start[d] = sets.rows[sets.begin[d], VALUES + deadlines.stamps[0]]
+    deadlines.key[d] = key
+    deadlines.child[d] = deadlines.sibling[d] = NONE
+    clock = clock_of(sets.part[d], deadlines)
+    deadlines.first[clock] = meld(int(d), int(deadlines.first[clock]), sets, deadlines)
+
+
+@inner
+def take_first(clock: int, sets: Sets, deadlines: Deadlines) -> int:
+    """Take the first set out of a heap: its children are melded in pairs, then from the last pair to the first."""
+    top = int(deadlines.first[clock])
+    child, sibling = deadlines.child, deadlines.sibling
+    rest, each = int(NONE), int(child[top])
+    while each >= 0:
+        other = int(sibling[each])
+        following = int(sibling[other]) if other >= 0 else int(NONE)
+        sibling[each] = NONE
+        if other >= 0:
+            sibling[other] = NONE
+        pair = meld(each, other, sets, deadlines)
+        sibling[pair] = rest  # a chain of pairs, the last one first
+        rest, each = pair, following
+    made = int(NONE)
+    while rest >= 0:
+        following = int(sibling[rest])
+        sibling[rest] = NONE
+        made = meld(made, rest, sets, deadlines)
+        rest = following
+    deadlines.first[clock] = made
+    deadlines.waiting[top] = False
+    return top
+
+
+@inner
+def gather_due(clock: int, low: int, head: Ints, sets: Sets, deadlines: Deadlines) -> int:
+    """Take out the waiting sets whose windows end first, if they are over: how many."""
+    n, key = 0, 0
+    while deadlines.first[clock] >= 0:
+        d = int(deadlines.first[clock])
+        if head[d, 0] >= 0:
+            if deadlines.key[d] >= low or (n and deadlines.key[d] != key):
+                break
+            key = deadlines.key[d]
+        take_first(clock, sets, deadlines)
+        if head[d, 0] >= 0:
+            deadlines.due[n] = d
+            n += 1
+    return n
+
+
+@inner
+def ends_of(d: int, sets: Sets, deadlines: Deadlines) -> int:
+    """How many different last events the runs of a set that are in tails have; one where that is not told apart."""
+    if deadlines.stamps.size == 1:
+        return 1
+    begin, found = sets.begin[d], 0
+    slot = VALUES + deadlines.stamps[1]
+    for r in range(begin, begin + sets.size[d]):
+        fresh = deadlines.tails[sets.rows[r, STATE]]
+        for before in range(begin, r):
+            same = sets.rows[before, slot] == sets.rows[r, slot] and deadlines.tails[sets.rows[before, STATE]]
+            fresh = fresh and not same
+        found += int(fresh)
+    return found
+
+
+@kernel
+def stop_clocks(consume: int, head: Ints, sets: Sets, deadlines: Deadlines) -> int:
+    """At the end of the stream: from which clock on the windows are over, in the order of their starts.
+
+    Where nothing is consumed that is one heap for all. Where matches anywhere consume all, only those that come first
+    are there; else each clock goes on alone.
+    """
+    first = deadlines.first
+    if consume == PARTITION:
+        return 0
+    earliest = 0
+    for clock in range(first.size):
+        while first[clock] >= 0 and head[first[clock], 0] < 0:
+            take_first(clock, sets, deadlines)
+        if consume == ANY:
+            known = first[clock] >= 0
+            if known and (first[earliest] < 0 or earlier(first[clock], first[earliest], sets, deadlines)):
+                earliest = clock
+        elif clock:
+            both = meld(int(first[0]), int(first[clock]), sets, deadlines)
+            first[0], first[clock] = both, NONE
+    return earliest
+
+
+@kernel
+def wait_for_all(sets: Sets, heads: Longs, keys: Longs, deadlines: Deadlines) -> None:
+    """Enter the sets with these numbers, which hold runs with these start keys."""
+    for y in range(heads.size):
+        wait_for(heads[y], keys[y], sets, deadlines)

@@ -1,0 +1,132 @@
+"""Random queries with NOT at an end, and streams on which their windows are defined."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from hypothesis import strategies as st
+
+from cerite.pattern import (
+    Consume,
+    Event,
+    Filter,
+    Item,
+    Iteration,
+    Named,
+    On,
+    Pattern,
+    Project,
+    QuerySpec,
+    Select,
+    Sequence,
+    Size,
+    Strategy,
+    Union,
+)
+from cerite.pattern.absences import ends_in_absence
+from cerite.pattern.variables import bound
+from cerite.predicate.expression import Attribute, Comparison, Expression, Literal, Reference
+from tests.properties.agreement import Rows
+
+SIZES = (
+    st.integers(2, 5).map(Size.events)
+    | st.builds(Size, st.integers(0, 6), st.just("milliseconds"))
+    | st.builds(Size, st.integers(0, 6), st.just("milliseconds"))
+    | st.builds(Size.of, st.just("price"), st.integers(0, 3) | st.just(0.5))
+)
+
+
+def compared(readable: tuple[str, ...]) -> st.SearchStrategy[Expression]:
+    own = st.sampled_from(("id", "price")).map(Attribute)
+    other: st.SearchStrategy[Expression] = st.integers(0, 2).map(Literal)
+    if readable:
+        other = other | st.builds(Reference, st.sampled_from(readable), st.sampled_from(("id", "price")))
+    return st.builds(Comparison, st.sampled_from(["=", "=", "<=", ">=", "!="]), own, other)
+
+
+@st.composite
+def absent_patterns(draw: st.DrawFn, readable: tuple[str, ...]) -> Pattern:
+    """What must not occur: mostly one event, perhaps one that reads what came before; sometimes more."""
+    kind = draw(st.sampled_from("BBBCA"))
+    shape = draw(st.integers(0, 9))
+    one: Pattern = Event(kind, draw(compared(readable)) if shape in (0, 1, 2) else None)
+    if shape <= 6:
+        return one
+    other = Event(draw(st.sampled_from("BC")))
+    if shape == 7:
+        return Sequence((one, other))
+    if shape == 8:
+        return Filter(
+            Sequence((Named(Event(kind), "u"), Named(other, "v"))), (On("v", draw(compared(("u", *readable)))),)
+        )
+    return Union((one, Iteration(other, 2, 2, draw(st.booleans()))))
+
+
+@st.composite
+def cores(draw: st.DrawFn) -> Pattern:
+    """What must occur: an event, a sequence, an iteration, alternatives, now and then with conditions across events."""
+    first: Pattern = Named(Event(draw(st.sampled_from(("A", "A", "B", None)))), "x")
+    shape = draw(st.integers(0, 9))
+    if shape <= 2:
+        return first
+    second: Pattern = Named(Event(draw(st.sampled_from("AB"))), "y")
+    if shape <= 4:
+        return Sequence((first, second))
+    if shape == 5:
+        return Sequence((first, Iteration(second, 1, None, draw(st.booleans()))))
+    if shape == 6:
+        return Filter(Sequence((first, second)), (On("y", draw(compared(("x",)))),))
+    if shape == 7:
+        return Union((first, Sequence((first, second))))
+    if shape == 8:
+        return Select(draw(st.sampled_from((Strategy.LAST, Strategy.NEXT))), Sequence((first, second)))
+    return Sequence((first, second), ((Event("C"),),))
+
+
+@st.composite
+def absences(draw: st.DrawFn) -> Pattern:
+    core = draw(cores())
+    inner = core if isinstance(core, Sequence) and draw(st.booleans()) else Sequence((core,))
+    known = tuple(sorted({"x", "y"} & bound(core)))
+    where = draw(st.integers(0, 3))
+    after = tuple(draw(st.lists(absent_patterns(known), min_size=1, max_size=2))) if where != 1 else ()
+    before = tuple(draw(st.lists(absent_patterns(()), min_size=1, max_size=1))) if where in (1, 2) else ()
+    made: Pattern = replace(inner, before=before, after=after)
+    outer = draw(st.integers(0, 7))
+    if outer == 0:
+        made = Filter(made, (On("x", draw(compared(()))),))
+    if outer == 1:
+        made = Named(made, "z")
+    if outer == 2:
+        made = Union((made, Sequence((Event("C"),), after=after, before=before)))
+    if outer == 3:
+        made = Project(made, ("x",))
+    return made
+
+
+PLAIN_QUERIES = st.builds(QuerySpec, absences(), within=SIZES)
+
+
+@st.composite
+def queries(draw: st.DrawFn) -> QuerySpec:
+    query = draw(PLAIN_QUERIES)
+    names = sorted(bound(query.where))
+    strategy = None if ends_in_absence(query.where) else draw(st.none() | st.sampled_from(list(Strategy)))
+    return replace(
+        query,
+        items=draw(st.none() | st.sampled_from(names).map(lambda name: (Item(name),))),
+        strategy=strategy,
+        partition=draw(st.sampled_from([(), ("id",), ("name",)])),
+        consume=draw(st.sampled_from(list(Consume))),
+        limit=draw(st.none() | st.none() | st.integers(1, 2)),
+    )
+
+
+def fitting(query: QuerySpec, rows: Rows) -> Rows:
+    """Rows on which the query's window is defined: an attribute that it is measured by rises in every partition."""
+    if query.within is None or query.within.attribute is None:
+        return rows
+    known = [row["price"] for row in rows if row.get("price") is not None and row["price"] == row["price"]]
+    rising = iter(sorted(known))
+    usable = (row.get("price") is not None and row["price"] == row["price"] for row in rows)
+    return [{**row, "price": next(rising)} if some else row for row, some in zip(rows, usable, strict=True)]

@@ -1,0 +1,144 @@
+"""NOT at the ends of windowed patterns: the engine decides what the judge decides, on random queries and streams.
+
+Every case here contains an absence. `Plain` queries are cheap ones of a few events; the others have every clause.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from contextlib import ExitStack
+from dataclasses import replace
+from functools import partial
+from typing import Any
+from unittest.mock import patch
+
+import pytest
+from hypothesis import assume
+from hypothesis import strategies as st
+
+from cerite.api.query import Query
+from cerite.api.stream import EventStream
+from cerite.core.match import Match
+from cerite.data.columns import canonical_schema
+from cerite.engine import recycle
+from cerite.engine.bind import bind
+from cerite.engine.events.rows import Columns
+from cerite.engine.plan import plan
+from cerite.engine.registers import base
+from cerite.engine.tecs import finder, nodes
+from cerite.pattern import QuerySpec
+from cerite.pattern.absences import ends_in_absence
+from tests import strategies as random
+from tests.dressed import PLAIN, Dress, dresses
+from tests.properties.absent import PLAIN_QUERIES, fitting, queries
+from tests.properties.agreement import AT_LENGTH, SEMANTICS, Rows, cases, judged, runnable
+from tests.telling import Share, often, telling
+
+MANY = often(700)
+SOME = often(300)
+STREAMS = random.streams(9, random.full_rows | random.full_rows | random.rows)
+
+
+def same(query: QuerySpec, found: list[Match], expected: list[Match], everything: list[Match]) -> None:
+    assert len(set(found)) == len(found), "no match is reported twice"
+    if query.limit is None:
+        assert set(found) == set(expected)
+        return
+    late = ends_in_absence(query.where)
+    assert set(found) <= set(everything)
+    occurrences = (Counter(each.start if late else each.end for each in some) for some in (found, expected))
+    assert next(occurrences) == next(occurrences)
+
+
+def judge(query: QuerySpec, rows: Rows, semantics: Any) -> list[Match] | None:
+    return judged(query, fitting(query, rows), semantics) if runnable(query) else None
+
+
+def drawn(query: QuerySpec, rows: Rows, semantics: Any, dress: Dress) -> tuple[QuerySpec, Any, Rows]:
+    query, rows = telling(query, rows, partial(judge, semantics=semantics))
+    assume(runnable(query))
+    table = dress.table(fitting(query, rows))
+    return query, table, table.to_pylist()
+
+
+def in_order(query: QuerySpec, found: list[Match], rows: Rows) -> None:
+    """Matches come in the order in which their windows end."""
+    if query.within is not None and query.within.is_time and ends_in_absence(query.where):
+        times = [rows[each.start]["at"] for each in found]
+        assert times == sorted(times)
+
+
+def agree(share: Share, query: QuerySpec, rows: Rows, semantics: Any, dress: Dress = PLAIN) -> None:
+    query, table, rows = drawn(query, rows, semantics, dress)
+    expected = judged(query, rows, semantics)
+    everything = judged(replace(query, limit=None), rows, semantics) if query.limit else expected
+    result = Query(query).run(table, time="at", semantics=semantics)
+    found = list(result)
+    same(query, found, expected, everything)
+    in_order(query, found, rows)
+    assert result.count() == Query(query).run(table, time="at", semantics=semantics).count() == len(expected)
+    share.note(bool(expected))
+
+
+@cases(MANY, PLAIN_QUERIES, STREAMS, SEMANTICS)
+def test_differential_patterns(share: Share, query: QuerySpec, rows: Rows, semantics: Any) -> None:
+    agree(share, query, rows, semantics)
+
+
+@cases(MANY, queries(), STREAMS, SEMANTICS, dresses)
+def test_differential_queries(share: Share, query: QuerySpec, rows: Rows, semantics: Any, dress: Dress) -> None:
+    """With every clause: partitions, projection, consumption, limits; strategies where something is absent before."""
+    agree(share, query, rows, semantics, dress)
+
+
+@cases(SOME, queries(), STREAMS, SEMANTICS)
+def test_differential_with_little_room(share: Share, query: QuerySpec, rows: Rows, semantics: Any) -> None:
+    """Everything has to grow and is rebuilt again and again."""
+    with ExitStack() as stack:
+        for module, name, value in (
+            (base, "FEWEST_SETS", 2), (base, "FEWEST_ROWS", 2), (finder, "FEWEST", 8), (nodes, "FEWEST_CELLS", 2),
+        ):  # fmt: skip
+            stack.enter_context(patch.object(module, name, value))
+        agree(share, query, rows, semantics)
+
+
+def stream_agrees(share: Share, query: QuerySpec, rows: Rows, semantics: Any, rng: Any) -> None:
+    query, table, rows = drawn(query, rows, semantics, PLAIN)
+    expected = judged(query, rows, semantics)
+    program = bind(plan(query, semantics), canonical_schema(table.schema), Columns("type", "at"))
+    counting = rng.random() < 0.5
+    stream = EventStream(program, counting=counting)
+    found: list[Match] = []
+    counted, at = 0, 0
+    with patch.object(recycle, "FEWEST", 0):
+        while at <= table.num_rows:
+            size = rng.randint(0, 3)
+            steps = [stream.push(table.slice(at, size))]
+            at += max(size, 1) if at == table.num_rows else size
+            if at < table.num_rows and rng.random() < 0.5:
+                steps.append(stream.advance(table["at"][at].as_py()))
+            if at > table.num_rows:
+                steps.append(stream.close())
+            for step in steps:
+                some = list(step)
+                assert step.count() == len(some)
+                found, counted = found + some, counted + len(some)
+            if rng.random() < 0.7 and at <= table.num_rows:
+                again = EventStream(program, counting=counting)
+                again.restore(stream.snapshot())
+                stream = again
+    same(query, found, expected, judged(replace(query, limit=None), rows, semantics))
+    in_order(query, found, rows)
+    share.note(bool(expected))
+
+
+@cases(MANY, queries(), STREAMS, SEMANTICS, st.randoms(use_true_random=False))
+def test_differential_stream(share: Share, query: QuerySpec, rows: Rows, semantics: Any, rng: Any) -> None:
+    """Any batch boundaries, a snapshot and restore at every one of them, time that passes in between, and an end."""
+    stream_agrees(share, query, rows, semantics, rng)
+
+
+@pytest.mark.nightly
+@cases(AT_LENGTH, queries(), STREAMS, SEMANTICS, dresses, parts=10)
+def test_differential_at_length(share: Share, query: QuerySpec, rows: Rows, semantics: Any, dress: Dress) -> None:
+    agree(share, query, rows, semantics, dress)
