@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 import pytest
 
 import cerite
-from bench import aggregates, cliffs, homes, measures, stocks, taxis
+from bench import absences, aggregates, cliffs, homes, measures, stocks, taxis
 from bench.register_patterns import WINDOWS, chosen_registers, register_workloads
 from bench.report import PAGE, page, read_results
 from bench.run import main
@@ -216,6 +216,12 @@ def test_aggregates_are_measured_beside_the_pattern_without() -> None:
     found = {name: aggregates.measured(condition, table, 1) for name, condition in aggregates.CONDITIONS.items()}
     assert all(find > 0 and count > 0 for find, count, _ in found.values())
     assert 0 < found["COUNT of the whole"][2] < found["running COUNT"][2] <= found["none"][2]
+
+
+def test_absences_are_measured_beside_the_pattern_without() -> None:
+    table = absences.stream(400, 20)
+    found = {name: absences.measured(name, 50, table, 1) for name in absences.PATTERNS}
+    assert all(cost > 0 and matches > 0 for cost, matches in found.values())
 
 
 def test_measures_are_timed(capsys: pytest.CaptureFixture[str]) -> None:
