@@ -106,6 +106,12 @@ class Automaton(Drawable):
         arrows = (Arrow(t.source, conditions[t.condition], marks[t.label], t.target) for t in self.transitions)
         return Diagram(self.n_states, self.initial, self.finals | self.tails, tuple(arrows))
 
+    @property
+    def watched(self) -> frozenset[int]:
+        """The states of watched patterns."""
+        entries = {watcher.entry for watcher in self.watchers}
+        return frozenset(_reach(entries, [(t.source, t.target) for t in self.transitions])) - self.finals
+
     def with_plain_marks(self) -> Automaton:
         """The CEA of appendix A.1: every label collapsed to one mark (complex-event semantics)."""
         marked = dict.fromkeys(t if t.label == 0 else replace(t, label=1) for t in self.transitions)

@@ -196,12 +196,13 @@ def _with_known_ends(automaton: Automaton, attribute: str) -> Automaton:
     known = Not(IsNull(Attribute(attribute)))
     guards = list(automaton.conditions)
     unstarted = automaton.before | {automaton.initial}
-    tails = automaton.tails
+    tails, watched = automaton.tails, automaton.watched
 
     def transitions() -> Iterator[Transition]:
         for each in automaton.transitions:
             starts = each.source in unstarted and each.target not in automaton.before
             ends = each.target in automaton.finals or (each.target in tails and each.source not in tails)
+            ends = ends and each.source not in watched  # what must not occur is no match, and ends anywhere
             if not starts and not ends:
                 yield each
                 continue

@@ -34,7 +34,7 @@ from tests.properties.absent import PLAIN_QUERIES, fitting, queries
 from tests.properties.agreement import AT_LENGTH, SEMANTICS, Rows, cases, judged, runnable
 from tests.telling import Share, often, telling
 
-MANY = often(700)
+MANY = often(600)
 SOME = often(300)
 STREAMS = random.streams(9, random.full_rows | random.full_rows | random.rows)
 

@@ -176,12 +176,7 @@ class Machine:
     @cached_property
     def inner(self) -> frozenset[int]:
         """The states of watched patterns."""
-        states = {watcher.entry for watcher in self.automaton.watchers}
-        while True:
-            more = {t.target for t in self.automaton.transitions if t.source in states} - self.automaton.finals - states
-            if not more:
-                return frozenset(states)
-            states |= more
+        return self.automaton.watched
 
     def actions(self, writes: frozenset[str], clears: frozenset[str], target: int) -> list[int]:
         """What becomes of every stored value on the way to a state."""
