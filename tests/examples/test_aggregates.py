@@ -13,7 +13,7 @@ import cerite
 from cerite import attr, event, var
 from cerite import functions as f
 from cerite.automaton.build import build
-from cerite.language.ceql import parse_pattern
+from cerite.language.ceql import parse_pattern, parse_query
 from cerite.language.sremo import parse_sremo
 from cerite.pattern.check import check
 from cerite.reference.semantics import Stream, matches
@@ -92,6 +92,13 @@ def test_what_can_never_match_is_told(where: str, said: str) -> None:
 def test_the_first_of_a_running_mean_is_let_pass() -> None:
     notes = check(parse_pattern("B:+ AS y FILTER y[COUNT(y) = 0 OR v > AVG(y.v)]"))
     assert not any("nothing can match" in note.message for note in notes)
+
+
+def test_a_whole_that_ends_in_an_absence() -> None:
+    query = parse_query("SELECT y FROM S WHERE (B AS y):+ ; NOT C FILTER COUNT(y) >= 2 WITHIN 3 EVENTS")
+    check(query)
+    rows = [{"type": kind} for kind in "BBCBBB"]
+    assert {str(match) for match in matches(query, rows)} == {"[3,4] y=3,4", "[4,5] y=4,5", "[3,5] y=3,4,5"}
 
 
 def test_instants_have_an_order() -> None:
