@@ -29,7 +29,7 @@ from cerite.engine.registers.deadlines import (
 from cerite.engine.registers.index import link, touched
 from cerite.engine.registers.interpret import Code
 from cerite.engine.registers.layout import Events, Index, Scratch, Sets, Tables, Watching
-from cerite.engine.registers.moves import plan
+from cerite.engine.registers.moves import plan, starts
 from cerite.engine.registers.recogniser import MANY_SETS, consumed, remember
 from cerite.engine.registers.tables import Machine
 from cerite.engine.slots import CONSUME, grown
@@ -356,6 +356,8 @@ def count(events: Events, consume: int, windowed: bool, tables: Tables, sets: Se
         cursor.mark += 1
         n = touched(i, part, cursor.mark, head, events, tables, index, scratch)
         n = alive(n, low, head, counts, scratch)
+        if watching is None and n == 0 and not starts(i, events, tables):
+            continue
         why = plan(i, part, n, events, tables, sets, index, scratch, code, watching)
         if why != DONE:
             return why

@@ -49,7 +49,8 @@ def reach(rows: Longs, begin: int, end: int, i: int, part: int, events: Events, 
                 continue
             if n == scratch.order.size:
                 return -MORE_SCRATCH
-            follow(x, rows[r], scratch.rows[n], i, events.values, events.nulls, tables)
+            follow(x, rows[r], scratch.rows[n], i, events.values, events.nulls, tables.t, tables.actions, tables.shape,
+                   tables.beyond)  # fmt: skip
             if watching is not None and tables.t[x, OPS] < tables.t[x, OPS_END]:
                 watched = watch(x, rows[r], scratch.rows[n], part, i, events, tables, sets, scratch, code, watching)
                 if watched < 0:
@@ -87,7 +88,8 @@ def compared(rows: Longs, begin: int, end: int, i: int, n: int, part: int, event
                     continue
                 if n == scratch.order.size:
                     return -MORE_SCRATCH
-                follow(x, rows[r], scratch.rows[n], i, events.values, events.nulls, tables)
+                follow(x, rows[r], scratch.rows[n], i, events.values, events.nulls, tables.t, tables.actions,
+                       tables.shape, tables.beyond)  # fmt: skip
                 watched = watch(x, rows[r], scratch.rows[n], part, i, events, tables, sets, scratch, code, watching)
                 if watched <= 0:
                     if watched < 0:
@@ -198,10 +200,13 @@ def starts(i: int, events: Events, tables: Tables) -> bool:
     return found
 
 
-@inner
+@inlined
 def plan(i: int, part: int, moving: int, events: Events, tables: Tables, sets: Sets, index: Index, scratch: Scratch,
          code: Code | None, watching: Watching | None) -> int:  # fmt: skip
-    """Note the moves of scratch.moving[:moving], then of the start (span[moving]); `DONE`, or what is missing."""
+    """Note the moves of scratch.moving[:moving], then of the start (span[moving]); `DONE`, or what is missing.
+
+    It is called once per event and compiled into its callers: to pass all these arrays would take as long as it takes.
+    """
     cursor = sets.cursor
     cursor.moves = 0
     for y in range(moving + 1):

@@ -43,7 +43,7 @@ from cerite.engine.registers.deadlines import (
 from cerite.engine.registers.index import FIRST, bucket, link, touched
 from cerite.engine.registers.interpret import FLAGS, KNOWN, STATE, VALUES, Code
 from cerite.engine.registers.layout import Events, Index, Scratch, Sets, Tables, Watching
-from cerite.engine.registers.moves import plan
+from cerite.engine.registers.moves import plan, starts
 from cerite.engine.registers.sets import NO_SET
 from cerite.engine.registers.tables import Machine
 from cerite.engine.slots import CONSUME
@@ -407,6 +407,8 @@ def update(events: Events, consume: int, tables: Tables, sets: Sets, index: Inde
         cursor.mark += 1
         n = touched(i, part, cursor.mark, head, events, tables, index, scratch)
         n = latest_first(n, low, head, tecs, scratch)
+        if watching is None and n == 0 and not starts(i, events, tables):
+            continue
         why = plan(i, part, n, events, tables, sets, index, scratch, code, watching)
         if why != DONE:
             return why

@@ -65,10 +65,9 @@ def excluded(x: int, row: Longs, i: int, events: Events, tables: Tables, code: C
 
 
 @inner
-def follow(x: int, row: Longs, made: Longs, i: int, values: Longs, nulls: npt.NDArray[np.uint64],
-           tables: Tables) -> None:  # fmt: skip
+def follow(x: int, row: Longs, made: Longs, i: int, values: Longs, nulls: npt.NDArray[np.uint64], t: Longs,
+           actions: Longs, shape: Longs, beyond: Longs) -> None:  # fmt: skip
     """The row after transition x on event i, watched sets as they are."""
-    t, actions, shape = tables.t, tables.actions, tables.shape
     flags = np.int64(0)
     number = t[x, ACTIONS]
     stored = shape[STORED_VALUES]
@@ -82,7 +81,7 @@ def follow(x: int, row: Longs, made: Longs, i: int, values: Longs, nulls: npt.ND
             if not np.int64(nulls[i]) >> leaf & 1:
                 value, lost = accumulated(action % RENEW // UPDATE - 1, value, kept == KNOWN, values[i, leaf])
                 kept = np.int64(KNOWN)
-                tables.beyond[0] |= lost
+                beyond[0] |= lost
         elif action >= 0:
             null = np.int64(nulls[i]) >> action & 1
             value, kept = values[i, action], np.int64(UNKNOWN if null else KNOWN)

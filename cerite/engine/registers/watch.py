@@ -90,7 +90,8 @@ def advance(row: Longs, so_far: int, kind: int, mine: int, early: int, n: int, i
             continue
         if n == watching.order.size:
             return np.int64(-1), completes
-        follow(x, row, watching.rows[n], i, events.values, events.nulls, tables)
+        follow(x, row, watching.rows[n], i, events.values, events.nulls, tables.t, tables.actions, tables.shape,
+               tables.beyond)  # fmt: skip
         watching.rows[n, STATE] += now * states
         place(n, watching.rows, watching.label, watching.order)
         n += 1
