@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import random as chance
 from dataclasses import replace
 from functools import partial
+from itertools import accumulate
 from typing import Any
 
 import pyarrow as pa
+import pytest
 from hypothesis import assume
 from hypothesis import strategies as st
 
+import cerite
 from cerite.api.query import Query
 from cerite.core.errors import CeriteError
 from cerite.pattern import Measure, QuerySpec, Size
@@ -154,3 +158,30 @@ def _plain(value: Any) -> Any:
     if type(value).__name__ == "Decimal":
         return value.normalize() + 0
     return value + 0.0 if isinstance(value, float) else value
+
+
+RULES = (
+    "SELECT x.v AS v, COUNT(y) AS n, START_TIME() AS s FROM S WHERE A AS x ; B+ AS y ; NOT C WITHIN 20 milliseconds",
+    "SELECT x.v AS v, DURATION() AS s FROM S WHERE A AS x ; NOT B[v = x.v] PARTITION BY [k] WITHIN 15 milliseconds",
+    "SELECT x.v AS v, COUNT(*) AS n FROM S WHERE NOT C ; A AS x ; B AS y WITHIN 9 milliseconds",
+    "SELECT COUNT(y) AS n, AVG(y.v) AS m FROM S WHERE A ; B+ AS y ; NOT C FILTER COUNT(y) >= 2 WITHIN 20 milliseconds",
+)
+
+
+@pytest.mark.parametrize("text", RULES)
+def test_measures_of_what_did_not_happen(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Matches that wait for a deadline keep their events, however little is kept otherwise."""
+    monkeypatch.setattr("cerite.engine.kept.FEWEST", 1)
+    rng = chance.Random(text)
+    query, matched = cerite.query(text), 0
+    for _ in range(12):
+        times = accumulate(rng.choice([1, 2, 5, 11]) for _ in range(12))
+        rows = [{"type": rng.choice("ABBC"), "v": rng.randint(1, 3), "k": rng.choice("pq"), "at": at} for at in times]
+        table = pa.Table.from_pylist(rows)
+        expected = [values for _, values in measures(query.query, rows, time="at")]
+        whole = query.run(table, time="at").to_arrow()
+        names = [each.name for each in query.query.measures]
+        assert sorted(told_all(whole.select(names))) == sorted(map(repr, expected))
+        assert sorted(told_all(whole)) == sorted(told_all(pushed(query.query, table, rng)))
+        matched += bool(expected)
+    assert matched > 4
