@@ -10,15 +10,17 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
-from pyspark.sql import SparkSession
+from pyspark.sql import Column, SparkSession
 from pyspark.sql import types as ty
 
 from cerite.automaton import guards
+from cerite.core.errors import CeriteError
 from cerite.predicate.evaluate import holds
 from cerite.predicate.expression import Expression
 from cerite.spark.driver.conditions import Conditions
 from cerite.spark.driver.frame import Frame
 from tests.properties.columns import conditions
+from tests.telling import refused
 
 INTEGERS: dict[str, list[Any]] = {"id": [0, 1, -3, 2**63 - 1, -(2**63), None, 2**53 + 1, 2]}
 SMALL: dict[str, list[Any]] = {"id": [0, 1, -3, 2**15 - 1, -(2**15), None, 7, 2]}
@@ -70,9 +72,21 @@ def frame_of(spark: SparkSession, name: str) -> tuple[Frame, list[dict[str, Any]
 @given(some=st.lists(conditions(), min_size=60, max_size=60))
 def test_differential_values(spark: SparkSession, table: str, some: list[Expression]) -> None:
     frame, rows = frame_of(spark, table)
-    made = Conditions(frame, "type")
-    columns = [made.column(made.test(guards.Test("a" if k % 5 == 0 else None, each))) for k, each in enumerate(some)]
-    found = frame.df.select(*columns).collect()
+    columns: dict[int, Column] = {}
     for k, condition in enumerate(some):
-        expected = [(k % 5 > 0 or row["type"] == "a") and holds(condition, row) for row in rows]
-        assert [row[k] is True for row in found] == expected, f"{condition} on {table}"
+        try:
+            columns[k] = column_of(frame, guards.Test("a" if k % 5 == 0 else None, condition))
+        except CeriteError as error:
+            if not refused(error):
+                raise
+    assert len(columns) > 0.8 * len(some), "few conditions are refused because of their numbers"
+    result = frame.df.select(*columns.values()).collect()
+    for at, k in enumerate(columns):
+        expected = [(k % 5 > 0 or row["type"] == "a") and holds(some[k], row) for row in rows]
+        assert [row[at] is True for row in result] == expected, f"{some[k]} on {table}"
+
+
+def column_of(frame: Frame, test: guards.Test) -> Column:
+    """What Spark evaluates."""
+    on = Conditions(frame, "type")
+    return on.column(on.test(test))
