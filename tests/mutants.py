@@ -155,8 +155,8 @@ FAULTS = (
     ),
     Fault(
         "registers/base.py", "column[known] = np.searchsorted(strings, column[known])",
-        "column[:] = np.searchsorted(strings, column)",
-        "recycling gives numbers of strings to values that are none",
+        "column[known] = column[known]",
+        "recycling leaves stored strings with the numbers that they had",
     ),
     Fault(
         "registers/leaves.py", "            self._ranks.keep(partitions)\n", "            pass\n",
