@@ -180,7 +180,7 @@ def _delays(session: SparkSession, route: Route, keys: int, request: argparse.Na
 def day(session: SparkSession, request: argparse.Namespace) -> list[Row]:
     """86,400 seconds of events whose keys are ever new: the state after every micro-batch."""
     with tempfile.TemporaryDirectory() as folder:
-        day_files(Path(folder) / "day", request.events, request.batch)
+        day_files(Path(folder) / "day", request.day, request.batch)
         before, begun = processor_seconds(), time.perf_counter()
         told = drained(routes(request.shards, 10_000)["cerite"](streamed(session, Path(folder) / "day")))
         used, took = processor_seconds() - before, time.perf_counter() - begun
@@ -188,11 +188,11 @@ def day(session: SparkSession, request: argparse.Namespace) -> list[Row]:
     parts = [list(each) for each in np.array_split(sizes, 4)]
     quarters = [int(max(each)) for each in parts if each]
     row = {
-        "events": request.events, "micro_batches": len(sizes), "processor_s": round(used, 1),
-        "elapsed_s": round(took, 1), "per_processor_second": round(request.events / used), "quarters": quarters,
+        "events": request.day, "micro_batches": len(sizes), "processor_s": round(used, 1),
+        "elapsed_s": round(took, 1), "per_processor_second": round(request.day / used), "quarters": quarters,
     }  # fmt: skip
     state = "MB of state by quarter: " + ", ".join(f"{size / 1e6:.3f}" for size in quarters)
-    print(f"a day, {request.events:,} events: {row['per_processor_second']:,} events/s of processor time; {state}")
+    print(f"a day, {request.day:,} events: {row['per_processor_second']:,} events/s of processor time; {state}")
     return [row]
 
 
@@ -205,7 +205,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         prog="python -m bench streaming", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("suite", nargs="*", choices=[[], *SUITES], help="what to measure (default: all)")
-    parser.add_argument("--events", type=int, default=6_000_000, help="events of a stream; 50,000,000 for a whole day")
+    parser.add_argument("--events", type=int, default=6_000_000, help="throughput: events of a stream")
+    parser.add_argument("--day", type=int, default=50_000_000, help="day: events of the day")
     parser.add_argument("--batch", type=int, default=1_000_000, help="events of a micro-batch")
     parser.add_argument("--keys", default="10,10000,1000000", help="numbers of keys, separated by commas")
     parser.add_argument("--rounds", type=int, default=3, help="throughput: how often; the best round counts")
@@ -222,12 +223,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     session = spark.session(request.master, conf=conf)
     known = json.loads(request.out.read_text("utf-8")) if request.add and request.out.exists() else {}
     parts: dict[str, Row] = known.get("parts", {})
+    request.out.parent.mkdir(parents=True, exist_ok=True)
     for name in request.suite or SUITES:
         facts = {"machine": machine(), "commit": commit(), "code": code(), "repeats": request.rounds}
         parts[name] = {**facts, "rows": SUITES[name](session, request)}
-    result = {"suite": "streaming", "parts": {name: parts[name] for name in SUITES if name in parts}}
+        result = {"suite": "streaming", "parts": {each: parts[each] for each in SUITES if each in parts}}
+        request.out.write_text(json.dumps(result, indent=1) + "\n", "utf-8")
     session.stop()
-    request.out.parent.mkdir(parents=True, exist_ok=True)
-    request.out.write_text(json.dumps(result, indent=1) + "\n", "utf-8")
     print(f"results are in {request.out}")
     return 0

@@ -19,8 +19,8 @@ _KINDS = ("A", "B", "C", "D")
 
 
 def events(first: int, at: Longs, keys: Longs, seed: int) -> pa.Table:
-    """Events with these times (microseconds) and keys, numbered from `first` on."""
-    rng = np.random.default_rng(seed)
+    """Events with these times (microseconds) and keys, numbered from `first` on; their types do not follow the keys."""
+    rng = np.random.default_rng([seed, 1])
     kinds = pa.DictionaryArray.from_arrays(pa.array(rng.integers(0, 4, at.size), pa.int32()), _KINDS)
     return pa.table({
         "type": kinds.cast(pa.string()), "k": keys, "v": rng.random(at.size),
