@@ -132,7 +132,8 @@ FAULTS = (
         "enumeration leaves out what starts exactly at the window's edge",
     ),
     Fault(
-        "intake.py", "lows[:] = 1 - int(window.amount)", "lows[:] = 2 - int(window.amount)",
+        "intake.py", "(0 if self.program.plan.late else 1) - int(window.amount)",
+        "(0 if self.program.plan.late else 2) - int(window.amount)",
         "recycling forgets what the next event of a partition could still end in a window of events",
     ),
     Fault(
