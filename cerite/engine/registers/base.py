@@ -52,10 +52,12 @@ class RegisterEngine:
     cursor: Cursor
     cell_next: Ints
 
-    def __init__(self, machine: Machine, *, maximal: bool = False, shared_clock: bool = False) -> None:
+    def __init__(
+        self, machine: Machine, *, maximal: bool = False, shared_clock: bool = False, listed: bool = True
+    ) -> None:
         self.machine = machine
         self.shared_clock = shared_clock
-        self.tables = tables(machine, maximal=maximal)
+        self.tables = tables(machine, maximal=maximal, listed=listed)
         self.code = code_of(machine)
         self.head = np.full((FEWEST_SETS, 1), -1, np.int32)
         self.lows: Longs = np.full(1, LEAST, np.int64)

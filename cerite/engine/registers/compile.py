@@ -110,15 +110,15 @@ def _when(machine: Machine, bit: int, programs: tuple[int, ...]) -> Signature:
     return Signature(lay.ALWAYS) if bit < 0 else Signature(lay.WHEN, bit)
 
 
-def tables(machine: Machine, *, maximal: bool) -> lay.Tables:
-    """The automaton as arrays."""
+def tables(machine: Machine, *, maximal: bool, listed: bool = True) -> lay.Tables:
+    """The automaton as arrays; `listed` if all sets of a partition have to be found."""
     automaton = machine.automaton
     by_state = sorted(automaton.transitions, key=lambda t: t.source)
     lists: list[int] = []
     groups: list[list[int]] = []
     actions: dict[tuple[int, ...], int] = {}
 
-    def listed(programs: tuple[int, ...]) -> tuple[int, int]:
+    def put(programs: tuple[int, ...]) -> tuple[int, int]:
         begin = len(lists)
         lists.extend(programs)
         return begin, len(lists)
@@ -129,7 +129,7 @@ def tables(machine: Machine, *, maximal: bool) -> lay.Tables:
     for t in by_state:
         split = machine.split(t.condition)
         first = len(groups)
-        groups += [[machine.bit(when), *listed(what)] for when, what in split.groups]
+        groups += [[machine.bit(when), *put(what)] for when, what in split.groups]
         action = tuple(machine.actions(t.writes, t.clears, t.target))
         number = actions.setdefault(action, len(actions))
         target = final if t.target in automaton.finals else t.target
@@ -138,7 +138,7 @@ def tables(machine: Machine, *, maximal: bool) -> lay.Tables:
             [op.watcher, int(op.resets), int(op.starts), int(op.spawns), int(op.forbids), int(op.marks)] for op in t.ops
         ]
         early, marks = int(t.target in automaton.before), int(t.label > 0 or any(op.marks for op in t.ops))
-        rows.append([machine.bit(split.alone), *listed(split.programs), first, len(groups), t.label, target, number,
+        rows.append([machine.bit(split.alone), *put(split.programs), first, len(groups), t.label, target, number,
                      begin, len(ops), early, marks])  # fmt: skip
     watchers = [
         [each.kind, each.entry, actions.setdefault(tuple(machine.opening(each)), len(actions))]
@@ -147,7 +147,7 @@ def tables(machine: Machine, *, maximal: bool) -> lay.Tables:
     apart = {automaton.initial, *automaton.finals, *machine.inner}
     stored = [q for q in range(automaton.n_states) if q not in apart]
     wakes = [signatures(machine, q) if q in stored else () for q in range(automaton.n_states)]
-    wakes = [(*each, LISTED) for each in wakes]
+    wakes = [(*each, LISTED) if listed else tuple(each) for each in wakes]
     every = [*dict.fromkeys(one for each in wakes for one in each if one != LISTED), LISTED]
     counts = [sum(t.source == q for t in by_state) for q in range(automaton.n_states)]
     return lay.Tables(

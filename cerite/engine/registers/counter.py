@@ -54,7 +54,7 @@ class RegisterCounter(RegisterEngine):
         self.cell_key: Longs = np.zeros(0, np.int64)
         self.cell_next: Ints = np.zeros(0, np.int32)
         self.numbers: Words = np.zeros((0, 2), np.uint64)
-        super().__init__(machine, shared_clock=shared_clock)
+        super().__init__(machine, shared_clock=shared_clock, listed=consume == "partition")
         self.windowed, self.consume = windowed, consume
         self._more_cells()
         self._wait()

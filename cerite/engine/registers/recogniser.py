@@ -76,7 +76,9 @@ class RegisterRecogniser(RegisterEngine, Finder):
         shared_clock: bool = False,
     ) -> None:  # fmt: skip
         Finder.__init__(self, strategy, limit)
-        RegisterEngine.__init__(self, machine, maximal=strategy == "max", shared_clock=shared_clock)
+        RegisterEngine.__init__(
+            self, machine, maximal=strategy == "max", shared_clock=shared_clock, listed=consume == "partition"
+        )
         self.consume = consume
         self._per_start = None if limit is None else PerStart(limit)
         self._wait()
