@@ -207,11 +207,13 @@ def _origin(rows: list[Row]) -> str:
 
 
 def draw_charts(results: Mapping[str, Row], folder: Path) -> list[Path]:
-    """Charts of every results file; gives the files drawn."""
+    """Charts of the papers' queries and patterns; gives the files drawn."""
     from bench import charts  # Matplotlib takes a second to import and only this needs it
 
     drawn: list[Path] = []
     for name, result in results.items():
+        if result["suite"] not in ("papers", "registers"):
+            continue
         rows = [row for row in result["workloads"] if "error" not in row]
         if result["suite"] == "registers":
             drawn += _register_charts(rows, folder, name)
