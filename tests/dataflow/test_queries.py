@@ -199,6 +199,7 @@ def agrees(query: QuerySpec, rows: Rows, stream: list[Element], flow: Operator, 
 def test_theorem_2_with_the_engine_as_f_c(query: QuerySpec, fed: Any, longer: int, key: Any) -> None:
     rows, stream, _ = fed
     query = replace(query, consume=Consume.NONE, suppress=None)
+    assume(not plan(query).needs_history)  # refused
     condition = QueryCondition(query, EVENTS, time="at", position="n")
     options = {} if key is None else {"key": key}
     flow = sort_preprocess() >> t_cer(condition, condition.duration, size=condition.duration + longer, **options)

@@ -152,7 +152,7 @@ def test_huge_windows_and_extreme_times() -> None:
 
 
 def test_too_many_matches_for_a_table_are_refused_but_counted(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("cerite.api.query.MANY", 1000)
+    monkeypatch.setattr("cerite.api.batch.MANY", 1000)
     found = cerite.query("SELECT * FROM S WHERE A+").run(pa.table({"type": ["A"] * 200}))
     assert found.count() == 2**200 - 1
     with pytest.raises(StreamError, match="too many for a table in memory"):

@@ -83,8 +83,7 @@ def measuring(draw: st.DrawFn) -> QuerySpec:
     """A query with measures; most show and mention everything, some only what is measured."""
     query = replace(draw(engine_queries() | REGISTERS), limit=None)
     variables = tuple(sorted(bound(query.where)))
-    if not variables:
-        return query
+    assume(variables)
     found: list[Measure] = []
     while len(found) < EACH:
         measure = Measure(f"m{len(found)}", draw(expressions(variables)))

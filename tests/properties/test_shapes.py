@@ -18,7 +18,16 @@ from cerite.engine.plan import plan
 from cerite.pattern import QuerySpec, Size
 from tests import strategies as random
 from tests.dressed import PLAIN
-from tests.properties.agreement import SEMANTICS, cases, engine_queries, judged, looked_at, runnable, sorted_window
+from tests.properties.agreement import (
+    SEMANTICS,
+    cases,
+    engine_queries,
+    judged,
+    looked_at,
+    runnable,
+    sorted_window,
+    unpicked,
+)
 from tests.properties.arrivals import REGISTERS
 from tests.telling import Share, often, telling
 
@@ -30,7 +39,7 @@ STREAMS = random.streams(9, random.full_rows | random.rows)
 def test_results_hold_the_events_of_the_judges_matches(
     share: Share, query: QuerySpec, rows: Rows, semantics: Any, rng: Any
 ) -> None:
-    query, rows = telling(replace(query, limit=None), rows, partial(looked_at, semantics=semantics))
+    query, rows = telling(unpicked(query), rows, partial(looked_at, semantics=semantics))
     if not sorted_window(query, rows):
         query = replace(query, within=Size.events(4))
     assume(runnable(query) and rows)

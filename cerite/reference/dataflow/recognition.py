@@ -159,6 +159,11 @@ class QueryFunction:
 
     def _check(self) -> None:
         """Refuse what the operator cannot run."""
+        if self.plan.has_absence:
+            raise PatternError(
+                "these operators do not run NOT at an end of a pattern: time decides about it, and only tuples reach f",
+                hint="run the query itself, or query.stream(…, watermark=…)",
+            )
 
     def _recognition(self, saved: Saved | None = None) -> Recognition:
         return Recognition(self._program, saved)
@@ -177,8 +182,9 @@ class QueryRule(QueryFunction):
 class QueryCondition(QueryFunction):
     """f_C: a query with a time window. The state is the running engine, which never leaves its chunk.
 
-    A chunk knows nothing of what was before it, so consumption, which depends on all that was, is refused. Selection
-    strategies and LIMIT are exact: a match is reported by a chunk that contains its whole window.
+    A chunk knows nothing of what was before it, so consumption, which depends on all that was, is refused, and so are
+    parts that look at what precedes the window: `SKIP _ : A` needs an event before its match. Selection strategies and
+    LIMIT are exact: a match is reported by a chunk that contains its whole window.
     """
 
     @property
@@ -192,10 +198,16 @@ class QueryCondition(QueryFunction):
         return running, running.take(t, self._window)
 
     def _check(self) -> None:
+        super()._check()
         depends = "CONSUME BY" if self.plan.consume != "none" else "SUPPRESS" if self.plan.suppress is not None else ""
         if depends:
             raise PatternError(
                 f"T-CER does not run {depends}: what it leaves depends on all that was before",
+                hint="run the query as a QueryRule in R-CER",
+            )
+        if self.plan.needs_history:
+            raise PatternError(
+                "T-CER does not run this pattern: a part of it looks at everything before it, not just at the window",
                 hint="run the query as a QueryRule in R-CER",
             )
         if self.plan.window is None or not self.plan.window.is_time:
