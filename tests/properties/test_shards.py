@@ -280,7 +280,7 @@ def test_shards_are_batch(share: Share, query: QuerySpec, rows: Rows, semantics:
     shards_agree(query, rows, semantics, rng, share)
 
 
-@cases(often(40), REGISTERS, random.streams(9, random.full_rows), SEMANTICS, RANDOM)
+@cases(often(120), REGISTERS, random.streams(9, random.full_rows), SEMANTICS, RANDOM)
 def test_shards_with_registers_are_batch(share: Share, query: QuerySpec, rows: Rows, semantics: Any, rng: Any) -> None:
     query, rows = telling(_varied(query, rng), rows, partial(_looked_at, semantics=semantics))
     shards_agree(query, rows, semantics, rng, share)
