@@ -5,9 +5,7 @@ Every case here contains an absence. `Plain` queries are cheap ones of a few eve
 
 from __future__ import annotations
 
-from collections import Counter
 from contextlib import ExitStack
-from dataclasses import replace
 from functools import partial
 from typing import Any
 from unittest.mock import patch
@@ -31,23 +29,12 @@ from cerite.pattern.absences import ends_in_absence
 from tests import strategies as random
 from tests.dressed import PLAIN, Dress, dresses
 from tests.properties.absent import PLAIN_QUERIES, fitting, queries
-from tests.properties.agreement import AT_LENGTH, SEMANTICS, Rows, cases, judged, runnable
+from tests.properties.agreement import AT_LENGTH, SEMANTICS, Rows, cases, judged, picks, runnable, same, unpicked
 from tests.telling import Share, often, telling
 
 MANY = often(600)
 SOME = often(300)
 STREAMS = random.streams(9, random.full_rows | random.full_rows | random.rows)
-
-
-def same(query: QuerySpec, found: list[Match], expected: list[Match], everything: list[Match]) -> None:
-    assert len(set(found)) == len(found), "no match is reported twice"
-    if query.limit is None:
-        assert set(found) == set(expected)
-        return
-    late = ends_in_absence(query.where)
-    assert set(found) <= set(everything)
-    occurrences = (Counter(each.start if late else each.end for each in some) for some in (found, expected))
-    assert next(occurrences) == next(occurrences)
 
 
 def judge(query: QuerySpec, rows: Rows, semantics: Any) -> list[Match] | None:
@@ -71,10 +58,10 @@ def in_order(query: QuerySpec, found: list[Match], rows: Rows) -> None:
 def agree(share: Share, query: QuerySpec, rows: Rows, semantics: Any, dress: Dress = PLAIN) -> None:
     query, table, rows = drawn(query, rows, semantics, dress)
     expected = judged(query, rows, semantics)
-    everything = judged(replace(query, limit=None), rows, semantics) if query.limit else expected
+    everything = judged(unpicked(query), rows, semantics) if picks(query) else expected
     result = Query(query).run(table, time="at", semantics=semantics)
     found = list(result)
-    same(query, found, expected, everything)
+    same(found, expected, query, everything)
     in_order(query, found, rows)
     assert result.count() == Query(query).run(table, time="at", semantics=semantics).count() == len(expected)
     share.note(bool(expected))
@@ -127,7 +114,7 @@ def stream_agrees(share: Share, query: QuerySpec, rows: Rows, semantics: Any, rn
                 again = EventStream(program, counting=counting)
                 again.restore(stream.snapshot())
                 stream = again
-    same(query, found, expected, judged(replace(query, limit=None), rows, semantics))
+    same(found, expected, query, judged(unpicked(query), rows, semantics))
     in_order(query, found, rows)
     share.note(bool(expected))
 
