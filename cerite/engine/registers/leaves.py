@@ -9,6 +9,7 @@ Invariant: a leaf's value is what `predicate.evaluate.value_of` gives on that ev
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -116,7 +117,7 @@ class LeafColumns:
     def __init__(
         self,
         leaves: tuple[Leaf, ...],
-        kinds: dict[str, Kind],
+        kinds: Mapping[str, Kind],
         time: tuple[str | None, str],
         finest: int,
         *,

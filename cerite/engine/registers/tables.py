@@ -20,9 +20,10 @@ from cerite.automaton.absences import END, POSITION, START
 from cerite.automaton.automaton import PLAIN, Watcher
 from cerite.automaton.guards import Guard, Reach, Test
 from cerite.core.errors import PatternError
-from cerite.core.schema import Kind, Schema
+from cerite.engine.registers.column_types import ColumnTypes
+from cerite.engine.registers.conditions import Compiler
 from cerite.engine.registers.leaves import Leaf, LeafColumns, Mark, Running, Value
-from cerite.engine.registers.programs import Compiler, Program, Slot
+from cerite.engine.registers.programs import Pool, Program, Slot
 from cerite.predicate.expression import Attribute, Expression, walk
 
 KEEP, DROP = -1, -2  # what becomes of a stored value: it stays, or nothing is stored; else the leaf that is stored
@@ -49,17 +50,18 @@ class Machine:
 
     def __init__(self, automaton: Automaton, schema: pa.Schema, time: str | None, unit: str = "ms") -> None:
         self.automaton = automaton
-        kinds: dict[str, Kind] = dict(Schema.of_arrow(schema).columns or {})
-        self._compiler = Compiler(kinds, *_numbers(schema), _finest(schema))
+        types = ColumnTypes.of_arrow(schema)
+        pool = Pool()
+        self._compiler = Compiler(types, pool)
         self.programs: list[Program] = []
         self._known: dict[object, int] = {}
         self.splits = [self._split(guard) for guard in automaton.conditions]
         kept = (START, END) if automaton.ends else (START,) if automaton.tails else ()
-        self.stamps = tuple(self._compiler.stored(name, Value(Attribute(POSITION), "int")) for name in kept)
+        self.stamps = tuple(pool.slot(name, Value(Attribute(POSITION), "int")) for name in kept)
         self.guards = self._bits()
-        self.slots = tuple(self._compiler.slots)
-        self.constants = self._compiler.constants
-        self.leaves: tuple[Leaf, ...] = tuple(self._compiler.leaves)
+        self.slots = tuple(pool.slots)
+        self.constants = pool.constants
+        self.leaves: tuple[Leaf, ...] = tuple(pool.leaves)
         if len(self.slots) > MOST_STORED or len(self.leaves) > MOST_LEAVES:
             raise PatternError(
                 f"the conditions keep {len(self.slots)} values of earlier events; the engine keeps {MOST_STORED}",
@@ -68,7 +70,7 @@ class Machine:
         self.live = self._liveness()
         self.watching = self._watching()
         orders = any(program.orders_strings for program in self.programs)
-        self._leaf_columns = partial(LeafColumns, self.leaves, kinds, (time, unit), _finest(schema), ordered=orders)
+        self._leaf_columns = partial(LeafColumns, self.leaves, types.kinds, (time, unit), types.finest, ordered=orders)
         self.read = frozenset(leaf_name for leaf in self.leaves for leaf_name in _attributes(leaf, time))
 
     def leaf_columns(self) -> LeafColumns:
@@ -199,29 +201,6 @@ class Machine:
         if watcher.kind == PLAIN:
             return self.actions(frozenset(), frozenset(), watcher.entry)
         return [DROP] * (len(self.slots) + len(self.automaton.watchers))
-
-
-def _finest(schema: pa.Schema) -> int:
-    units = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
-    units_used = [units[kind.unit] for kind in _types(schema).values() if pa.types.is_timestamp(kind)]
-    return min([*units_used, 10**3])  # durations are whole microseconds
-
-
-def _types(schema: pa.Schema) -> dict[str, pa.DataType]:
-    """Every column's type, of dictionaries that of their values."""
-    coded = pa.types.is_dictionary
-    return {each.name: each.type.value_type if coded(each.type) else each.type for each in schema}
-
-
-def _numbers(schema: pa.Schema) -> tuple[dict[str, tuple[int, int]], frozenset[str]]:
-    """Digits and places of the decimals, and which columns are unsigned and of 64 bits."""
-    types = _types(schema)
-    decimals = {
-        name: (kind.precision - min(0, kind.scale), max(0, kind.scale))
-        for name, kind in types.items()
-        if pa.types.is_decimal(kind)
-    }
-    return decimals, frozenset(name for name, kind in types.items() if pa.types.is_uint64(kind))
 
 
 def _attributes(leaf: Leaf, time: str | None) -> set[str]:

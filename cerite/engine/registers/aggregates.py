@@ -1,0 +1,132 @@
+"""Aggregates in programs: what a register keeps of all its events, and what the event at hand adds to it.
+
+COUNT reads a tally, SUM, MIN, MAX, FIRST and LAST the value that was kept, AVG the sum over the tally.
+"""
+
+from __future__ import annotations
+
+from cerite.core.errors import PatternError
+from cerite.engine.registers.column_types import ColumnTypes
+from cerite.engine.registers.interpret import (
+    ACCUMULATE,
+    COUNTED,
+    DIVIDE,
+    FIRST,
+    IS_NULL,
+    LAST,
+    LEAST,
+    LEAST_FLOAT,
+    MOST,
+    MOST_FLOAT,
+    NEGATE,
+    NULL,
+    NUMBER,
+    STORED,
+    SUM_FLOAT,
+    SUM_WHOLE,
+    TALLY,
+    TO_FLOAT,
+)
+from cerite.engine.registers.leaves import Running, Value
+from cerite.engine.registers.programs import Pool, Program
+from cerite.predicate.expression import (
+    Aggregate,
+    Attribute,
+    Call,
+    Comparison,
+    Expression,
+    Like,
+    Literal,
+    aggregates,
+    transform,
+    walk,
+)
+from cerite.predicate.functions import TEXT
+from cerite.predicate.kinds import ValueKind
+
+
+def emit_aggregate(node: Aggregate, program: Program, pool: Pool, types: ColumnTypes) -> ValueKind | None:
+    """Append the code of an aggregate's value; returns its kind, None if it is always NULL."""
+    taken = Attribute(node.name or "")
+    kind, scale = types.kind(taken), types.scale(taken)
+    if node.function == "COUNT":
+        if node.name is not None and kind is None:
+            pool.push(0, program)
+        else:
+            _emit_running(node, Running(TALLY, _taken(node, types)), program, pool)
+        return "int"
+    if kind is None:
+        program.code.append((NULL, 0))
+        return None
+    floats = kind == "float" and scale is None
+    if kind == "string" and node.function in ("MIN", "MAX"):
+        raise no_text(node)
+    how = {"MIN": LEAST, "MAX": MOST, "FIRST": FIRST, "LAST": LAST}.get(node.function, SUM_WHOLE)
+    how = {LEAST: LEAST_FLOAT, MOST: MOST_FLOAT, SUM_WHOLE: SUM_FLOAT}.get(how, how) if floats else how
+    _emit_running(node, Running(how, _taken(node, types)), program, pool)
+    if how == SUM_FLOAT:
+        program.code.append((NUMBER, 0))
+    if node.function != "AVG":
+        return kind
+    if not floats:
+        program.code.append((TO_FLOAT, scale or 0))
+    _emit_running(node, Running(TALLY, _taken(node, types)), program, pool)
+    program.code += [(TO_FLOAT, 0), (DIVIDE, 0)]
+    return "float"
+
+
+def text_end(node: Expression, types: ColumnTypes) -> Aggregate | None:
+    """The FIRST or LAST text that a test is about and nothing else: kept is then what the test says of it."""
+    allowed = (Comparison, Like, Literal, Aggregate)
+    if not isinstance(node, (Comparison, Like)) or len(set(aggregates(node))) != 1:
+        return None
+    (end,) = set(aggregates(node))
+    strict = all(isinstance(each, allowed) or (isinstance(each, Call) and each.function in TEXT)
+                 for each in walk(node))  # fmt: skip
+    text = end.function in ("FIRST", "LAST") and types.kind(end) == "string"
+    return end if strict and text else None
+
+
+def emit_text_end(node: Expression, end: Aggregate, program: Program, pool: Pool) -> None:
+    """Append the code of a test of `text_end`: what is kept is the test's own truth on that event."""
+    plain = transform(node, lambda each: Attribute(end.name or "") if each == end else each)
+    _emit_running(end, Running(FIRST if end.function == "FIRST" else LAST, Value(plain, "bool")), program, pool)
+
+
+def _emit_running(node: Aggregate, running: Running, program: Program, pool: Pool) -> None:
+    """What a register keeps of its events, and what the event at hand adds to it, where it counts."""
+    assert node.variable is not None
+    tally = running.how == TALLY
+    if node.over == "nothing":
+        if tally:
+            pool.push(0, program)
+        else:
+            program.code.append((NULL, 0))
+    elif node.over == "event":
+        pool.read(running.of, "", program)
+        program.code += [(IS_NULL, 0), (NEGATE, 0)] * tally
+    else:
+        program.code.append((COUNTED if tally else STORED, pool.slot(node.variable, running)))
+        if node.over == "through":
+            pool.read(running.of, "", program)
+            program.code.append((ACCUMULATE, running.how))
+
+
+def _taken(node: Aggregate, types: ColumnTypes) -> Value:
+    """What an aggregate takes of each event: its own presence, or an attribute."""
+    if node.name is None:
+        return Value(Literal(True), "bool")
+    kind = types.kind(Attribute(node.name))
+    assert kind is not None
+    if node.name in types.decimals:
+        return Value(Attribute(node.name), kind, "digits", types.decimals[node.name][1])
+    return Value(Attribute(node.name), kind)
+
+
+def no_text(node: Expression) -> PatternError:
+    """Texts can be stored, but what is computed from several of them cannot."""
+    return PatternError(
+        f"the engine keeps no text that `{node}` could be asked of", span=node.span,
+        hint="ask it of an event: `y[name > y.name]` compares with the one before; FIRST and LAST are compared with "
+        "texts as they are written",
+    )  # fmt: skip

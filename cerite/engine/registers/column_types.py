@@ -1,0 +1,126 @@
+"""What the columns of a stream are, and so what kind of value an expression over them has.
+
+Where decimals are computed with or compared, programs work on their digits: `scale` and `places` say how many of them
+stand behind the point.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import cast
+
+import pyarrow as pa
+
+from cerite.core.schema import Kind, Schema
+from cerite.predicate.evaluate import scale_of, value_of, written
+from cerite.predicate.expression import (
+    Aggregate,
+    Arithmetic,
+    Attribute,
+    Call,
+    Expression,
+    Literal,
+    Negative,
+    Reference,
+    is_constant,
+)
+from cerite.predicate.functions import PARTS, TIMES
+from cerite.predicate.kinds import ANY, Kinds, ValueKind
+
+
+@dataclass(frozen=True)
+class ColumnTypes:
+    """The kinds of a stream's columns, and what else of their types matters to programs."""
+
+    kinds: Mapping[str, Kind]
+    decimals: Mapping[str, tuple[int, int]]  # digits and, of them, places behind the point
+    unsigned: frozenset[str]  # of 64 bits
+    finest: int  # nanoseconds of the unit in which instants and durations are stored
+
+    @classmethod
+    def of_arrow(cls, schema: pa.Schema) -> ColumnTypes:
+        """As the columns of an Arrow table have them; of dictionaries their values count."""
+        coded = pa.types.is_dictionary
+        types = {each.name: each.type.value_type if coded(each.type) else each.type for each in schema}
+        decimals = {
+            name: (kind.precision - min(0, kind.scale), max(0, kind.scale))
+            for name, kind in types.items()
+            if pa.types.is_decimal(kind)
+        }
+        units = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
+        used = [units[kind.unit] for kind in types.values() if pa.types.is_timestamp(kind)]
+        return cls(
+            dict(Schema.of_arrow(schema).columns or {}),
+            decimals,
+            frozenset(name for name, kind in types.items() if pa.types.is_uint64(kind)),
+            min([*used, 10**3]),  # durations are whole microseconds
+        )
+
+    def possible(self, node: Attribute | Reference) -> Kinds:
+        """The kinds that an attribute may have."""
+        kind = self.kinds.get(node.name)
+        return ANY if kind is None else frozenset((kind,))
+
+    def scale(self, node: Expression) -> int | None:
+        """The places behind the point of a decimal; None for what is none."""
+        match node:
+            case Attribute(name=name):
+                return self.decimals[name][1] if name in self.decimals else None
+            case Aggregate(function=function, name=str(name)) if function not in ("COUNT", "AVG"):
+                return self.scale(Attribute(name))
+            case Negative(operand=operand):
+                return self.scale(operand)
+            case Arithmetic(op=op, left=left, right=right) if op != "/":
+                if self.scale(left) is None and self.scale(right) is None:
+                    return None
+                one, other = self.places(left), self.places(right)
+                return None if one is None or other is None else one + other if op == "*" else max(one, other)
+        return None
+
+    def places(self, node: Expression) -> int | None:
+        """The scale of what can be exact: a decimal, a whole number, a constant as it is written; None for a float."""
+        if is_constant(node):
+            value = value_of(node, {})
+            if isinstance(value, float):
+                return scale_of(written(value)) if math.isfinite(value) else None
+            return 0
+        return 0 if self.kind(node) == "int" else self.scale(node)
+
+    def width(self, node: Expression) -> int:
+        """The digits a decimal column may have; others are looked at when they come."""
+        return self.decimals[node.name][0] if isinstance(node, Attribute) and node.name in self.decimals else 0
+
+    def kind(self, node: Expression) -> ValueKind | None:
+        """The kind of an expression's value; None if that is always NULL."""
+        match node:
+            case Literal(value=value):
+                return "bool" if isinstance(value, bool) else "string" if isinstance(value, str) else (
+                    "duration" if isinstance(value, timedelta) else "int" if isinstance(value, int) else "float"
+                )  # fmt: skip
+            case Attribute(name=name):
+                return self.kinds.get(name)
+            case Aggregate(function="COUNT"):
+                return "int"
+            case Aggregate(function=function, name=name):
+                taken = self.kinds.get(name or "")
+                return "float" if taken is not None and function == "AVG" else taken
+            case Negative(operand=operand):
+                return self.kind(operand)
+            case Arithmetic(op=op, left=left, right=right):
+                one, other = self.kind(left), self.kind(right)
+                if one is None or other is None:
+                    return None
+                if {one, other} & {"timestamp", "duration"}:
+                    return cast(ValueKind, TIMES[one, op, other])
+                return "float" if op == "/" or "float" in (one, other) else "int"
+            case Call(function="coalesce", arguments=arguments):
+                kinds = {self.kind(each) for each in arguments} - {None}
+                return "float" if "float" in kinds else next(iter(kinds), None)
+            case Call(function=function, arguments=(argument,)):
+                own = self.kind(argument)
+                whole = function in PARTS or function == "length"
+                return None if own is None else "int" if whole else own
+        return "bool"

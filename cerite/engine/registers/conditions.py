@@ -1,0 +1,374 @@
+"""From conditions across events to programs: comparisons, arithmetic and functions, each by the kinds of its values.
+
+Invariant: a program is true exactly where `evaluate.holds` says so; with an empty register it is false.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from fractions import Fraction
+
+import numpy as np
+
+from cerite.core.errors import PatternError
+from cerite.core.schema import Kind
+from cerite.engine.registers.aggregates import emit_aggregate, emit_text_end, no_text, text_end
+from cerite.engine.registers.column_types import ColumnTypes
+from cerite.engine.registers.interpret import (
+    ABS,
+    ABS_FLOAT,
+    ADD,
+    ADD_FLOAT,
+    ALL,
+    ANY_OF,
+    AT_LEAST,
+    AT_MOST,
+    CEIL,
+    COALESCE,
+    COMPARE_FLOAT,
+    COMPARE_INT,
+    COMPARE_MIXED,
+    COMPARE_SCALED,
+    COMPARE_STRING,
+    COUNTED,
+    DIFFERENT,
+    DIVIDE,
+    EQUAL,
+    EVENT,
+    FLOOR,
+    IN_YEARS,
+    IS_NULL,
+    IS_TRUE,
+    LESS,
+    MODULO,
+    MODULO_FLOAT,
+    MORE,
+    MULTIPLY,
+    MULTIPLY_FLOAT,
+    NEGATE,
+    NULL,
+    PART,
+    PLACES,
+    ROUND,
+    STORED,
+    SUBTRACT,
+    SUBTRACT_FLOAT,
+    TO_FLOAT,
+)
+from cerite.engine.registers.leaves import Mark, Running, Value
+from cerite.engine.registers.programs import Pool, Program, Simple
+from cerite.engine.registers.simplify import as_attribute, simplified, since_1970, source_of
+from cerite.pattern.nodes import Size
+from cerite.predicate.columns.read import LONG_DIGITS
+from cerite.predicate.evaluate import value_of, written
+from cerite.predicate.expression import (
+    Aggregate,
+    And,
+    Arithmetic,
+    Attribute,
+    Call,
+    Comparison,
+    ComparisonOp,
+    Expression,
+    IsNull,
+    IsTrue,
+    Like,
+    Literal,
+    Negative,
+    Not,
+    Or,
+    Reference,
+    is_constant,
+    transform,
+    walk,
+)
+from cerite.predicate.formula import FLIPPED
+from cerite.predicate.functions import EARLIEST, LATEST, MICROSECOND, PARTS, TEXT
+from cerite.predicate.kinds import ValueKind, check_condition
+
+COMPARISONS = {"=": EQUAL, "!=": DIFFERENT, "<": LESS, "<=": AT_MOST, ">": MORE, ">=": AT_LEAST}
+_WHOLE = {"+": ADD, "-": SUBTRACT, "*": MULTIPLY, "%": MODULO}
+_UNARY = {"round": ROUND, "floor": FLOOR, "ceil": CEIL}
+_FLOAT = {"+": ADD_FLOAT, "-": SUBTRACT_FLOAT, "*": MULTIPLY_FLOAT, "/": DIVIDE, "%": MODULO_FLOAT}
+
+MOST_SCALE = 22  # ten to this power is a float
+_LEAST, _MOST = -(2**63), 2**63 - 1
+
+
+class Compiler:
+    """Makes the programs of one query, sharing leaves, stored values and constants."""
+
+    def __init__(self, types: ColumnTypes, pool: Pool) -> None:
+        self._types = types
+        self._pool = pool
+
+    def window(self, register: str, size: Size) -> Program:
+        """The event lies in the reach of the one in the register."""
+        leaf, slot = self._pool.leaf(Mark(size, low=True)), self._pool.slot(register, Mark(size, low=False))
+        code = [(EVENT, leaf), (STORED, slot), (COMPARE_INT, AT_MOST)]
+        return Program(
+            code, frozenset((slot,)), frozenset((slot,)), Simple(AT_MOST, leaf, slot, False), f"WITHIN {size}"
+        )
+
+    def condition(self, condition: Expression) -> Program:
+        """A condition that reads at least one register."""
+        check_condition(condition, self._types.possible)
+        plain = simplified(condition, self._types)
+        program = Program(text=str(condition))
+        self._emit(plain, program)
+        self._note_slots(plain, program)
+        program.simple = _simple(program.code)
+        return program
+
+    def _note_slots(self, node: Expression, program: Program) -> None:
+        """What the program reads; every register it refers to must hold an event, also where its value is no matter."""
+        read = {argument for name, argument in program.code if name in (STORED, COUNTED)}
+        of = {slot: register for (register, leaf), slot in self._pool.slots.items() if not isinstance(leaf, Running)}
+        needed = {slot: of[slot] for slot in read if slot in of}
+        for each in walk(node):
+            if isinstance(each, Reference) and each.variable not in needed.values():
+                needed[self._pool.slot(each.variable, Value(Literal(True), "bool"))] = each.variable
+        program.needs, program.slots = frozenset(needed), frozenset(read | needed.keys())
+
+    def _emit(self, node: Expression, program: Program, as_float: bool = False) -> ValueKind | None:
+        """Append the node's code; returns the kind of its value, None if that is always NULL."""
+        source = source_of(node)
+        if source is not None:
+            return self._emit_leaf(node, source, program, as_float)
+        if is_constant(node):
+            return self._emit_constant(node, program, as_float)
+        end = text_end(node, self._types)
+        if end is not None:
+            emit_text_end(node, end, program, self._pool)
+            return "bool"
+        kind = self._emit_node(node, program)
+        scale = self._types.scale(transform(node, as_attribute))
+        if as_float and (kind == "int" or scale is not None):
+            if scale is not None and scale > MOST_SCALE:
+                raise _too_many(node)
+            program.code.append((TO_FLOAT, scale or 0))
+            return "float"
+        return kind
+
+    def _emit_leaf(self, node: Expression, source: str, program: Program, as_float: bool) -> ValueKind | None:
+        plain = transform(node, as_attribute)
+        kind = self._types.kind(plain)
+        if kind is None:
+            program.code.append((NULL, 0))
+            return None
+        if as_float and kind == "int":
+            kind = "float"
+        self._pool.read(Value(plain, kind), source, program)
+        return kind
+
+    def _emit_constant(self, node: Expression, program: Program, as_float: bool) -> ValueKind | None:
+        value = value_of(node, {})
+        if isinstance(value, timedelta):
+            self._pool.push(value // MICROSECOND * 1_000 // self._types.finest, program)
+            return "duration"
+        if value is None:
+            program.code.append((NULL, 0))
+            return None
+        if isinstance(value, str):
+            raise PatternError(f"`{node}` cannot be compared with what several events give", span=node.span)
+        kind: Kind = "bool" if isinstance(value, bool) else "float" if isinstance(value, float) or as_float else "int"
+        self._pool.push(
+            int(np.array([value], np.float64).view(np.int64)[0]) if kind == "float" else int(value), program
+        )
+        return kind
+
+    def _emit_node(self, node: Expression, program: Program) -> ValueKind | None:
+        match node:
+            case Comparison(op=op, left=left, right=right):
+                self._emit_comparison(op, left, right, program)
+                return "bool"
+            case And(operands=operands) | Or(operands=operands):
+                for each in operands:
+                    self._emit(each, program)
+                program.code.append((ALL if isinstance(node, And) else ANY_OF, len(operands)))
+                return "bool"
+            case Not(operand=operand) | IsTrue(operand=operand) | IsNull(operand=operand):
+                self._emit(operand, program)
+                name = {Not: NEGATE, IsTrue: IS_TRUE, IsNull: IS_NULL}[type(node)]
+                program.code.append((name, 0))
+                return "bool"
+            case Arithmetic(op=op, left=left, right=right):
+                return self._emit_arithmetic(op, left, right, program)
+            case Negative(operand=operand):
+                return self._emit_arithmetic("-", Literal(0), operand, program)
+            case Call():
+                return self._emit_call(node, program)
+            case Aggregate():
+                return emit_aggregate(node, program, self._pool, self._types)
+            case Like():
+                raise no_text(node)
+        raise TypeError(f"not an expression: {node!r}")
+
+    def _emit_comparison(self, op: ComparisonOp, left: Expression, right: Expression, program: Program) -> None:
+        plain = [transform(side, as_attribute) for side in (left, right)]
+        kinds = {self._types.kind(side) for side in plain}
+        if "timestamp" in kinds:
+            left, right, kinds = since_1970(left), since_1970(right), {"timestamp"}
+        leaves = source_of(left) is not None and source_of(right) is not None
+        if None not in kinds and any(self._types.scale(side) is not None for side in plain):
+            self._emit_decimals(op, left, right, program)
+        elif all(isinstance(side, Attribute) and side.name in self._types.unsigned for side in plain):
+            self._emit_leaves("unsigned", 0, (left, right), program)
+            program.code.append((COMPARE_INT, COMPARISONS[op]))
+        elif kinds == {"int", "float"} and leaves:
+            self._emit_leaves("among floats", 0, (left, right), program)
+            program.code.append((COMPARE_INT, COMPARISONS[op]))
+        elif kinds == {"int", "float"}:
+            if self._types.kind(plain[0]) == "float":
+                op, left, right = FLIPPED[op], right, left
+            self._emit(left, program)
+            self._emit(right, program)
+            program.code.append((COMPARE_MIXED, COMPARISONS[op]))
+        else:
+            self._emit(left, program)
+            self._emit(right, program)
+            name = COMPARE_STRING if "string" in kinds else COMPARE_FLOAT if "float" in kinds else COMPARE_INT
+            program.code.append((name, COMPARISONS[op]))
+
+    def _emit_leaves(self, form: str, scale: int, sides: tuple[Expression, ...], program: Program) -> None:
+        for side in sides:
+            source, plain = source_of(side), transform(side, as_attribute)
+            kind = self._types.kind(plain)
+            assert source is not None
+            assert kind is not None
+            self._pool.read(Value(plain, kind, form, scale), source, program)
+
+    def _emit_decimals(self, op: ComparisonOp, left: Expression, right: Expression, program: Program) -> None:
+        """A comparison of which at least one side is a decimal."""
+        sides = (left, right)
+        plain = [transform(side, as_attribute) for side in sides]
+        scales = [self._types.places(side) for side in plain]
+        common = max(scale or 0 for scale in scales)
+        if None in scales:  # one is a float: whole numbers that say where it lies between the other's
+            if common > MOST_SCALE:
+                raise _too_many(left if scales[0] is None else right)
+            if None in map(source_of, sides):
+                self._emit_with_float(op, sides, common, program)
+                return
+            self._emit_leaves("between", common, sides, program)
+            program.code.append((COMPARE_INT, COMPARISONS[op]))
+        elif None not in map(source_of, sides):
+            wide = any(self._types.width(side) + common - (scale or 0) > LONG_DIGITS
+                       for side, scale in zip(plain, scales, strict=True))  # fmt: skip
+            self._emit_leaves("text" if wide else "digits", common, sides, program)
+            program.code.append((COMPARE_STRING if wide else COMPARE_INT, COMPARISONS[op]))
+        else:
+            first, second = (scale or 0 for scale in scales)
+            if first > second:
+                op, left, right = FLIPPED[op], right, left
+            self._emit_digits(left, min(first, second), program)
+            self._emit_digits(right, common, program)
+            program.code.append((COMPARE_SCALED, PLACES * abs(first - second) + COMPARISONS[op]))
+
+    def _emit_with_float(self, op: ComparisonOp, sides: tuple[Expression, ...], scale: int, program: Program) -> None:
+        """A decimal against a float, of which several events give at least one."""
+        exact, other = sides
+        if self._types.places(transform(exact, as_attribute)) is None:
+            op, exact, other = FLIPPED[op], other, exact
+        if source_of(exact) is None:
+            self._emit_digits(exact, scale, program)
+        else:  # of one event it is compared whole, or refused
+            self._emit_leaves("digits", scale, (exact,), program)
+        self._emit(other, program, as_float=True)
+        program.code.append((COMPARE_MIXED, PLACES * scale + COMPARISONS[op]))
+
+    def _emit_digits(self, node: Expression, scale: int, program: Program) -> None:
+        """A whole number or decimal by its digits at this scale, NULL where they are too many."""
+        source, plain = source_of(node), transform(node, as_attribute)
+        if is_constant(node):
+            value = value_of(node, {})
+            exact = None if value is None else Fraction(written(value) if isinstance(value, float) else value)
+            if exact is None:
+                program.code.append((NULL, 0))
+            else:
+                self._pool.push(max(_LEAST, min(_MOST, int(exact * 10**scale))), program)
+        elif source is not None:
+            kind = self._types.kind(plain)
+            assert kind is not None
+            self._pool.read(Value(plain, kind, "digits or NULL", scale), source, program)
+        else:
+            self._emit(node, program)
+            own = self._types.places(plain) or 0
+            if scale > own:
+                self._pool.push(10 ** min(scale - own, 18), program)
+                program.code.append((MULTIPLY, 0))
+
+    def _emit_call(self, node: Call, program: Program) -> ValueKind | None:
+        """A function of what several events give; of texts it was spread, of one event it is a leaf."""
+        kind = self._types.kind(transform(node, as_attribute))
+        if node.function == "coalesce":
+            for each in node.arguments:
+                self._emit(each, program, kind == "float")
+            program.code.append((COALESCE, len(node.arguments)))
+            return kind
+        if node.function in TEXT:
+            raise no_text(node)
+        own = self._types.kind(transform(node.arguments[0], as_attribute))
+        self._emit(node.arguments[0], program, own == "float")  # a decimal is taken as a float
+        if node.function in PARTS:
+            program.code.append((PART, len(self._pool.constants)))
+            self._pool.constants += [PARTS.index(node.function), 1_000_000_000 // self._types.finest]
+        elif node.function == "abs":
+            program.code.append((ABS_FLOAT if own == "float" else ABS, 0))
+        elif own == "float":
+            program.code.append((_UNARY[node.function], 0))
+        return kind
+
+    def _emit_times(self, op: str, left: Expression, right: Expression, program: Program) -> ValueKind:
+        kinds = [self._types.kind(transform(side, as_attribute)) for side in (left, right)]
+        for side in (left, right):
+            self._emit(side, program)
+            if op == "/":
+                program.code.append((TO_FLOAT, 0))
+        program.code.append((DIVIDE if op == "/" else _WHOLE[op], 0))
+        if op == "/":
+            return "float"
+        if "timestamp" not in kinds or kinds[0] == kinds[1]:
+            return "duration"
+        if self._types.finest >= 1_000:  # nanoseconds do not leave the years that there are
+            program.code.append((IN_YEARS, len(self._pool.constants)))
+            self._pool.constants += [each * 1_000 // self._types.finest for each in (EARLIEST, LATEST)]
+        return "timestamp"
+
+    def _emit_arithmetic(self, op: str, left: Expression, right: Expression, program: Program) -> ValueKind:
+        plain = [transform(side, as_attribute) for side in (left, right)]
+        scales = [self._types.places(side) for side in plain]
+        kinds = {self._types.kind(side) for side in plain}
+        if kinds & {"timestamp", "duration"}:
+            return self._emit_times(op, left, right, program)
+        if op != "/" and None not in scales and any(self._types.scale(side) is not None for side in plain):
+            common = max(scale or 0 for scale in scales)
+            for side, scale in zip((left, right), scales, strict=True):
+                self._emit_digits(side, (scale or 0) if op == "*" else common, program)
+            program.code.append((_WHOLE[op], 0))
+            return "float"
+        whole = kinds <= {"int", None} and op != "/"
+        self._emit(left, program, not whole)
+        self._emit(right, program, not whole)
+        program.code.append(((_WHOLE if whole else _FLOAT)[op], 0))
+        return "int" if whole else "float"
+
+
+def _too_many(node: Expression) -> PatternError:
+    return PatternError(
+        f"`{node}` meets a number of another kind that it cannot be compared with exactly", span=node.span,
+        hint="cast one of the columns, so that decimals meet decimals or floats meet floats",
+    )  # fmt: skip
+
+
+def _simple(code: list[tuple[int, int]]) -> Simple | None:
+    if len(code) != 3 or {code[0][0], code[1][0]} != {EVENT, STORED}:
+        return None
+    name, op = code[2]
+    same_numbers = name == COMPARE_STRING and op in (EQUAL, DIFFERENT)
+    if name not in (COMPARE_INT, COMPARE_FLOAT) and not same_numbers:
+        return None
+    if code[0][0] == EVENT:
+        return Simple(op, code[0][1], code[1][1], name == COMPARE_FLOAT)
+    flipped = {COMPARISONS[one]: COMPARISONS[other] for one, other in FLIPPED.items()}
+    return Simple(flipped[op], code[1][1], code[0][1], name == COMPARE_FLOAT)
