@@ -1,4 +1,4 @@
-"""Slow, exact, straight from the papers: the judge, symbolic register transducers, dataflow operators.
+"""Slow, exact, straight from the papers: the judge and symbolic register transducers.
 
 Nothing here is needed to run a query; everything here says what running one must give.
 

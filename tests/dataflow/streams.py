@@ -8,7 +8,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from cerite.reference.dataflow import Element, StreamTuple, Watermark
+from cerite.dataflow import Element, StreamTuple, Watermark
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from cerite.reference.dataflow import (
+from cerite.dataflow import (
     Aggregate,
     Chain,
     Element,

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from cerite.core.errors import CeriteError, StreamError
-from cerite.reference.dataflow import (
+from cerite.dataflow import (
     Aggregate,
     DataflowError,
     Element,

@@ -13,12 +13,7 @@ from hypothesis import strategies as st
 
 from cerite.core.errors import PatternError
 from cerite.core.match import Match
-from cerite.engine.plan import plan
-from cerite.language import parse_pattern
-from cerite.pattern import Consume, QuerySpec, Size
-from cerite.pattern.check import check
-from cerite.reference import matches
-from cerite.reference.dataflow import (
+from cerite.dataflow import (
     Element,
     Operator,
     QueryCondition,
@@ -28,7 +23,12 @@ from cerite.reference.dataflow import (
     sort_preprocess,
     t_cer,
 )
-from cerite.reference.dataflow.streams import tuples_of
+from cerite.dataflow.streams import tuples_of
+from cerite.engine.plan import plan
+from cerite.language import parse_pattern
+from cerite.pattern import Consume, QuerySpec, Size
+from cerite.pattern.check import check
+from cerite.reference import matches
 from tests import strategies as random
 from tests.dataflow.streams import outputs, watermarked
 from tests.properties.agreement import picks, unpicked

@@ -14,7 +14,7 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cerite.reference.dataflow import (
+from cerite.dataflow import (
     Aggregate,
     Chain,
     Instance,

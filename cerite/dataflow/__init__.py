@@ -5,12 +5,12 @@ else (Listings 3-5), and run Cerite's queries over disordered, keyed streams. Th
 reference for the physical plans on Spark. docs/dataflow.md shows them at work.
 """
 
-from cerite.reference.dataflow.aggregate import Aggregate, Instance, Windows, own_key, same_key
-from cerite.reference.dataflow.operators import Chain, Filter, Map, Operator
-from cerite.reference.dataflow.r_cer import arrival, r_cer
-from cerite.reference.dataflow.recognition import QueryCondition, QueryRule, Recognised
-from cerite.reference.dataflow.sort_preprocess import every_one, first_only, sort_preprocess
-from cerite.reference.dataflow.streams import (
+from cerite.dataflow.aggregate import Aggregate, Instance, Windows, own_key, same_key
+from cerite.dataflow.operators import Chain, Filter, Map, Operator
+from cerite.dataflow.r_cer import arrival, r_cer
+from cerite.dataflow.recognition import QueryCondition, QueryRule, Recognised
+from cerite.dataflow.sort_preprocess import every_one, first_only, sort_preprocess
+from cerite.dataflow.streams import (
     DataflowError,
     Element,
     StreamTuple,
@@ -19,7 +19,7 @@ from cerite.reference.dataflow.streams import (
     tuples_of,
     with_watermarks,
 )
-from cerite.reference.dataflow.t_cer import chunks, t_cer
+from cerite.dataflow.t_cer import chunks, t_cer
 
 __all__ = [
     "Aggregate", "Chain", "DataflowError", "Element", "Filter", "Instance", "Map", "Operator", "QueryCondition",

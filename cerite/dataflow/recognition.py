@@ -18,13 +18,13 @@ from cerite.api.stream import EventStream
 from cerite.core.errors import Hint, PatternError, Setting, StreamError
 from cerite.core.match import Match
 from cerite.data.columns import canonical_schema
+from cerite.dataflow.streams import StreamTuple
 from cerite.engine.bind import Program
 from cerite.engine.events.rows import Columns
 from cerite.engine.plan import Semantics
 from cerite.language.builder import Builder
 from cerite.pattern.nodes import Pattern
 from cerite.pattern.query import QuerySpec
-from cerite.reference.dataflow.streams import StreamTuple
 
 
 @dataclass(frozen=True, slots=True)

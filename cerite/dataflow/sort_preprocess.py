@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from cerite.reference.dataflow.aggregate import Aggregate, Instance, KeyFunction, Windows, own_key
-from cerite.reference.dataflow.streams import StreamTuple
+from cerite.dataflow.aggregate import Aggregate, Instance, KeyFunction, Windows, own_key
+from cerite.dataflow.streams import StreamTuple
 
 PreProcess = Callable[[list[StreamTuple]], Iterable[Any]]
 

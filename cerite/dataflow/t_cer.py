@@ -16,8 +16,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from cerite.reference.dataflow.aggregate import Aggregate, Instance, KeyFunction, Windows, same_key
-from cerite.reference.dataflow.streams import DataflowError, StreamTuple, check_multiple
+from cerite.dataflow.aggregate import Aggregate, Instance, KeyFunction, Windows, same_key
+from cerite.dataflow.streams import DataflowError, StreamTuple, check_multiple
 
 
 class Located(Protocol):
