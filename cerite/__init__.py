@@ -6,8 +6,9 @@
 1
 
 What is not here has a room of its own: `cerite.functions` has the aggregates, `cerite.spark` runs queries on Spark,
-`cerite.errors` has all errors, `cerite.language` parses text and has the builder's rarer operators, `cerite.pattern` is
-the algebra that all of them become, and `cerite.reference` the judge, slow and exact.
+`cerite.datasets` has streams to try things on, `cerite.errors` all errors, `cerite.language` parses text and has the
+builder's rarer operators, `cerite.pattern` is the algebra that all of them become, and `cerite.reference` the judge,
+slow and exact.
 """
 
 from __future__ import annotations
@@ -17,6 +18,14 @@ from typing import TYPE_CHECKING
 from cerite.core.lazy import lazy
 
 if TYPE_CHECKING:
+    from cerite import dataflow as dataflow
+    from cerite import datasets as datasets
+    from cerite import errors as errors
+    from cerite import functions as functions
+    from cerite import language as language
+    from cerite import pattern as pattern
+    from cerite import reference as reference
+    from cerite import spark as spark
     from cerite.api.query import Query, query
     from cerite.api.result import Matches
     from cerite.api.stream import EventStream
@@ -57,10 +66,11 @@ _HOMES = {  # the imports above, for `__getattr__`
     "language.terms": ("attr", "var"),
     "pattern.check": ("check",),
 }  # fmt: skip
+_ROOMS = ("dataflow", "datasets", "errors", "functions", "language", "pattern", "reference", "spark")
 
 if not TYPE_CHECKING:  # for type checkers, a name that is not there is a mistake
-    __getattr__ = lazy(__name__, _HOMES)
+    __getattr__ = lazy(__name__, _HOMES, _ROOMS)
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted({*globals(), *__all__, *_ROOMS})

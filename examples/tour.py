@@ -15,7 +15,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 import cerite
-from cerite import absent, attr, errors, event, language, permute, reference, seconds, skip, spark, var
+from cerite import absent, attr, datasets, errors, event, language, permute, reference, seconds, skip, spark, var
 from cerite import functions as f
 from cerite.pattern import QuerySpec
 
@@ -100,6 +100,14 @@ def run(folder: Path) -> None:
     print(sum(batch.num_rows for batch in cerite.open_events(folder / "matches.parquet").batches()))
     with suppress(TypeError):
         query.run({"S": TRADES}, tiem="at")  # type: ignore[call-arg]
+
+
+def try_out() -> None:
+    """A generated stream, and what its query finds."""
+    for name in datasets.NAMES:
+        data: datasets.Dataset = datasets.load(name, rows=200, seed=1)
+        matches = cerite.query(data.query).run(data.events, time=data.time)
+        print(data.about, matches.count() == len(data.planted))
 
 
 def follow() -> None:
@@ -187,6 +195,7 @@ def main(folder: Path) -> None:
     """All of it but Spark."""
     print(*build(), *parse(), sep="\n\n")
     run(folder)
+    try_out()
     follow()
     print(*fail(), sep="\n")
 

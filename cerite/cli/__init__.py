@@ -1,4 +1,4 @@
-"""The command line: `cerite check`, `explain`, `run`, `stream`. It needs the extra `cli`, and says so."""
+"""The command line: `cerite demo`, `check`, `explain`, `run`, `stream`. It needs the extra `cli`, and says so."""
 
 import sys
 

@@ -19,6 +19,7 @@ from typer.core import TyperGroup
 
 from cerite.api.explain.text import explanation
 from cerite.api.query import Query
+from cerite.cli.demo import demo
 from cerite.cli.engine_choice import picked
 from cerite.cli.inputs import (
     EngineChoice,
@@ -35,6 +36,7 @@ from cerite.cli.recognise import Meter, check_output, report
 from cerite.cli.spark_run import run_on_spark
 from cerite.core.errors import CeriteError, CeriteWarning, in_plain_words, was_interrupted
 from cerite.data.reading import Reading
+from cerite.datasets.loading import FEWEST, NAMES
 from cerite.engine import outlook
 from cerite.engine.plan import plan
 from cerite.pattern.check import Note, check, declared_kinds
@@ -90,6 +92,8 @@ app = typer.Typer(
 
         cerite explain query.ceql
 
+        cerite demo cards
+
         cerite run query.ceql "trades/*.parquet" --time at --count
 
         cerite stream query.ceql --source trades/ --sink matches/ --checkpoint state/ --watermark "10 seconds"
@@ -133,6 +137,29 @@ def _root(
     ] = False,
 ) -> None:
     pass
+
+
+@app.command("demo")
+def demo_command(
+    name: Annotated[str, typer.Argument(metavar="NAME", help=f"One of {', '.join(NAMES)}.")] = NAMES[0],
+    rows: Annotated[int, typer.Option(metavar="N", min=FEWEST, help="How many events are generated.")] = 10_000,
+    seed: Annotated[int, typer.Option(metavar="N", min=0, help="The same number gives the same events.")] = 0,
+    show: Annotated[int, typer.Option("--show", metavar="N", min=0, help="How many matches the table shows.")] = 10,
+    save: Annotated[
+        str | None, typer.Option(metavar="FOLDER", help="Leave events and query there, for `cerite run`.")
+    ] = None,
+) -> None:
+    """Generate a stream with matches planted in it, and find them: no data needed.
+
+    Examples:
+
+        cerite demo
+
+        cerite demo trades --rows 1000000
+
+        cerite demo homes --save try/ && cerite run try/homes.ceql try/homes.parquet --time at
+    """
+    demo(name, rows=rows, seed=seed, show=show, save=save, out=out, err=err)
 
 
 @app.command("check")

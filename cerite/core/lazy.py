@@ -12,15 +12,19 @@ from importlib import import_module
 from typing import Any
 
 
-def lazy(package: str, homes: Mapping[str, Iterable[str]]) -> Callable[[str], Any]:
-    """The `__getattr__` of a package whose names are in these modules below `cerite`.
+def lazy(package: str, homes: Mapping[str, Iterable[str]], rooms: Iterable[str] = ()) -> Callable[[str], Any]:
+    """The `__getattr__` of a package whose names are in these modules below `cerite`; `rooms` are modules of its own.
 
     >>> lazy("cerite", {"core.match": ["Match"]})("Match").__name__
     'Match'
+    >>> lazy("cerite", {}, ["errors"])("errors").__name__
+    'cerite.errors'
     """
     modules = {name: f"cerite.{module}" for module, names in homes.items() for name in names}
 
     def get(name: str) -> Any:
+        if name in rooms:
+            return import_module(f"{package}.{name}")
         if name not in modules:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         value = getattr(import_module(modules[name]), name)

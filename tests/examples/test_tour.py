@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 import cerite
-from cerite import errors, functions, language, reference, spark
+from cerite import datasets, errors, functions, language, reference, spark
 
 ROOT = Path(__file__).parents[2]
 TOUR = ROOT / "examples" / "tour.py"
@@ -37,7 +37,7 @@ def used() -> set[str]:
 
 
 @pytest.mark.parametrize(
-    "room", [cerite, errors, functions, language, reference, spark], ids=lambda room: room.__name__
+    "room", [cerite, datasets, errors, functions, language, reference, spark], ids=lambda room: room.__name__
 )
 def test_the_tour_uses_every_public_name(room: Any) -> None:
     assert set(room.__all__) - used() == set(), "add the name to examples/tour.py"

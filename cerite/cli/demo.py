@@ -1,0 +1,62 @@
+"""`cerite demo`: a bundled dataset, its query and what that finds, checked against what was planted."""
+
+from __future__ import annotations
+
+import time as clock
+from pathlib import Path
+
+import pyarrow.parquet as pq
+from rich.console import Console
+from rich.text import Text
+
+from cerite.api.query import query
+from cerite.api.result import Matches
+from cerite.cli.recognise import Meter, count_line
+from cerite.core.errors import CeriteError
+from cerite.datasets import NAMES, Dataset, load
+
+
+def demo(name: str, *, rows: int, seed: int, show: int, save: str | None, out: Console, err: Console) -> None:
+    """Load a dataset, run its query and show what it finds; with `save` leave both in a folder as well."""
+    data = load(name, rows=rows, seed=seed)
+    out.print(Text(f"{data.name}: {data.about}\n{_size(data)}\n\n{data.query}\n"))
+    meter = Meter(err, wanted=None)
+    matches = query(data.query).run(data.events, time=data.time, progress=meter.tell)
+    started = clock.perf_counter()
+    with meter.of(matches.rows):
+        matches.exists()  # kernels are compiled at the first event
+        compiled = clock.perf_counter()
+        out.print(matches.table(show))
+        total = matches.count()
+    took = f"{clock.perf_counter() - compiled:.2f} s, after {compiled - started:.1f} s until the first"
+    out.print(f"{count_line(total, show)}, {_checked(data, matches)}; {took}")
+    if save is not None:
+        _saved(data, Path(save), out)
+    others = ", ".join(each for each in NAMES if each != name)
+    out.print(f"\nIn Python: data = cerite.datasets.load({name!r}); others: {others}")
+
+
+def _size(data: Dataset) -> str:
+    at = data.events[data.time]
+    planted = len(data.planted)
+    span = f"{at[0].as_py():%d %B %H:%M} to {at[-1].as_py():%d %B %H:%M}"
+    return f"{data.events.num_rows:,} events, {span}; {planted:,} match{'' if planted == 1 else 'es'} planted"
+
+
+def _checked(data: Dataset, matches: Matches) -> str:
+    """Whether the matches are those that were planted."""
+    if sorted(match.positions for match in matches) == sorted(data.planted):
+        return "exactly those that were planted"
+    raise CeriteError(f"the matches are not those that were planted in {data.name}", hint="please report this")
+
+
+def _saved(data: Dataset, folder: Path, out: Console) -> None:
+    """The events and the query as files that `cerite run` takes; what is there is not replaced."""
+    events, text = folder / f"{data.name}.parquet", folder / f"{data.name}.ceql"
+    for path in (events, text):
+        if path.exists():
+            raise CeriteError(f"`{path}` exists already", hint="name another folder")
+    folder.mkdir(parents=True, exist_ok=True)
+    pq.write_table(data.events, events)
+    text.write_text(data.query + "\n", "utf-8")
+    out.print(Text(f"saved; next: cerite run {text} {events} --time {data.time}"))
