@@ -113,8 +113,6 @@ SchemaOption = Annotated[
 LanguageOption = Annotated[
     Language, typer.Option("--language", "-l", help="How the query is written; auto looks at the file's ending.")
 ]
-
-
 NullOption = Annotated[
     list[str] | None,
     typer.Option("--null", metavar="TEXT", help="A spelling of missing values in text files (repeat for more)."),
@@ -122,6 +120,16 @@ NullOption = Annotated[
 DelimiterOption = Annotated[
     str | None, typer.Option("--delimiter", metavar="C", help="What separates the values of CSV.  [default: ,]")
 ]
+TimeUnitOption = Annotated[TimeUnitChoice, typer.Option(help="What numbers in the time column count.")]
+TypeOption = Annotated[str | None, typer.Option(metavar="C", help="The column of the event type.  [default: type]")]
+SemanticsOption = Annotated[SemanticsChoice, typer.Option(help="What makes two matches different.")]
+MasterOption = Annotated[
+    str | None, typer.Option(metavar="URL", help="Spark's master, e.g. local[4] or spark://host:7077.")
+]
+ConfOption = Annotated[
+    list[str] | None, typer.Option(metavar="NAME=VALUE", help="A setting of Spark (repeat for more).")
+]
+_TIME = typer.Option(metavar="C", help="The column of the event time.")  # which a live stream must have
 
 
 def _version(wanted: bool) -> None:
@@ -212,13 +220,9 @@ def run_command(
             help="A file, glob or folder: Parquet, CSV, JSON lines, Arrow, CORE text; `-` is standard input.",
         ),
     ],
-    time: Annotated[str | None, typer.Option(metavar="C", help="The column of the event time.")] = None,
-    time_unit: Annotated[
-        TimeUnitChoice, typer.Option(help="What numbers in the time column count.")
-    ] = TimeUnitChoice.ms,
-    type: Annotated[
-        str | None, typer.Option(metavar="C", help="The column of the event type.  [default: type]")
-    ] = None,
+    time: Annotated[str | None, _TIME] = None,
+    time_unit: TimeUnitOption = TimeUnitChoice.ms,
+    type: TypeOption = None,
     order_by: Annotated[
         list[str] | None,
         typer.Option(metavar="C", help="Sort by time and these columns (repeat, or separate by commas)."),
@@ -226,16 +230,10 @@ def run_command(
     position: Annotated[
         str | None, typer.Option(metavar="C", help="A column of rising positions to report instead of row numbers.")
     ] = None,
-    semantics: Annotated[
-        SemanticsChoice, typer.Option(help="What makes two matches different.")
-    ] = SemanticsChoice.valuations,
+    semantics: SemanticsOption = SemanticsChoice.valuations,
     engine: Annotated[EngineChoice, typer.Option(help="Where to run; auto says which it picked.")] = EngineChoice.auto,
-    master: Annotated[
-        str | None, typer.Option(metavar="URL", help="Spark's master, e.g. local[4] or spark://host:7077.")
-    ] = None,
-    conf: Annotated[
-        list[str] | None, typer.Option(metavar="NAME=VALUE", help="A setting of Spark (repeat for more).")
-    ] = None,
+    master: MasterOption = None,
+    conf: ConfOption = None,
     explain: Annotated[bool, typer.Option("--explain", help="Say how Spark would run it, and stop.")] = False,
     count: Annotated[bool, typer.Option("--count", help="Print the number of matches and nothing else.")] = False,
     output: Annotated[
@@ -355,13 +353,9 @@ def stream_command(
     watermark: Annotated[
         str, typer.Option(metavar="TIME", help='How far an event may lie behind the latest one: "10 seconds".')
     ],
-    time: Annotated[str, typer.Option(metavar="C", help="The column of the event time.")] = "at",
-    time_unit: Annotated[
-        TimeUnitChoice, typer.Option(help="What numbers in the time column count.")
-    ] = TimeUnitChoice.ms,
-    type: Annotated[
-        str | None, typer.Option(metavar="C", help="The column of the event type.  [default: type]")
-    ] = None,
+    time: Annotated[str, _TIME] = "at",
+    time_unit: TimeUnitOption = TimeUnitChoice.ms,
+    type: TypeOption = None,
     order_by: Annotated[
         list[str] | None,
         typer.Option(metavar="C", help="What breaks ties in time; Kafka has its offsets for that (repeat, or commas)."),
@@ -389,23 +383,15 @@ def stream_command(
     shards: Annotated[
         int | None, typer.Option(metavar="N", min=1, help="Into how many parts the state is divided, for good.")
     ] = None,
-    semantics: Annotated[
-        SemanticsChoice, typer.Option(help="What makes two matches different.")
-    ] = SemanticsChoice.valuations,
+    semantics: SemanticsOption = SemanticsChoice.valuations,
     schema: SchemaOption = None,
     format: Annotated[
         str | None,
         typer.Option(metavar="NAME", help="csv, tsv, jsonl or parquet, if the source's name does not say it."),
     ] = None,
-    delimiter: Annotated[
-        str | None, typer.Option(metavar="C", help="What separates the values of CSV.  [default: ,]")
-    ] = None,
-    master: Annotated[
-        str | None, typer.Option(metavar="URL", help="Spark's master, e.g. local[4] or spark://host:7077.")
-    ] = None,
-    conf: Annotated[
-        list[str] | None, typer.Option(metavar="NAME=VALUE", help="A setting of Spark (repeat for more).")
-    ] = None,
+    delimiter: DelimiterOption = None,
+    master: MasterOption = None,
+    conf: ConfOption = None,
     progress: Annotated[
         bool | None,
         typer.Option("--progress/--no-progress", help="Show the stream's numbers.  [default: on a terminal]"),
