@@ -1,9 +1,9 @@
 """Checks that need a Spark of their own, run as `python -m tests.spark.apart connect|cluster|kill FOLDER`.
 
-Each recognises some queries in a generated stream, all in one job, and compares with the local engine. `kill` ends an
-executor in the middle of that job: behind Cerite, in the same tasks, `held` leaves a note with the executor's process
-at the first matches and waits; the executor of the first note is killed, then all go on. So it dies while it runs a
-task of Cerite, holding both unfinished results and files of the shuffle.
+Each recognises some queries in a generated stream, all in one job, and compares with the local engine; `connect` also
+follows it as a live stream. `kill` ends an executor in the middle of that job: behind Cerite, in the same tasks, `held`
+leaves a note with the executor's process at the first matches and waits; the executor of the first note is killed, then
+all go on. So it dies while it runs a task of Cerite, holding both unfinished results and files of the shuffle.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from pyspark import TaskContext
 from pyspark.sql import DataFrame
 
 import cerite
-from cerite.spark import match, session
+from cerite.spark import finish, match, progress, session, split
 from tests.spark.support import POSITION, together
 
 QUERIES = {
@@ -106,6 +106,34 @@ def killed_in_mid_job(spark: Any, results: list[DataFrame], folder: Path) -> lis
     return found
 
 
+def live_as_at_rest(spark: Any, folder: Path) -> None:
+    """A live stream of the same file, over Spark Connect: the ids of data at rest, once the stream is over."""
+    (folder / "in").mkdir()
+    (folder / "events.parquet").rename(folder / "in" / "events.parquet")
+    at_rest = spark.read.parquet(str(folder / "in"))
+    name, final = "a register in partitions", str(folder / "final")
+    text = f"SELECT * FROM S WHERE {QUERIES[name]}"
+    stream = spark.readStream.schema(at_rest.schema).parquet(str(folder / "in"))
+    found = match(
+        stream, text, time="at", position=POSITION, watermark="10 milliseconds", shards=2, final=final, late="side"
+    )
+    writing = found.writeStream.option("path", str(folder / "out")).option("checkpointLocation", str(folder / "state"))
+    steps = []
+    for over in (False, True):
+        if over:
+            finish(spark, final)
+        query = writing.trigger(availableNow=True).start()
+        query.awaitTermination()
+        steps += [progress(each) for each in query.recentProgress]
+    matches, late = split(spark.read.schema(found.schema).parquet(str(folder / "out")))
+    ids = sorted(row["match"] for row in matches.select("match").collect())
+    expected = match(at_rest, text, time="at", position=POSITION).select("match").collect()
+    assert ids == sorted(row["match"] for row in expected), f"{len(ids)} live, {len(expected)} at rest"
+    assert ids, "there are matches"
+    assert not late.count(), "nothing is late"
+    assert sum(each.matches for each in steps if each is not None) == len(ids), "progress tells them"
+
+
 def main(kind: str, where: str) -> None:
     folder, table = Path(where), stream(6_000)
     pq.write_table(table, folder / "events.parquet", row_group_size=1000)
@@ -124,6 +152,8 @@ def main(kind: str, where: str) -> None:
         assert expected, f"{name} has no matches"
         assert Counter(mine.values()) == expected, f"{kind}, {name}: {len(mine)}, not {sum(expected.values())}"
     assert found[:IN_ORDER] == found[len(asked) :], "the same ids, whatever the plan"
+    if kind == "connect":
+        live_as_at_rest(spark, folder)
     print("the same matches", flush=True)
     spark.stop()
 

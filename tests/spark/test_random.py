@@ -9,13 +9,12 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import HealthCheck, Phase, assume, given, settings
-from hypothesis import strategies as st
+from hypothesis import assume, given
 from pyspark.sql import SparkSession
 
 from cerite.api.query import Query
@@ -26,58 +25,17 @@ from cerite.pattern import QuerySpec, Size
 from cerite.spark import OneTaskWarning, count, match
 from cerite.spark.driver.request import Options, make_request
 from cerite.spark.worker.job import unary_tests
-from tests import strategies as random
 from tests import telling
-from tests.aggregates import aggregate_patterns
-from tests.dressed import Dress
-from tests.properties.agreement import SEMANTICS, engine_queries, judged, picks, runnable, sorted_window
+from tests.properties.agreement import Rows, judged, picks, runnable, sorted_window
+from tests.spark.drawn import Drawn, Question, drawn, random_cases
 from tests.spark.support import POSITION, difference, frame, shifted, together
 from tests.telling import Share
 from tests.telling import refused as inexact
 
-Rows = list[dict[str, Any]]
-Question = tuple[QuerySpec, Any]  # with its semantics
 Answered = tuple[Question, list[Match]]
 MANY_TASKS = 200 if telling.at_night else 23  # of which most are empty; by day the corpus runs over 200
 TASKS = ((1, 7), (2, MANY_TASKS), (1, 2), (7, 1), (2, 7), (7, 2), (1, MANY_TASKS), (2, 1))
-REGISTERS = random.queries(random.register_patterns(3) | aggregate_patterns()).filter(
-    lambda query: runnable(query) and plan(query).has_registers
-)
-NUMBERS = [("int64", "float64"), ("int8", "float32 and -0.0"), ("float64", "-0.0"), ("decimal(5,0)", "decimal(8,2)"),
-           ("int64", "decimal(8,2)")]  # fmt: skip
-CLOCKS = ["int64", "beyond 2^53", "floats between", "decimal(8,2)", "timestamp[us]", "date32"]
-DRESSES = st.builds(
-    lambda numbers, at: Dress(numbers[0], numbers[1], at=at), st.sampled_from(NUMBERS), st.sampled_from(CLOCKS)
-)
 COUNTED = 3  # every third query is counted, too
-
-
-@dataclass(frozen=True)
-class Drawn:
-    """Random questions and streams."""
-
-    questions: list[Question]
-    streams: list[Rows]
-    dress: Dress
-
-    def _repr_pretty_(self, printer: Any, _: object) -> None:
-        """Hypothesis would take minutes to print so many queries; the assertion names the one that fails."""
-        printer.text("…")
-
-
-@st.composite
-def drawn(draw: st.DrawFn) -> Drawn:
-    plain = draw(st.lists(st.tuples(engine_queries(), SEMANTICS), min_size=24, max_size=24))
-    reading = draw(st.lists(st.tuples(REGISTERS, SEMANTICS), min_size=12, max_size=12))
-    streams = random.streams(8) | random.streams(8, random.full_rows)
-    return Drawn([*plain, *reading], draw(st.lists(streams, min_size=15, max_size=15)), draw(DRESSES))
-
-
-def random_cases(examples: int) -> settings:
-    return settings(
-        max_examples=examples, deadline=None, suppress_health_check=list(HealthCheck), phases=[Phase.generate],
-        derandomize=True,
-    )  # fmt: skip
 
 
 def many_streams(spark: SparkSession, case: Drawn, share: Share) -> None:
