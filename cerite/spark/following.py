@@ -7,12 +7,11 @@ same.
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from datetime import datetime, timezone
 from typing import Any
 
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as fn
 from pyspark.sql.streaming.query import StreamingQuery
 from rich.console import Console
@@ -54,22 +53,29 @@ class Progress:
         return self.events / self.seconds if self.seconds else 0.0
 
 
-def progress(told: Any, metrics: str = "cerite") -> Progress | None:
-    """The last micro-batch of a query, or the one that a listener's `event.progress` tells; None before the first.
+def progress(source: Any, metrics: str = "cerite") -> Progress | None:
+    """The last micro-batch of a query, or the one of a listener's `event.progress`; None before the first.
 
     `metrics` is the name that `match` was given.
     """
-    one = told.lastProgress if hasattr(told, "lastProgress") else told
+    one = source.lastProgress if hasattr(source, "lastProgress") else source
     if one is None:
         return None
     observed = one["observedMetrics"]
-    numbers, events = (observed.get(name) for name in (metrics, f"{metrics} events"))
-    if numbers is None:
+    if metrics not in observed:
         return None
-    found: Mapping[str, Any] = {**numbers.asDict(), **({"events": 0} if events is None else events.asDict())}
+    numbers = {"events": 0, **_numbers(observed[metrics]), **_numbers(observed.get(f"{metrics} events"))}
     names = {field.name for field in fields(Progress)}
     seconds = one["durationMs"].get("triggerExecution", 0) / 1_000
-    return Progress(batch=one["batchId"], seconds=seconds, **{name: found[name] for name in names & found.keys()})
+    return Progress(batch=one["batchId"], seconds=seconds, **{name: numbers[name] for name in names & numbers.keys()})
+
+
+def _numbers(observed: Row | None) -> dict[str, Any]:
+    """Observed numbers by name; Spark Connect hands over the row as its parts, values and schema."""
+    row = {} if observed is None else observed.asDict()
+    if row.keys() == {"values", "schema"}:
+        return dict(zip((field["name"] for field in row["schema"]["fields"]), row["values"], strict=True))
+    return row
 
 
 def split(batch: DataFrame) -> tuple[DataFrame, DataFrame]:
