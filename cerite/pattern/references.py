@@ -27,6 +27,7 @@ from cerite.pattern.variables import (
     Chain,
     bound,
     counts,
+    may_coincide,
     may_precede,
     same_event,
     surely_precedes,
@@ -394,8 +395,9 @@ def _check_scope(on: nodes.On, scope: Pattern) -> None:
                     span=reference.span, hint=f"write the condition on the later one: `{variable}[… {on.variable}.… ]`",
                 )  # fmt: skip
     doubtful = any(may_precede(scope, one, two) and may_precede(scope, two, one) for one in ahead for two in ahead)
-    moved = any(
-        not each.later and (each.variable == on.variable or may_precede(scope, on.variable, each.variable))
+    moved = any(  # when the condition is checked, the variable has another event than it had at `on`
+        not each.later
+        and (may_precede(scope, on.variable, each.variable) or may_coincide(scope, on.variable, each.variable))
         for each in references(on.condition)
     )
     if doubtful or moved:

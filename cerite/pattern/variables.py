@@ -199,6 +199,24 @@ def same_event(pattern: Pattern, one: str, two: str) -> bool:
     return single and not may_precede(pattern, one, two) and not may_precede(pattern, two, one)
 
 
+def may_coincide(pattern: Pattern, one: str, two: str) -> bool:
+    """Whether in some match an event may be in both variables.
+
+    >>> from cerite.language.ceql import parse_pattern
+    >>> pattern = parse_pattern("A AS x ; (B OR A) AS y")
+    >>> may_coincide(pattern, "A", "x"), may_coincide(pattern, "A", "y"), may_coincide(pattern, "B", "x")
+    (True, True, False)
+    """
+    parts = visible(pattern)
+    if isinstance(pattern, nodes.Event):
+        return {one, two} <= set(pattern.writes)
+    if isinstance(pattern, nodes.Named) and pattern.variable in (one, two):
+        return {one, two} <= {pattern.variable, *written(pattern.operand)}
+    if isinstance(pattern, nodes.Intersection):
+        return {one, two} <= frozenset().union(*map(written, parts))
+    return any(may_coincide(part, one, two) for part in parts)
+
+
 def surely_precedes(pattern: Pattern, earlier: str, later: str) -> bool:
     """Whether in every match an event of `earlier` comes before each event of `later`."""
     if later not in written(pattern):

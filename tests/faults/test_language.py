@@ -44,6 +44,13 @@ def test_a_reference_to_another_name_of_the_same_event_is_refused(pattern: str) 
     assert "write `price` for this event" in str(caught.value)
 
 
+def test_a_condition_that_waits_does_not_read_what_its_own_event_moves() -> None:
+    """`_` is the event before x when x is checked; once C has come, it would be x itself."""
+    with pytest.raises(CeriteError, match="order is not clear") as caught:
+        cerite.query("SELECT * FROM S WHERE _? : (_ AS x ; C) FILTER x[id >= C.id - _.id] WITHIN 8 EVENTS")
+    assert "bound last" in str(caught.value.hint)
+
+
 def test_its_own_name_reads_the_event_before() -> None:
     rows = [{"type": "A", "price": price} for price in (1, 2, 2)]
     rising = cerite.query("SELECT * FROM S WHERE A AS b : (A AS b FILTER b[price > b.price])")

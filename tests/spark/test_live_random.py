@@ -117,7 +117,7 @@ def agree(spark: SparkSession, home: Path, case: Drawn, absences: list[Question]
 def test_live_at_length(quick: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> None:
     matching: Counter[str] = Counter()
 
-    @random_cases(5)
+    @random_cases(3)
     @given(case=drawn(), absences=st.lists(st.tuples(absent.queries(), SEMANTICS), min_size=12, max_size=12))
     def check(case: Drawn, absences: list[Question]) -> None:
         with warnings.catch_warnings():
@@ -126,4 +126,4 @@ def test_live_at_length(quick: SparkSession, tmp_path_factory: pytest.TempPathFa
             matching.update(agree(quick, home, case, absences, Random(sum(matching.values()))))
 
     check()
-    assert all(matching[name] >= 5 for name in KINDS), matching
+    assert all(matching[name] >= 3 for name in KINDS), matching
