@@ -38,16 +38,16 @@ class Selection:
 
     def columns(self, plan: Plan, everything: Sequence[str]) -> tuple[Shown, ...]:
         """The result's columns of events, which have the attributes `everything` where SELECT does not name some."""
-        asked = self.attributes or {}
+        attributes = self.attributes or {}
         if plan.semantics != "valuations":
             if self.measures and not self.variables:
                 return ()
-            names = [each for each in asked.values() if each is not None]
-            whole = not asked or len(names) < len(asked)
+            names = [each for each in attributes.values() if each is not None]
+            whole = not attributes or len(names) < len(attributes)
             return (Shown("events", None, tuple(everything) if whole else tuple(dict.fromkeys(sum(names, ())))),)
         shown = [name for name in plan.variables if self.variables is None or name in self.variables]
         return tuple(
-            Shown(column, name, tuple(everything if asked.get(name) is None else asked[name] or ()))
+            Shown(column, name, tuple(everything if attributes.get(name) is None else attributes[name] or ()))
             for column, name in zip(variable_columns(shown, plan.partition), shown, strict=True)
         )
 

@@ -6,7 +6,7 @@ the only one, so that each completing step asks its own form of the condition: a
 was *before* it, of the *event* alone or of *nothing*; and `x.price` is an attribute of the event where that is x.
 
 `COUNT(DISTINCT y.name)` is compared with whole numbers, so that it need not be known beyond the largest of them:
-registers hold so many different values, one after the other, and states say how many there were (`_told_apart`).
+registers hold so many different values, one after the other, and states say how many there were (`_split_by_values`).
 
 Invariant: the ways through the result are those of the fragment on which the conditions hold, each once.
 """
@@ -46,7 +46,7 @@ def completed(fragment: Fragment, having: Having, registers: Registers) -> Fragm
     """The ways through a fragment that satisfy the conditions when they are complete."""
     condition = conjunction(*having.conditions)
     assert condition is not None
-    fragment, told = _all_told_apart(fragment, condition, registers)
+    fragment, phases_of = _all_split(fragment, condition, registers)
     gathered = [each for each in aggregates(condition) if not each.distinct]
     variables = sorted({each.variable for each in gathered if each.variable is not None})
     names = {variable: registers.new(variable) for variable in variables}
@@ -59,10 +59,10 @@ def completed(fragment: Fragment, having: Having, registers: Registers) -> Fragm
         return replace(step, writes=step.writes | own, clears=step.clears | emptied)
 
     def completing(step: Step) -> Iterator[Step]:
-        decided = _decided(condition, told, step.target)
+        decided = _decided(condition, phases_of, step.target)
         if step.target in fragment.exits and decided is not NEVER:
-            asked = Guard.of(None, None if decided is ALWAYS else _asked(decided, step, names))
-            yield replace(gathering(step), target=done, guard=step.guard & asked)
+            satisfied = Guard.of(None, None if decided is ALWAYS else _asked(decided, step, names))
+            yield replace(gathering(step), target=done, guard=step.guard & satisfied)
 
     def both(steps: tuple[Step, ...]) -> tuple[Step, ...]:
         return (*map(gathering, steps), *(end for step in steps for end in completing(step)))
@@ -102,19 +102,19 @@ def _may_be_empty(fragment: Fragment, having: Having) -> bool:
 # Different values: how many of them there are is part of the state.
 
 MOST_APART = 12
-Told = dict[Aggregate, dict[int, int]]  # by state, how many different values there were, up to as many as are asked for
+Phases = dict[Aggregate, dict[int, int]]  # by state, how many different values there were, up to as many as matter
 
 
-def _all_told_apart(fragment: Fragment, condition: Expression, registers: Registers) -> tuple[Fragment, Told]:
-    told: Told = {}
+def _all_split(fragment: Fragment, condition: Expression, registers: Registers) -> tuple[Fragment, Phases]:
+    phases_of: Phases = {}
     for each in dict.fromkeys(each for each in aggregates(condition) if each.distinct):
-        fragment, phases, origin = _told_apart(fragment, each, _asked_up_to(condition, each), registers)
-        told = {other: {state: known[origin[state]] for state in phases} for other, known in told.items()}
-        told[each] = phases
-    return fragment, told
+        fragment, phases, origin = _split_by_values(fragment, each, _values_needed(condition, each), registers)
+        phases_of = {other: {state: known[origin[state]] for state in phases} for other, known in phases_of.items()}
+        phases_of[each] = phases
+    return fragment, phases_of
 
 
-def _told_apart(
+def _split_by_values(
     fragment: Fragment, node: Aggregate, most: int, registers: Registers
 ) -> tuple[Fragment, dict[int, int], dict[int, int]]:
     """The fragment with its states split by how many different values there were; that, and what each was split of."""
@@ -147,7 +147,7 @@ def _told_apart(
     return Fragment(entries, steps, exits, fragment.nullable), phases, origin
 
 
-def _asked_up_to(condition: Expression, node: Aggregate) -> int:
+def _values_needed(condition: Expression, node: Aggregate) -> int:
     """How many different values must be told apart; refused where the count is used in another way."""
     needed: list[int] = []
     for each in walk(condition):
@@ -171,7 +171,7 @@ def _asked_up_to(condition: Expression, node: Aggregate) -> int:
 ALWAYS, NEVER = Literal(True), Literal(False)
 
 
-def _decided(condition: Expression, told: Told, state: int) -> Expression:
+def _decided(condition: Expression, phases_of: Phases, state: int) -> Expression:
     """The condition with the comparisons of what was told apart decided, in the state that a step enters."""
 
     def change(node: Expression) -> Expression:
@@ -185,10 +185,10 @@ def _decided(condition: Expression, told: Told, state: int) -> Expression:
             case Not(operand=operand) if operand is ALWAYS or operand is NEVER:
                 return NEVER if operand is ALWAYS else ALWAYS
             case Comparison(op=op, left=left, right=right):
-                for each, phases in told.items():
+                for each, phases in phases_of.items():
                     if each in (left, right):
                         sides = (Literal(phases[state]) if side == each else side for side in (left, right))
                         return ALWAYS if value_of(Comparison(op, *sides), {}) is True else NEVER
         return node
 
-    return transform(condition, change) if told else condition
+    return transform(condition, change) if phases_of else condition

@@ -5,8 +5,8 @@
 >>> cards.events.num_rows, len(cards.planted)
 (1000, 1)
 >>> import cerite
->>> found = cerite.query(cards.query).run(cards.events, time=cards.time)
->>> [match.positions for match in found] == list(cards.planted)
+>>> matches = cerite.query(cards.query).run(cards.events, time=cards.time)
+>>> [match.positions for match in matches] == list(cards.planted)
 True
 
 Nothing is downloaded. `rows` says how many events there are, and the same `seed` gives the same events.

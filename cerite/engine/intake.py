@@ -135,10 +135,10 @@ class Intake:
         partition: Longs | None,
     ) -> pa.RecordBatch:  # fmt: skip
         """The batch and the columns that absences have to know."""
-        made = {POSITION: pa.array(position), LOW: pa.array(low)}
-        made |= {since(k): each.column(batch, key, missing, partition) for k, each in enumerate(self._preceding)}
+        computed = {POSITION: pa.array(position), LOW: pa.array(low)}
+        computed |= {since(k): each.column(batch, key, missing, partition) for k, each in enumerate(self._preceding)}
         names = [*batch.schema.names, *self.program.own]
-        return pa.RecordBatch.from_arrays([*batch.columns, *(made[name] for name in self.program.own)], names=names)
+        return pa.RecordBatch.from_arrays([*batch.columns, *(computed[name] for name in self.program.own)], names=names)
 
     @contextmanager
     def _carrying(self, partition: Longs | None) -> Iterator[None]:

@@ -115,8 +115,8 @@ class LiveRun:
     >>> schema = pa.schema({"type": pa.string(), "t": pa.int64()})
     >>> program = bind(plan(parse_query("SELECT * FROM S WHERE A ; B")), schema, Columns("type", "t"))
     >>> run = LiveRun(program, Ordering("t", delay=Fraction(5)))
-    >>> found = run.push(pa.record_batch({"type": ["B", "A"], "t": [2, 1]}))
-    >>> [len(chunk) for chunk in found.chunks], run.metrics.pending
+    >>> released = run.push(pa.record_batch({"type": ["B", "A"], "t": [2, 1]}))
+    >>> [len(chunk) for chunk in released.chunks], run.metrics.pending
     ([], 2)
     >>> [chunk.positions.tolist() for chunk in run.advance(3).chunks]
     [[0, 1]]
@@ -403,16 +403,16 @@ class LiveRun:
         return None, behind
 
     def _account(self, offer: Offer, batch: pa.RecordBatch | None, behind: list[Behind]) -> pa.RecordBatch | None:
-        """Go on as the offer says; the late events, told how late they are by the watermark they met."""
-        told = []
+        """Go on as the offer says; the late events, with how late they are by the watermark they met."""
+        late = []
         if offer.aside is not None and self.sorter is not None:
-            told.append(self._told(offer.aside, self.sorter.watermark))
+            late.append(self._with_lateness(offer.aside, self.sorter.watermark))
             self._counters["late"] += offer.aside.late
             self._counters["untimed"] += offer.aside.untimed.size - offer.aside.late
         for row, name in behind:
             schema = self.late_schema(row.schema)
             more = [pa.nulls(1, schema.types[-2]), pa.array([f"behind in `{name}`"])]
-            told.append(pa.RecordBatch.from_arrays([*row.columns, *more], schema=schema))
+            late.append(pa.RecordBatch.from_arrays([*row.columns, *more], schema=schema))
         self._counters["late"] += len(behind)
         if self.sorter is not None:
             self.sorter.accept(offer)
@@ -421,14 +421,14 @@ class LiveRun:
             self._schema = batch.schema
             self._counters["events"] += batch.num_rows
             self._counters["duplicates"] += 0 if offer.twice is None else offer.twice.num_rows
-        return joined(told) if told else None
+        return joined(late) if late else None
 
     def _let_time_pass(self, watermark: int) -> None:
         """Windows of time close by the watermark: what is over is forgotten even if no event comes any more."""
         if self._width is not None and self.clock is not None and watermark > LEAST:
             self._run.intake.low = max(self._run.intake.low, self.clock.before(watermark, self._width))
 
-    def _told(self, aside: Aside, watermark: int) -> pa.RecordBatch:
+    def _with_lateness(self, aside: Aside, watermark: int) -> pa.RecordBatch:
         assert self.clock is not None
         rows = aside.rows
         late_by = self.clock.lateness(rows.column(self.clock.name), watermark)

@@ -102,8 +102,8 @@ def plan(query: QuerySpec, semantics: Semantics = "valuations") -> Plan:
     """The plan of a checked query.
 
     >>> from cerite.language.ceql import parse_query
-    >>> made = plan(parse_query("SELECT * FROM S WHERE A AS x ; B FILTER x[id = 1] WITHIN 5 EVENTS"))
-    >>> [str(test) for test in made.tests], made.window.amount
+    >>> pairs = plan(parse_query("SELECT * FROM S WHERE A AS x ; B FILTER x[id = 1] WITHIN 5 EVENTS"))
+    >>> [str(test) for test in pairs.tests], pairs.window.amount
     (['A[id = 1]', 'B'], 5)
     """
     if semantics not in ("valuations", "complex-events"):

@@ -161,9 +161,9 @@ def _empty(node: Expression, known: Names) -> Aggregate | None:
 def _uncounted(condition: Expression, operand: Pattern) -> Reason | None:
     """Why the pattern never has as many, or as few, events as a condition on the whole asks for."""
     for part in condition.operands if isinstance(condition, And) else (condition,):
-        asked = threshold(part)
-        if asked is not None:
-            variable, (low, high) = asked
+        bounds = threshold(part)
+        if bounds is not None:
+            variable, (low, high) = bounds
             least, most = counts(operand, variable)
             if most < low or high < least:
                 number = f"at most {int(most)}" if most < low else f"at least {int(least)}"

@@ -38,8 +38,8 @@ def growth(plan: Plan) -> tuple[str, str]:
 
     >>> from cerite.engine.plan import plan
     >>> from cerite.language.ceql import parse_query
-    >>> made = lambda text: growth(plan(parse_query(f"SELECT * FROM S WHERE A ; B {text}")))[0]
-    >>> made("WITHIN 5 seconds"), made("PARTITION BY [k] WITHIN 5 EVENTS"), made("")
+    >>> kept = lambda text: growth(plan(parse_query(f"SELECT * FROM S WHERE A ; B {text}")))[0]
+    >>> kept("WITHIN 5 seconds"), kept("PARTITION BY [k] WITHIN 5 EVENTS"), kept("")
     ('what is in the window', 'what is in the windows of all keys', 'more with every partial match')
     """
     by_key = bool(plan.partition)

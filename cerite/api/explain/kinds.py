@@ -36,8 +36,8 @@ def columns_of(plan: Plan, schema: Schema | None) -> tuple[pa.Schema, list[str]]
 
     >>> from cerite.language.ceql import parse_query
     >>> from cerite.engine.plan import plan
-    >>> made = plan(parse_query("SELECT * FROM S WHERE A AS x ; B AS y FILTER y[name = 'a' AND name = x.town]"))
-    >>> columns, guessed = columns_of(made, None)
+    >>> reading = plan(parse_query("SELECT * FROM S WHERE A AS x ; B AS y FILTER y[name = 'a' AND name = x.town]"))
+    >>> columns, guessed = columns_of(reading, None)
     >>> columns.field("town").type, guessed
     (DataType(string), ['name', 'town'])
     """

@@ -34,7 +34,7 @@ _WATCHED = {
 }
 
 
-def explain_registers(tree: Tree, made: Plan, machine: Machine) -> None:
+def explain_registers(tree: Tree, plan: Plan, machine: Machine) -> None:
     """Add what a run carries along and how it is found again."""
     tests = tree.add("tests on one event, each evaluated once per batch")
     for guard in machine.guards:
@@ -43,22 +43,22 @@ def explain_registers(tree: Tree, made: Plan, machine: Machine) -> None:
     _stored(tree, machine)
     _waking(tree, machine)
     _watching(tree, machine)
-    sizes = sorted({str(test.size) for guard in made.guards for test in guard.tests | guard.negated
+    sizes = sorted({str(test.size) for guard in plan.guards for test in guard.tests | guard.negated
                     if isinstance(test, Reach)})  # fmt: skip
     if sizes:
         tree.add(Text(f"windows on parts, as registers that hold the part's first event: WITHIN {', '.join(sizes)}"))
-    if made.automaton.before:
-        tree.add(f"late starts: in {_states(made.automaton.before)} nothing is marked yet, so no match has started")
+    if plan.automaton.before:
+        tree.add(f"late starts: in {_states(plan.automaton.before)} nothing is marked yet, so no match has started")
     tree.add(Text(_dropped(machine)))
-    _bound(tree, made, machine)
+    _bound(tree, plan, machine)
 
 
 def _conditions(tree: Tree, machine: Machine) -> None:
     if not machine.programs:
         return
-    found = [each for state in _waiting(machine) for each in signatures(machine, state)]
-    by_hash = {(each.leaf, each.slot) for each in found if each.kind == lay.SAME}
-    by_order = {(each.leaf, each.slot, each.op) for each in found if each.kind == lay.ORDER}
+    wakes = [each for state in _waiting(machine) for each in signatures(machine, state)]
+    by_hash = {(each.leaf, each.slot) for each in wakes if each.kind == lay.SAME}
+    by_order = {(each.leaf, each.slot, each.op) for each in wakes if each.kind == lay.ORDER}
     branch = tree.add("conditions across events, as small programs in the kernel")
     for program in machine.programs:
         how = "checked on every entry that something else wakes"
@@ -118,8 +118,8 @@ def _named(machine: Machine, words: np.ndarray[tuple[int], np.dtype[np.uint64]])
     return ", ".join(_shown(str(machine.guards[bit])) for bit in bits)
 
 
-def _bound(tree: Tree, made: Plan, machine: Machine) -> None:
-    windowed = "in the window" if made.window is not None else "since the stream began (no window)"
+def _bound(tree: Tree, plan: Plan, machine: Machine) -> None:
+    windowed = "in the window" if plan.window is not None else "since the stream began (no window)"
     branch = tree.add(f"entries, at most: per state, the distinct live values {windowed}")
     unclear = _unlabelled(machine)
     by_live: dict[frozenset[int], list[int]] = {}
@@ -172,24 +172,24 @@ def _chosen_freely(machine: Machine, slot: int) -> bool:
 
 
 def _closure(ahead: dict[int, set[int]], state: int) -> set[int]:
-    found, todo = set(ahead.get(state, ())), list(ahead.get(state, ()))
+    reached, todo = set(ahead.get(state, ())), list(ahead.get(state, ()))
     while todo:
-        more = ahead.get(todo.pop(), set()) - found
-        found |= more
+        more = ahead.get(todo.pop(), set()) - reached
+        reached |= more
         todo.extend(more)
-    return found
+    return reached
 
 
 def _unlabelled(machine: Machine) -> set[str]:
-    """The registers that of two steps with the same label one writes and one keeps: the labels do not tell them."""
+    """The registers that of two steps with the same label one writes and one keeps: the labels do not tell which."""
     inner = _inner(machine)
-    found = set()
+    ambiguous = set()
     for slot, (register, _) in enumerate(machine.slots):
         steps = [t for t in machine.automaton.transitions if slot in machine.live[t.target] and t.source not in inner]
         writing = {t.label for t in steps if register in t.writes}
         if writing & {t.label for t in steps if register not in t.writes}:
-            found.add(register)
-    return found
+            ambiguous.add(register)
+    return ambiguous
 
 
 def _waiting(machine: Machine) -> list[int]:
@@ -200,10 +200,10 @@ def _waiting(machine: Machine) -> list[int]:
 def _inner(machine: Machine) -> frozenset[int]:
     """The states of watched patterns: these are in rows of watched sets only."""
     automaton = machine.automaton
-    found = {watcher.entry for watcher in automaton.watchers}
-    while more := {t.target for t in automaton.transitions if t.source in found} - automaton.finals - found:
-        found |= more
-    return frozenset(found)
+    inner = {watcher.entry for watcher in automaton.watchers}
+    while more := {t.target for t in automaton.transitions if t.source in inner} - automaton.finals - inner:
+        inner |= more
+    return frozenset(inner)
 
 
 def _wake(machine: Machine, signature: Signature) -> str:

@@ -84,10 +84,10 @@ class RegisterCounter(RegisterEngine):
                     self.more(why)
             else:
                 self.more(why)
-        found = Count(_whole(total), self.cursor.occurrences - before)
+        number = Count(_whole(total), self.cursor.occurrences - before)
         if self.deadlines is not None and self.shared_clock and events.low.size:
-            found += self.decide(int(events.low[-1]))  # by events that were passed over
-        return found
+            number += self.decide(int(events.low[-1]))  # by events that were passed over
+        return number
 
     def decide(self, low: int = MOST, *, everywhere: bool = False) -> Count:
         """How many matches have windows that are over: as `RegisterRecogniser.decide`."""
@@ -222,12 +222,12 @@ def add_list(source: int, target: int, low: int, head: Ints, counts: Counts) -> 
             drop_list(counts, at)
             at = np.int32(-1)
         if at < 0 or cell_key[at] != key:
-            made = np.int32(new_cell(key, at, counts))
+            cell = np.int32(new_cell(key, at, counts))
             if before < 0:
-                head[target, 0] = made
+                head[target, 0] = cell
             else:
-                cell_next[before] = made
-            at = made
+                cell_next[before] = cell
+            at = cell
         counts.cursor.wide |= add(numbers[at], numbers[source])
         source = cell_next[source]
 
@@ -261,12 +261,12 @@ def needed(n: int, head: Ints, counts: Counts, scratch: Scratch) -> int:
 def execute(y: int, taken: int, low: int, head: Ints, counts: Counts, total: Words, index: Index, scratch: Scratch,
             sets: Sets, deadlines: Deadlines | None) -> bool:  # fmt: skip
     """Carry out the moves of one set; whether a match was completed."""
-    found = False
+    completed = False
     last = scratch.span[y, 1] - 1
     for m in range(scratch.span[y, 0], last + 1):
         target = scratch.move[m, 2]
         if scratch.move[m, 3]:
-            found = True
+            completed = True
             cell = taken
             while cell >= 0 and counts.cell_key[cell] >= low:
                 add(total, counts.numbers[cell])
@@ -279,10 +279,10 @@ def execute(y: int, taken: int, low: int, head: Ints, counts: Counts, total: Wor
                 wait_for(target, counts.cell_key[taken], sets, deadlines)
             if m == last:
                 head[target, 0] = taken
-                return found
+                return completed
         add_list(taken, target, low, head, counts)
     drop_list(counts, taken)
-    return found
+    return completed
 
 
 @kernel
@@ -370,7 +370,7 @@ def count(events: Events, consume: int, windowed: bool, tables: Tables, sets: Se
             if scratch.span[y, 0] >= 0:
                 scratch.taken[y] = head[scratch.moving[y], 0]
                 head[scratch.moving[y], 0] = -1
-        found = False
+        completed = False
         remember(part, watching)
         if scratch.span[n, 0] < scratch.span[n, 1]:
             first = new_cell(events.key[i] if windowed else 0, -1, counts)
@@ -378,12 +378,12 @@ def count(events: Events, consume: int, windowed: bool, tables: Tables, sets: Se
             scratch.taken[n] = first
         for y in range(n + 1):
             if scratch.span[y, 0] >= 0 and (y < n or scratch.span[y, 0] < scratch.span[y, 1]):
-                found |= execute(y, scratch.taken[y], low, head, counts, total, index, scratch, sets, deadlines)
-        if found:
+                completed |= execute(y, scratch.taken[y], low, head, counts, total, index, scratch, sets, deadlines)
+        if completed:
             cursor.occurrences += 1
             if consume:
                 consumed(consume, part, tables.signatures.shape[0] - 1, head, counts, index, watching)
-        if cursor.wide or (found and consume == ANY and cursor.sets > MANY_SETS):
+        if cursor.wide or (completed and consume == ANY and cursor.sets > MANY_SETS):
             cursor.next = x + 1
             return MORE_LIMBS if cursor.wide else RESET
     cursor.next = events.kept.size

@@ -51,10 +51,10 @@ def clock_of(part: int, deadlines: Deadlines) -> int:
 @inner
 def is_tail(d: int, sets: Sets, deadlines: Deadlines) -> bool:
     """Whether some run of the set is a match once its window is over."""
-    found = False
+    tail = False
     for r in range(sets.begin[d], sets.begin[d] + sets.size[d]):
-        found = found or deadlines.tails[sets.rows[r, STATE]]
-    return found
+        tail = tail or deadlines.tails[sets.rows[r, STATE]]
+    return tail
 
 
 @inner
@@ -112,13 +112,13 @@ def take_first(clock: int, sets: Sets, deadlines: Deadlines) -> int:
         pair = meld(each, other, sets, deadlines)
         sibling[pair] = rest  # a chain of pairs, the last one first
         rest, each = pair, following
-    made = int(NONE)
+    heap = int(NONE)
     while rest >= 0:
         following = int(sibling[rest])
         sibling[rest] = NONE
-        made = meld(made, rest, sets, deadlines)
+        heap = meld(heap, rest, sets, deadlines)
         rest = following
-    deadlines.first[clock] = made
+    deadlines.first[clock] = heap
     deadlines.waiting[top] = False
     return top
 
@@ -145,15 +145,15 @@ def ends_of(d: int, sets: Sets, deadlines: Deadlines) -> int:
     """How many different last events the runs of a set that are in tails have; one where that is not told apart."""
     if deadlines.stamps.size == 1:
         return 1
-    begin, found = sets.begin[d], 0
+    begin, ends = sets.begin[d], 0
     slot = VALUES + deadlines.stamps[1]
     for r in range(begin, begin + sets.size[d]):
         fresh = deadlines.tails[sets.rows[r, STATE]]
         for before in range(begin, r):
             same = sets.rows[before, slot] == sets.rows[r, slot] and deadlines.tails[sets.rows[before, STATE]]
             fresh = fresh and not same
-        found += int(fresh)
-    return found
+        ends += int(fresh)
+    return ends
 
 
 @kernel

@@ -54,15 +54,15 @@ civil = inner(_civil)
 @inlined
 def as_float(payload: int) -> float:
     """The float whose bits the payload is."""
-    found: float = np.int64(payload).view(np.float64)
-    return found
+    value: float = np.int64(payload).view(np.float64)
+    return value
 
 
 @inlined
 def as_bits(value: float) -> int:
     """The payload of a float."""
-    found: int = np.float64(value).view(np.int64)
-    return found
+    payload: int = np.float64(value).view(np.int64)
+    return payload
 
 
 @inner
@@ -326,15 +326,16 @@ def point(digits: int, places: int) -> float:
     for _ in range(places):
         step *= 10.0
     high = float(digits)
-    found = high / step
+    quotient = high / step
     if -9007199254740992 <= digits <= 9007199254740992 or places == 0:
-        return found
-    product = found * step
-    a, b = 134217729.0 * found, 134217729.0 * step
-    one, other = a - (a - found), b - (b - step)
-    error = (found - one) * (step - other) - (((product - one * other) - (found - one) * other) - one * (step - other))
+        return quotient
+    product = quotient * step
+    a, b = 134217729.0 * quotient, 134217729.0 * step
+    one, other = a - (a - quotient), b - (b - step)
+    rest, more = quotient - one, step - other
+    error = rest * more - (((product - one * other) - rest * other) - one * more)
     low = -1.0 if high >= 9223372036854775808.0 else float(digits - np.int64(high))
-    return found + (((high - product) - error) + low) / step
+    return quotient + (((high - product) - error) + low) / step
 
 
 @inner
@@ -359,8 +360,8 @@ def whole(name: int, a: int, b: int) -> tuple[int, int]:
 @inner
 def int_quotient(a: int, b: int) -> int:
     """The quotient rounded towards zero."""
-    found = a // b
-    return found + 1 if found < 0 and found * b != a else found
+    quotient = a // b
+    return quotient + 1 if quotient < 0 and quotient * b != a else quotient
 
 
 @inner

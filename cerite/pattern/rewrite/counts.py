@@ -46,8 +46,8 @@ def bounded_counts(pattern: Pattern) -> Pattern:
         operand, rest = node.operand, []
         for condition in node.conditions:
             for part in condition.operands if isinstance(condition, And) else (condition,):
-                asked = threshold(part)
-                bounded = None if asked is None else _bounded(operand, *asked)
+                bounds = threshold(part)
+                bounded = None if bounds is None else _bounded(operand, *bounds)
                 if bounded is None:
                     rest.append(part)
                 else:
@@ -86,34 +86,34 @@ def _whole(node: Expression) -> int | None:
     return node.value if isinstance(node, Literal) and type(node.value) is int else None
 
 
-def _bounded(node: Pattern, variable: str | None, asked: Range) -> Pattern | None:
+def _bounded(node: Pattern, variable: str | None, bounds: Range) -> Pattern | None:
     """The matches with so many events of the variable (None: so many marked ones); None where no iteration decides."""
     least, most = _numbers(node, variable)
-    low, high = asked
+    low, high = bounds
     if low <= least and most <= high:
         return node
     if most < low or high < least:
         return Nothing(span=node.span)
     match node:
         case Named() if node.variable == variable:
-            inner = _bounded(node.operand, None, asked)
+            inner = _bounded(node.operand, None, bounds)
             return None if inner is None else replace(node, operand=inner)
         case Named() | Filter() | Having() | Window():
-            inner = _bounded(node.operand, variable, asked)
+            inner = _bounded(node.operand, variable, bounds)
             return None if inner is None else replace(node, operand=inner)
         case Union(parts=parts):
-            inners = [_bounded(part, variable, asked) for part in parts]
+            inners = [_bounded(part, variable, bounds) for part in parts]
             known = tuple(each for each in inners if each is not None)
             return replace(node, parts=known) if len(known) == len(inners) else None
         case Sequence(parts=parts) | Concat(parts=parts):
-            return _bounded_part(node, parts, variable, asked)
+            return _bounded_part(node, parts, variable, bounds)
         case Iteration():
-            return _bounded_iteration(node, variable, asked)
+            return _bounded_iteration(node, variable, bounds)
     return None
 
 
 def _bounded_part(
-    node: Sequence | Concat, parts: tuple[Pattern, ...], variable: str | None, asked: Range
+    node: Sequence | Concat, parts: tuple[Pattern, ...], variable: str | None, bounds: Range
 ) -> Pattern | None:
     numbers = [_numbers(part, variable) for part in parts]
     fixed = sum(least for least, most in numbers if least == most)
@@ -121,16 +121,16 @@ def _bounded_part(
     if len(open_) != 1:
         return None
     (at,) = open_
-    inner = _bounded(parts[at], variable, (asked[0] - fixed, asked[1] - fixed))
+    inner = _bounded(parts[at], variable, (bounds[0] - fixed, bounds[1] - fixed))
     return None if inner is None else replace(node, parts=(*parts[:at], inner, *parts[at + 1 :]))
 
 
-def _bounded_iteration(node: Iteration, variable: str | None, asked: Range) -> Pattern | None:
+def _bounded_iteration(node: Iteration, variable: str | None, bounds: Range) -> Pattern | None:
     each, most = _numbers(node.operand, variable)
     if each != most or each == 0:
         return None
-    low = max(node.least, -(-asked[0] // each))
-    high = min(inf if node.most is None else node.most, asked[1] // each)
+    low = max(node.least, -(-bounds[0] // each))
+    high = min(inf if node.most is None else node.most, bounds[1] // each)
     if low > high:
         return Nothing(span=node.span)
     if high == 0:

@@ -36,8 +36,8 @@ def measures(
     [0,2] x=0, y=2 {'low': 1, 'sum': 3, 'took': 4}
     """
     events = list(rows)
-    found = matches(query, Stream.of(events, type=type, time=time), semantics=semantics)
-    return [(match, _measured(query, match, events, time)) for match in found]
+    every = matches(query, Stream.of(events, type=type, time=time), semantics=semantics)
+    return [(match, _measured(query, match, events, time)) for match in every]
 
 
 def _measured(query: QuerySpec, match: Match, rows: Sequence[Event], time: str | None) -> dict[str, Any]:
