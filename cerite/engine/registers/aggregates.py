@@ -27,7 +27,7 @@ from cerite.engine.registers.interpret import (
     TALLY,
     TO_FLOAT,
 )
-from cerite.engine.registers.leaves import Running, Value
+from cerite.engine.registers.leaves import PRESENCE, Running, Value
 from cerite.engine.registers.programs import Pool, Program
 from cerite.predicate.expression import (
     Aggregate,
@@ -115,7 +115,7 @@ def _emit_running(node: Aggregate, running: Running, program: Program, pool: Poo
 def _taken(node: Aggregate, types: ColumnTypes) -> Value:
     """What an aggregate takes of each event: its own presence, or an attribute."""
     if node.name is None:
-        return Value(Literal(True), "bool")
+        return PRESENCE
     kind = types.kind(Attribute(node.name))
     assert kind is not None
     if node.name in types.decimals:

@@ -20,18 +20,18 @@ from cerite.engine.events.rows import Rows
 from cerite.engine.registers import layout as lay
 from cerite.engine.registers.compile import code_of, masks, tables
 from cerite.engine.registers.deadlines import Deadlines, wait_for_all
-from cerite.engine.registers.index import FIRST, FREE, enter, link
+from cerite.engine.registers.index import NONE, empty, enter, link, new_index
 from cerite.engine.registers.interpret import FLAGS, KNOWN, SUM_WHOLE, VALUES, run
 from cerite.engine.registers.leaves import Running, Value
 from cerite.engine.registers.moves import compared, relevant
-from cerite.engine.registers.sets import NO_SET, digest
+from cerite.engine.registers.sets import NO_SET, copy_row, digest
 from cerite.engine.registers.tables import Machine
 from cerite.engine.registers.watch import advance_common, watch
 from cerite.engine.slots import grown
 
 Arrays = dict[str, npt.NDArray[Any]]
 LEAST = np.iinfo(np.int64).min
-FEWEST_SETS = 1 << 11  # room to begin with; tests begin with less
+FEWEST_SETS = 1 << 10  # room to begin with; more would leave the cache, tests begin with less
 FEWEST_ROWS = 1 << 6
 
 
@@ -73,6 +73,7 @@ class RegisterEngine:
         self._stuck = -1
         self.relevant: Longs = np.zeros(0, np.int64)  # the events of the last batch that can move or start anything
         self.deadlines: Deadlines | None = None
+        self.index = new_index(0, 0, 0, equal=False)
         self._index()
         self._scratch(FEWEST_ROWS)
 
@@ -96,6 +97,7 @@ class RegisterEngine:
         if top > self.lows.size:
             self.lows = grown(self.lows, max(top, 2 * self.lows.size), LEAST)
             self.common = grown(self.common, self.lows.size, NO_SET)
+            self.index = self.index._replace(first=grown(self.index.first, self._buckets, NONE))
             self._watch()
             if self.deadlines is not None and not self.shared_clock:
                 first = grown(self.deadlines.first, self.lows.size, -1)
@@ -141,38 +143,49 @@ class RegisterEngine:
         raise NotImplementedError
 
     def rebuild(self, partitions: Longs | None = None, strings: Longs | None = None) -> None:
-        """Keep the sets that hold something, in arrays of about twice their size, and index them anew.
+        """Keep the sets that hold something, with room for about as many more, and index them anew.
 
         Given the partitions or strings that are left, these are numbered from 0 on: in their order, so rows stay
         sorted.
         """
-        kept = self._kept()
-        sizes = self.sets.size[kept]
-        n, rows = kept.size, int(sizes.sum())
-        old = self.sets
+        kept, sets = self._kept(), self.sets
         if partitions is not None:
-            self.lows = picked(self.lows, partitions, LEAST)
-            part = np.where(old.part < 0, old.part, np.searchsorted(partitions, old.part))
-            old, self.common = old._replace(part=part), picked(self.common, partitions, NO_SET)
-        self.sets = self._new_sets(_power(2 * n + self._spare), 2 * rows + self._spare + self.scratch.order.size)
-        begins = np.concatenate([[0], np.cumsum(sizes)])[:-1] if n else np.zeros(0, np.int64)
-        places = np.repeat(old.begin[kept] - begins, sizes) + np.arange(rows)
-        self.sets.rows[:rows] = old.rows[places]
-        self.sets.begin[:n], self.sets.size[:n] = begins, sizes
-        self.sets.part[:n] = old.part[kept]
+            self.lows, self.common = picked(self.lows, partitions, LEAST), picked(self.common, partitions, NO_SET)
+            part = sets.part[: self.cursor.sets]
+            part[:] = np.where(part < 0, part, np.searchsorted(partitions, part))
+        _squeeze(kept, sets, self.head)
+        rows = sets.rows[: self.cursor.rows]
         if strings is not None:
-            for slot, known in self._strings_in(self.sets.rows[:rows]):
-                column = self.sets.rows[:rows, VALUES + slot]
+            for slot, known in self._strings_in(rows):
+                column = rows[:, VALUES + slot]
                 column[known] = np.searchsorted(strings, column[known])
-        self._rename(old, kept, rows)
-        head = np.full((self.sets.begin.size, 1), -1, np.int32)
-        head[:n, 0] = self.head[kept, 0]
-        self.head = head
-        self.cursor.sets, self.cursor.rows = n, rows
-        _fill_table(self.sets, n)
+        if self._watches:
+            self._rename(kept, rows)
+        if self._watches or partitions is not None or strings is not None:
+            _fill_codes(sets, kept.size)
+        self._fit()
         self._index()
-        self._scratch(self.scratch.order.size)
+        if self.scratch.stamp.size == self.sets.begin.size:
+            self.scratch.stamp[:] = self.cursor.mark = 0
+            self._watch()
+        else:
+            self._scratch(self.scratch.order.size)
         self._wait()
+
+    def _fit(self) -> None:
+        """Take larger or smaller arrays where those that there are do not suit the sets; number these by content."""
+        n, rows = self.cursor.sets, self.cursor.rows
+        old = self.sets
+        least, fewest = 2 * n + self._spare, 2 * rows + self._spare + self.scratch.order.size
+        if not (least <= old.begin.size <= 4 * least and fewest <= old.rows.shape[0] <= 4 * fewest):
+            self.sets = self._new_sets(_power(least), 2 * fewest)
+            for name in ("begin", "size", "part", "code"):
+                getattr(self.sets, name)[:n] = getattr(old, name)[:n]
+            self.sets.rows[:rows] = old.rows[:rows]
+            self.head = grown(self.head[:n], self.sets.begin.size, -1)
+        else:
+            old.table[:] = -1
+        _fill_table(self.sets, n)
 
     def keep(self, partitions: Longs | None, strings: Longs) -> None:
         """Number these partitions and strings from 0 on; nothing that is left is of the others."""
@@ -220,14 +233,13 @@ class RegisterEngine:
             _keep_watched(alive, self.sets, self._width - len(self.machine.automaton.watchers))
         return np.flatnonzero(alive)
 
-    def _rename(self, old: lay.Sets, kept: Longs, rows: int) -> None:
+    def _rename(self, kept: Longs, rows: Longs) -> None:
         """Give the sets that are watched their new numbers; those rise with the old ones, so rows stay sorted."""
-        number = np.full(old.begin.size + 1, NO_SET, np.int64)
+        number = np.full(self.sets.begin.size + 1, NO_SET, np.int64)
         number[kept] = np.arange(kept.size)
-        watched = self.sets.rows[:rows, self._width - len(self.machine.automaton.watchers) :]
+        watched = rows[:, self._width - len(self.machine.automaton.watchers) :]
         watched[:] = number[watched]
         self.common = number[self.common]
-        _fill_codes(self.sets, kept.size)
 
     def state(self) -> Arrays:
         """What a snapshot keeps of the sets, the cells packed."""
@@ -243,55 +255,56 @@ class RegisterEngine:
         """Take the sets of a snapshot."""
         self.cursor, self.lows = of_longs(Cursor, arrays["cursor"]), arrays["lows"]
         n, rows = arrays["begin"].size, arrays["rows"].shape[0]
-        self.sets = self._new_sets(_power(2 * n + self._spare), 2 * rows + self._spare + self.scratch.order.size)
-        for name in ("begin", "size", "part", "code"):
-            getattr(self.sets, name)[:n] = arrays[name]
-        self.sets.rows[:rows] = arrays["rows"]
-        self.common = arrays["common"]
-        self.head = grown(arrays["head"].astype(np.int32), self.sets.begin.size, -1)
-        _fill_table(self.sets, n)
+        self.sets = self._new_sets(n, rows)
+        for name in ("begin", "size", "part", "code", "rows"):
+            getattr(self.sets, name)[:] = arrays[name]
+        self.common, self.head = arrays["common"], arrays["head"].astype(np.int32)
+        self._fit()
         self._index()
         self._scratch(self.scratch.order.size)
 
     def _new_sets(self, sets: int, rows: int) -> lay.Sets:
         begin, size, part, code = (np.zeros(sets, np.int64) for _ in range(4))
-        table = np.full(4 * sets, -1, np.int32)
+        table = np.full(2 * sets, -1, np.int32)
         return lay.Sets(begin, size, part, code, np.zeros((rows, self._width), np.int64), table, self.cursor)
 
     def _index(self) -> None:
         """Enter every set into an index with room for `_entries` entries, or more."""
         while True:
-            n = self._entries
-            key = np.zeros((_power(4 * n), 4), np.int64)
-            key[:, FIRST] = FREE
-            entry_set, following, right = (np.full(n, -1, np.int32) for _ in range(3))
-            begin, linked = np.zeros(self.sets.begin.size + 1, np.int64), np.zeros(n, np.bool_)
-            place, value = np.zeros(n, np.int64), np.zeros(n, np.int64)
-            self.index = lay.Index(key, begin, entry_set, place, linked, following, right, value)
+            old, sizes = self.index, (self._entries, self.sets.begin.size, self._buckets)
+            if (old.place.size, old.begin.size - 1, old.first.size) == sizes:
+                empty(old, self.cursor.entries)
+            else:
+                self.index = new_index(*sizes, equal=bool((self.tables.signatures[:, lay.KIND] == lay.SAME).any()))
             self.cursor.buckets = self.cursor.entries = self.cursor.entered = 0
             if _enter_all(self.tables, self.sets, self.index, self.head):
                 return
             self._entries *= 2
+
+    @property
+    def _buckets(self) -> int:
+        return int(self.lows.size * self.tables.signatures.shape[0])
 
     def _wait(self) -> None:
         """Enter every set that waits for the end of its window into the heap of its clock."""
         machine, sets = self.machine, self.sets.begin.size
         if not machine.automaton.tails:
             return
-        tails = np.zeros(machine.automaton.n_states, np.bool_)
-        tails[list(machine.automaton.tails)] = True
-        first, child, sibling, due = (
-            np.full(size, -1, np.int32) for size in (1 if self.shared_clock else self.lows.size, sets, sets, sets)
-        )
-        start, key = np.zeros(sets, np.int64), np.zeros(sets, np.int64)
-        old = self.deadlines
-        progress, ends = (np.zeros(4, np.int64), np.zeros(0, np.int64)) if old is None else (old.progress, old.ends)
-        self.deadlines = Deadlines(
-            tails, np.array(machine.stamps, np.int64), np.array([self.shared_clock]), first,
-            np.zeros(sets, np.bool_), start, key, child, sibling, due, progress, ends,
-        )  # fmt: skip
+        old, clocks = self.deadlines, 1 if self.shared_clock else self.lows.size
+        if old is not None and (old.first.size, old.waiting.size) == (clocks, sets):
+            old.first[:], old.waiting[:] = -1, False
+        else:
+            tails = np.zeros(machine.automaton.n_states, np.bool_)
+            tails[list(machine.automaton.tails)] = True
+            first, child, sibling, due = (np.full(size, -1, np.int32) for size in (clocks, sets, sets, sets))
+            start, key = np.zeros(sets, np.int64), np.zeros(sets, np.int64)
+            progress, ends = (np.zeros(4, np.int64), np.zeros(0, np.int64)) if old is None else (old.progress, old.ends)
+            self.deadlines = Deadlines(
+                tails, np.array(machine.stamps, np.int64), np.array([self.shared_clock]), first,
+                np.zeros(sets, np.bool_), start, key, child, sibling, due, progress, ends,
+            )  # fmt: skip
         holding = np.flatnonzero(self.head[: self.cursor.sets, 0] >= 0)
-        if holding.size:
+        if holding.size and self.deadlines is not None:
             wait_for_all(self.sets, holding, self._start_keys(holding), self.deadlines)
 
     def _start_keys(self, holding: Longs) -> Longs:
@@ -322,6 +335,22 @@ class RegisterEngine:
                 rows=np.zeros((size, self._width), np.int64), label=np.zeros(size, np.int64),
                 order=np.zeros(size, np.int64),
             )  # fmt: skip
+
+
+@kernel
+def _squeeze(kept: Longs, sets: lay.Sets, head: Ints) -> None:
+    """Number the sets that are kept from 0 on, where they are: each moves towards the front, its rows too."""
+    cursor, at = sets.cursor, 0
+    for y in range(kept.size):
+        d = kept[y]
+        first = sets.begin[d]
+        sets.begin[y], sets.size[y], sets.part[y], sets.code[y] = at, sets.size[d], sets.part[d], sets.code[d]
+        head[y, 0] = head[d, 0]
+        for r in range(sets.size[y]):
+            copy_row(sets.rows, first + r, sets.rows, at + r)
+        at += sets.size[y]
+    head[kept.size : cursor.sets, 0] = -1
+    cursor.sets, cursor.rows = kept.size, at
 
 
 @kernel

@@ -55,7 +55,7 @@ from cerite.engine.registers.interpret import (
     SUBTRACT_FLOAT,
     TO_FLOAT,
 )
-from cerite.engine.registers.leaves import Mark, Running, Value
+from cerite.engine.registers.leaves import PRESENCE, Mark, Running, Value
 from cerite.engine.registers.programs import Pool, Program, Simple
 from cerite.engine.registers.simplify import as_attribute, simplified, since_1970, source_of
 from cerite.pattern.nodes import Size
@@ -127,7 +127,7 @@ class Compiler:
         needed = {slot: of[slot] for slot in read if slot in of}
         for each in walk(node):
             if isinstance(each, Reference) and each.variable not in needed.values():
-                needed[self._pool.slot(each.variable, Value(Literal(True), "bool"))] = each.variable
+                needed[self._pool.slot(each.variable, PRESENCE)] = each.variable
         program.needs, program.slots = frozenset(needed), frozenset(read | needed.keys())
 
     def _emit(self, node: Expression, program: Program, as_float: bool = False) -> ValueKind | None:

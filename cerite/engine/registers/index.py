@@ -13,7 +13,7 @@ import numpy as np
 
 from cerite.core.arrays import Ints, Longs
 from cerite.core.hashing import fold
-from cerite.core.jit import inlined, inner
+from cerite.core.jit import inlined, inner, kernel
 from cerite.engine.registers import interpret as op
 from cerite.engine.registers.interpret import FLAGS, KNOWN, STATE, VALUES
 from cerite.engine.registers.layout import (
@@ -41,6 +41,16 @@ NONE, FREE = -1, -2  # the first entry of an empty bucket, and of a place that i
 MOST = np.iinfo(np.int64).max
 
 
+def new_index(entries: int, sets: int, buckets: int, *, equal: bool) -> Index:
+    """An empty index with room for so many; `equal` if some state waits for a value equal to a stored one."""
+    key = np.zeros((1 << (2 * entries).bit_length() if equal else 2, 4), np.int64)
+    key[:, FIRST] = FREE
+    entry_set, following, right = (np.full(entries, NONE, np.int32) for _ in range(3))
+    place, value = np.zeros(entries, np.int64), np.zeros(entries, np.int64)
+    begin, linked = np.zeros(sets + 1, np.int64), np.zeros(entries, np.bool_)
+    return Index(np.full(buckets, NONE, np.int32), key, begin, entry_set, place, linked, following, right, value)
+
+
 @inlined
 def sortable(payload: int, is_float: int) -> int:
     """The payload as an integer in the order of the values."""
@@ -55,7 +65,7 @@ def priority(entry: int) -> int:
 
 @inner
 def bucket(part: int, signature: int, value: int, key: Longs) -> int:
-    """The place of a bucket, or of the free place where it belongs."""
+    """The place in `key` of a bucket of equal values, or the free place where it belongs."""
     h = fold(fold(fold(np.uint64(0), np.uint64(part)), np.uint64(value)), np.uint64(signature))
     mask = key.shape[0] - 1
     at = np.int64(h) & mask
@@ -68,14 +78,14 @@ def bucket(part: int, signature: int, value: int, key: Longs) -> int:
 
 @inner
 def plant(at: int, entry: int, index: Index) -> None:
-    """Insert an entry into the tree of a bucket."""
+    """Insert an entry into the tree of a bucket of `first`."""
     value = index.value[entry]
-    above, to_right, node = -1, False, index.key[at, FIRST]
+    above, to_right, node = -1, False, index.first[at]
     while node >= 0 and priority(node) >= priority(entry):
         above, to_right = node, index.value[node] <= value
         node = index.right[node] if to_right else index.following[node]
     if above < 0:
-        index.key[at, FIRST] = entry
+        index.first[at] = entry
     elif to_right:
         index.right[above] = entry
     else:
@@ -123,12 +133,14 @@ def enter(d: int, tables: Tables, sets: Sets, index: Index) -> bool:
                 value = sets.rows[r, VALUES + slot]
             if cursor.entries == index.entry_set.size or 2 * cursor.buckets >= index.key.shape[0]:
                 return False
-            at = bucket(sets.part[d], signature, value if kind == SAME else np.int64(0), index.key)
-            if index.key[at, FIRST] == FREE:
-                index.key[at, PART], index.key[at, SIGNATURE] = sets.part[d], signature
-                index.key[at, VALUE] = value if kind == SAME else 0
-                index.key[at, FIRST] = NONE
-                cursor.buckets += 1
+            at = sets.part[d] * tables.signatures.shape[0] + signature
+            if kind == SAME:
+                place = bucket(sets.part[d], signature, value, index.key)
+                if index.key[place, FIRST] == FREE:
+                    index.key[place, PART], index.key[place, SIGNATURE] = sets.part[d], signature
+                    index.key[place, VALUE], index.key[place, FIRST] = value, NONE
+                    cursor.buckets += 1
+                at = -1 - place
             entry = np.int32(cursor.entries)
             cursor.entries += 1
             index.begin[d + 1] = cursor.entries
@@ -145,8 +157,24 @@ def link(d: int, index: Index) -> None:
     for entry in range(index.begin[d], index.begin[d + 1]):
         if not index.linked[entry]:
             index.linked[entry] = True
-            index.following[entry] = max(index.key[index.place[entry], FIRST], NONE)
-            index.key[index.place[entry], FIRST] = entry
+            at = index.place[entry]
+            if at >= 0:
+                index.following[entry] = index.first[at]
+                index.first[at] = entry
+            else:
+                index.following[entry] = index.key[-1 - at, FIRST]
+                index.key[-1 - at, FIRST] = entry
+
+
+@kernel
+def empty(index: Index, entries: int) -> None:
+    """Leave nothing in the buckets of so many entries."""
+    for entry in range(entries):
+        at = index.place[entry]
+        if at >= 0:
+            index.first[at] = NONE
+        else:
+            index.key[-1 - at, FIRST] = FREE
 
 
 @inner
@@ -190,8 +218,10 @@ def touched(i: int, part: int, mark: int, head: Ints, events: Events, tables: Ta
             if np.int64(events.nulls[i]) >> leaf & 1:
                 continue
             value = events.values[i, leaf]
-        at = bucket(part, signature, value if kind == SAME else np.int64(0), index.key)
-        entry = index.key[at, FIRST]
+        at = part * tables.signatures.shape[0] + signature
+        if kind == SAME:
+            at = -1 - bucket(part, signature, value, index.key)
+        entry = index.first[at] if at >= 0 else index.key[-1 - at, FIRST]
         if kind == ORDER:
             if entry >= 0:
                 value = sortable(value, tables.signatures[signature, WAKE_FLOAT])
@@ -205,10 +235,12 @@ def touched(i: int, part: int, mark: int, head: Ints, events: Events, tables: Ta
             d = index.entry_set[entry]
             if head[d, 0] < 0:
                 index.linked[entry] = False
-                if before < 0:
-                    index.key[at, FIRST] = following
-                else:
+                if before >= 0:
                     index.following[before] = following
+                elif at >= 0:
+                    index.first[at] = following
+                else:
+                    index.key[-1 - at, FIRST] = following
             else:
                 before = entry
                 if scratch.stamp[d] != mark:

@@ -53,12 +53,17 @@ class Sets(NamedTuple):
 
 
 class Index(NamedTuple):
-    """Which sets to look at: buckets by (partition, signature, value), holding a chain or a tree of entries."""
+    """Which sets to look at: buckets, each the first entry of a chain or a tree.
 
-    key: Longs  # part, signature, value, first entry
+    There is a bucket for every partition and signature, found by its number; where a stored value must be equal there
+    is one for every such value in use, found by hash.
+    """
+
+    first: Ints  # by partition and signature
+    key: Longs  # partition, signature, value, first entry
     begin: Longs  # the entries of set d: begin[d]:begin[d + 1]
     entry_set: Ints
-    place: Longs  # the entry's bucket
+    place: Longs  # the entry's bucket: a number of `first`, or -1 - one of `key`
     linked: Flags  # whether it is in its chain (or tree)
     following: Ints  # next in a chain, left in a tree
     right: Ints

@@ -46,9 +46,9 @@ from cerite.predicate.columns.numbers import (
     ordered_text,
     whole_among_floats,
 )
-from cerite.predicate.columns.read import Column, Instants, Integers
+from cerite.predicate.columns.read import Column, Instants, Integers, plain
 from cerite.predicate.columns.truth import Block
-from cerite.predicate.expression import Expression, Literal, Not
+from cerite.predicate.expression import Attribute, Expression, Literal, Not
 from cerite.predicate.formula import Formulas
 from cerite.predicate.kinds import ValueKind
 
@@ -74,6 +74,9 @@ class Value:
     def is_text(self) -> bool:
         """Whether a register holds the number of a string."""
         return self.form == "text" or (not self.form and self.kind == "string")
+
+
+PRESENCE = Value(Literal(True), "bool")  # of every event: what COUNT(y) counts
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +128,11 @@ class LeafColumns:
     ) -> None:
         self.leaves = leaves
         self.strings = Numbering()
-        self._kinds = kinds
+        formulas = Formulas(kinds)
+        conditions = [leaf for leaf in leaves if isinstance(leaf, Value) and leaf.kind == "bool"]
+        self._formulas = {
+            leaf: (formulas.of(leaf.expression), formulas.of(Not(leaf.expression))) for leaf in conditions
+        }
         self._time, self._unit = time
         self._finest = finest
         self._ordered = ordered
@@ -139,11 +146,16 @@ class LeafColumns:
         nulls = np.zeros(count, np.uint64)
         counted = any(isinstance(leaf, Mark) and leaf.size.unit == "events" for leaf in self.leaves)
         ranks = self._ranks.of(partition, count) if counted else np.zeros(0, np.int64)
+        block = Block(_Columns(batch), 0, count)
         for number, leaf in enumerate(self.leaves):
             if isinstance(leaf, Mark):
                 payload, null = self._mark(leaf, batch, ranks)
+            elif leaf == PRESENCE:
+                payload, null = np.ones(count, np.int64), None
+            elif leaf.kind == "string" and not leaf.form and isinstance(leaf.expression, Attribute):
+                payload, null = self._codes(batch.column(leaf.expression.name))
             else:
-                payload, null = self._value(leaf, batch)
+                payload, null = self._value(leaf, block)
             values[:, number] = payload
             if null is not None:
                 nulls |= null.astype(np.uint64) << np.uint64(number)
@@ -193,13 +205,9 @@ class LeafColumns:
         key, low, missing = value_keys(batch.column(name), name, leaf.size, self._unit)
         return (low if leaf.low else key), missing
 
-    def _value(self, leaf: Value, batch: pa.RecordBatch) -> tuple[Longs, npt.NDArray[np.bool_] | None]:
-        columns = {name: Column(batch.column(name)) for name in batch.schema.names if name in self._kinds}
-        block = Block(columns, 0, batch.num_rows)
+    def _value(self, leaf: Value, block: Block) -> tuple[Longs, npt.NDArray[np.bool_] | None]:
         if leaf.kind == "bool":
-            formulas = Formulas(self._kinds)
-            true = block.truth(formulas.of(leaf.expression))
-            false = block.truth(formulas.of(Not(leaf.expression)))
+            true, false = (block.truth(formula) for formula in self._formulas[leaf])
             return true.astype(np.int64), ~(true | false)
         found = block.value(leaf.expression)
         if leaf.form == "text":
@@ -219,8 +227,22 @@ class LeafColumns:
         return (floats + 0.0).view(np.int64), null if null.any() else None
 
     def _codes(self, column: pa.Array) -> tuple[Longs, npt.NDArray[np.bool_] | None]:
-        null = column.is_null().to_numpy(zero_copy_only=False) if column.null_count else None
-        return self.strings.of(column), null
+        kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+        numbers = self.strings.of(plain(column) if pa.types.is_string_view(kind) else column)
+        null = numbers < 0
+        return numbers, null if null.any() else None
+
+
+class _Columns(dict[str, Column]):
+    """The columns of a batch, each read when a leaf needs it."""
+
+    def __init__(self, batch: pa.RecordBatch) -> None:
+        super().__init__()
+        self._batch = batch
+
+    def __missing__(self, name: str) -> Column:
+        column = self[name] = Column(self._batch.column(name))
+        return column
 
 
 def _formed(leaf: Value, found: Any) -> tuple[Longs, npt.NDArray[np.bool_] | None]:

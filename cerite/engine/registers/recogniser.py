@@ -40,7 +40,7 @@ from cerite.engine.registers.deadlines import (
     stop_clocks,
     wait_for,
 )
-from cerite.engine.registers.index import FIRST, bucket, link, touched
+from cerite.engine.registers.index import link, touched
 from cerite.engine.registers.interpret import FLAGS, KNOWN, STATE, VALUES, Code
 from cerite.engine.registers.layout import Events, Index, Scratch, Sets, Tables, Watching
 from cerite.engine.registers.moves import plan, starts
@@ -308,9 +308,7 @@ def consumed(
             drop_list(cells, head[d, 0])
             head[d, 0] = -1
         return
-    none = np.int64(0)  # no literal, which the bucket would be compiled for apart
-    at = bucket(part, listed, none, index.key)
-    entry = index.key[at, FIRST]
+    entry = index.first[part * (listed + 1) + listed]
     while entry >= 0:
         d = index.entry_set[entry]
         drop_list(cells, head[d, 0])

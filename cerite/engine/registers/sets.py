@@ -64,10 +64,13 @@ def excluded(x: int, row: Longs, i: int, events: Events, tables: Tables, code: C
     return False
 
 
-@inner
+@inlined
 def follow(x: int, row: Longs, made: Longs, i: int, values: Longs, nulls: npt.NDArray[np.uint64], t: Longs,
            actions: Longs, shape: Longs, beyond: Longs) -> None:  # fmt: skip
-    """The row after transition x on event i, watched sets as they are."""
+    """The row after transition x on event i, watched sets as they are.
+
+    It is compiled into its callers, as `digest` is: to pass the arrays takes longer than what it does with them.
+    """
     flags = np.int64(0)
     number = t[x, ACTIONS]
     stored = shape[STORED_VALUES]
@@ -130,7 +133,7 @@ def place(n: int, rows: Longs, label: Longs, order: Longs) -> None:
     order[at] = n
 
 
-@inner
+@inlined
 def digest(rows: Longs, order: Longs, begin: int, end: int, part: int) -> int:
     """A hash of a set."""
     h = fold(fold(np.uint64(0), np.uint64(part)), np.uint64(end - begin))
