@@ -54,16 +54,18 @@ class Ids:
 
     def of(self, chunk: MatchChunk, rows: pa.RecordBatch, marks: Longs | None = None) -> pa.Array:
         """The ids of some matches; their positions count the rows, which may have marks."""
-        places = np.concatenate([chunk.starts, chunk.ends, chunk.positions])
-        if rows.num_rows <= places.size:
+        places: tuple[Longs, ...] = chunk.starts, chunk.ends, chunk.positions
+        if rows.num_rows <= 2 * len(chunk) + chunk.positions.size:
             events = self._events(rows, marks)
         else:
-            used, places = numbered(places)
+            used, numbers = numbered(np.concatenate(places))
+            places = tuple(np.split(numbers, (len(chunk), 2 * len(chunk))))
             mine = rows.select(list(self.columns)).take(pa.array(used)) if self.columns else rows.slice(0, used.size)
             events = self._events(mine, None if marks is None else marks[used])
+        first, last, every = (np.require(each, np.int64, ["C", "W"]) for each in places)  # as kernels are compiled for
         text = np.empty(16 * len(chunk), np.uint16)
         marked = self._marked(events) if events.size * len(self.labels) <= chunk.positions.size else _NO_WORDS
-        write_ids(events, marked, places, chunk.offsets, chunk.labels, self.label_hashes, _PAIRS, text)
+        write_ids(events, marked, first, last, every, chunk.offsets, chunk.labels, self.label_hashes, _PAIRS, text)
         offsets = np.arange(0, 32 * (len(chunk) + 1), 32, dtype=np.int32)
         return pa.StringArray.from_buffers(len(chunk), pa.py_buffer(offsets), pa.py_buffer(text))
 
@@ -176,24 +178,26 @@ def mixed(values: Words) -> Words:
 def write_ids(
     events: Words,
     marked: Words,
-    places: Longs,
+    starts: Longs,
+    ends: Longs,
+    positions: Longs,
     offsets: Longs,
     labels: npt.NDArray[np.int32],
     label_hashes: Words,
     pairs: npt.NDArray[np.uint16],
     text: npt.NDArray[np.uint16],
 ) -> None:
-    """32 hexadecimal digits per match; `places` are the starts, the ends and the positions of all matches.
+    """32 hexadecimal digits per match, by the numbers of its first and last event and of those at its positions.
 
     `marked` has the hashes of all events under all labels, or nothing.
     """
     matches = offsets.size - 1
     at = np.uint64(0)
     for m in range(matches):
-        first, last = places[m], places[matches + m]
+        first, last = starts[m], ends[m]
         one, two = np.uint64(0), np.uint64(0)
         for k in range(offsets[m], offsets[m + 1]):
-            place, label = np.uint64(places[2 * matches + k]), np.uint64(labels[k])
+            place, label = np.uint64(positions[k]), np.uint64(labels[k])
             if marked.size:
                 one += marked[label, place, 0]
                 two += marked[label, place, 1]

@@ -154,21 +154,21 @@ class _Events:
         self._time = measures.time
         self._chunk = chunk
         self._rows = rows
-        every, *lists = lists_of(chunk, measures.labels, measures._variables)
-        segments = [Segments(_longs(each.offsets), _longs(each.flatten())) for each in (every, *lists)]
-        self._segments: dict[str | None, Segments] = dict(zip((None, *measures._variables), segments, strict=True))
+        lists = lists_of(chunk, measures.labels, measures._variables)
+        self._lists: dict[str | None, pa.Array] = dict(zip((None, *measures._variables), lists, strict=True))
         self._columns: dict[str, pa.Array] = {}
 
     def leaf(self, node: Leaf) -> pa.Array:
         """A leaf's value of every match."""
         if isinstance(node, Moment):
             places = self._chunk.starts if node.function == "START_TIME" else self._chunk.ends
-            return self._taken(str(self._time), places)
+            return self._taken(str(self._time), pa.array(places))
+        events = self._lists[node.variable]
         if isinstance(node, Reference):
-            return self._taken(node.name, self._segments[node.variable].places)
-        offsets, places = self._segments[node.variable]
+            return self._taken(node.name, events.flatten())
         if node.name is None:
-            return pa.array(np.diff(offsets))
+            return pc.list_value_length(events).cast(pa.int64())
+        offsets, places = Segments(_longs(events.offsets), _longs(events.flatten()))
         if node.function == "COUNT":
             return (
                 self._distinct(node.name, offsets, places)
@@ -199,8 +199,8 @@ class _Events:
         valid: Flags = column.is_valid().to_numpy(zero_copy_only=False)
         return valid
 
-    def _taken(self, name: str, places: Longs) -> pa.Array:
-        return self._column(name).take(pa.array(places))
+    def _taken(self, name: str, places: pa.Array) -> pa.Array:
+        return self._column(name).take(places)
 
     def _counted(self, name: str, offsets: Longs, places: Longs) -> pa.Array:
         return pa.array(_segment_counts(self._valid(name)[places], offsets))
@@ -223,7 +223,7 @@ class _Events:
         if not valid.all():
             counts = _segment_counts(valid, offsets)
             offsets, places = np.concatenate([[0], np.cumsum(counts)]), places[valid]
-        return pa.ListArray.from_arrays(pa.array(offsets.astype(np.int32)), self._taken(name, places))
+        return pa.ListArray.from_arrays(pa.array(offsets.astype(np.int32)), self._taken(name, pa.array(places)))
 
     def _picked(self, node: Aggregate, offsets: Longs, places: Longs) -> pa.Array:
         assert node.name is not None
