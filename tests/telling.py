@@ -1,10 +1,10 @@
 """Cases that tell something: most random queries match nothing on a random stream, so one is looked for that does.
 
 A query and a stream are changed step by step until there is a match: other types for the events, no missing values,
-wider windows, fewer clauses, weaker conditions. Some cases stay as they were drawn, so that what matches nothing is
-tried as well. `Share` counts both while the tests run, and asserts what it counted. What the engine refuses because of
-its numbers tells nothing; `refused` says so for all tests, and `Share` asserts that it stays rare. `often` is how many
-cases a test draws: some with every change, many more at night.
+wider windows, fewer clauses, weaker conditions, more events, the opposite of what aggregates are asked. Some cases stay
+as they were drawn, so that what matches nothing is tried as well. `Share` counts both while the tests run, and asserts
+what it counted. What the engine refuses because of its numbers tells nothing; `refused` says so for all tests, and
+`Share` asserts that it stays rare. `often` is how many cases a test draws: some with every change, many more at night.
 """
 
 from __future__ import annotations
@@ -38,7 +38,9 @@ REFUSED = (  # of numbers that only another type could compare
 AT_NIGHT = 20  # times as many cases
 BY_DAY = 2  # with every change, one in so many
 _WEAKER = {"=": "<=", "<": "<=", ">": ">=", "!=": "<="}
+_OPPOSITE = {"=": "!=", "!=": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
 _FULL = {"id": 1, "price": 1, "name": "a", "ok": True}
+_ENOUGH = "ABBCABCC"  # types of which most patterns are made, for streams that are too short
 
 
 at_night = False  # tests/conftest.py sets it, before it is read
@@ -81,6 +83,40 @@ def candidates(query: QuerySpec, rows: Rows) -> Iterator[tuple[QuerySpec, Rows]]
     yield from ((whole, rotated(full, turn)) for turn in (0, 1, 2))
     bare = replace(whole, where=weakened(query.where, drop=True), items=None)
     yield from ((bare, rotated(full, turn)) for turn in (0, 1, 2))
+    longer = lengthened(full)
+    if longer != full:
+        yield from ((bare, rotated(longer, turn)) for turn in (0, 1, 2))
+    turned = replace(bare, where=opposed(bare.where))
+    if turned != bare:
+        yield from ((turned, rotated(longer, turn)) for turn in (0, 1, 2))
+
+
+def lengthened(rows: Rows) -> Rows:
+    """The stream, with further events where it is short."""
+    last = rows[-1]["at"] if rows else 0
+    more = enumerate(_ENOUGH[len(rows) :])
+    return rows + [{**_FULL, "id": k % 2, "price": k, "type": kind, "at": last + k} for k, kind in more]
+
+
+def opposed(pattern: Pattern) -> Pattern:
+    """The pattern with the opposite of every comparison of an aggregate."""
+
+    def turned(node: Expression) -> Expression:
+        if isinstance(node, Comparison) and aggregates(node):
+            return replace(node, op=_OPPOSITE[node.op])  # type: ignore[arg-type]
+        return node
+
+    def change(node: Pattern) -> Pattern:
+        if isinstance(node, Event) and node.condition is not None:
+            return replace(node, condition=changed(node.condition, turned))
+        if isinstance(node, Filter):
+            on = tuple(replace(each, condition=changed(each.condition, turned)) for each in node.conditions)
+            return replace(node, conditions=on)
+        if isinstance(node, Having):
+            return replace(node, conditions=tuple(changed(each, turned) for each in node.conditions))
+        return node
+
+    return transform(pattern, change)
 
 
 def rotated(rows: Rows, turn: int) -> Rows:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 from hypothesis import strategies as st
 
+from cerite.core.match import Match
 from cerite.pattern import (
     Consume,
     Event,
@@ -26,7 +28,7 @@ from cerite.pattern import (
 from cerite.pattern.absences import ends_in_absence
 from cerite.pattern.variables import bound
 from cerite.predicate.expression import Attribute, Comparison, Expression, Literal, Reference
-from tests.properties.agreement import Rows
+from tests.properties.agreement import Rows, judged, runnable
 
 SIZES = (
     st.integers(2, 5).map(Size.events)
@@ -120,6 +122,11 @@ def queries(draw: st.DrawFn) -> QuerySpec:
         consume=draw(st.sampled_from(list(Consume))),
         limit=draw(st.none() | st.none() | st.integers(1, 2)),
     )
+
+
+def judge(query: QuerySpec, rows: Rows, semantics: Any) -> list[Match] | None:
+    """What the judge finds on rows on which the window is defined; None where the engine does not run the query."""
+    return judged(query, fitting(query, rows), semantics) if runnable(query) else None
 
 
 def fitting(query: QuerySpec, rows: Rows) -> Rows:

@@ -28,17 +28,13 @@ from cerite.pattern import QuerySpec
 from cerite.pattern.absences import ends_in_absence
 from tests import strategies as random
 from tests.dressed import PLAIN, Dress, dresses
-from tests.properties.absent import PLAIN_QUERIES, fitting, queries
+from tests.properties.absent import PLAIN_QUERIES, fitting, judge, queries
 from tests.properties.agreement import AT_LENGTH, SEMANTICS, Rows, cases, judged, picks, runnable, same, unpicked
 from tests.telling import Share, often, telling
 
 MANY = often(600)
 SOME = often(300)
 STREAMS = random.streams(9, random.full_rows | random.full_rows | random.rows)
-
-
-def judge(query: QuerySpec, rows: Rows, semantics: Any) -> list[Match] | None:
-    return judged(query, fitting(query, rows), semantics) if runnable(query) else None
 
 
 def drawn(query: QuerySpec, rows: Rows, semantics: Any, dress: Dress) -> tuple[QuerySpec, Any, Rows]:
