@@ -40,7 +40,8 @@ def read_results(folder: Path = RESULTS) -> dict[str, Row]:
 def page(results: Mapping[str, Row]) -> str:
     """The page: the template, with the results of a suite where it says so."""
     text = TEMPLATE.read_text(encoding="utf-8")
-    for suite, render in (("papers", _papers), ("registers", _registers), ("live", _live), ("streaming", _streaming)):
+    suites = {"papers": _papers, "registers": _registers, "live": _live, "peers": _peers, "streaming": _streaming}
+    for suite, render in suites.items():
         parts = [part for result in results.values() if result["suite"] == suite for part in render(result)]
         text = text.replace(f"<!-- results: {suite} -->", "\n\n".join(parts) or "No results yet.")
     return text
@@ -83,6 +84,23 @@ def _live(result: Row) -> list[str]:
         for row in result["workloads"]
     )  # fmt: skip
     return [*_head(result), table((*heads, "Met"), cells)]
+
+
+def _peers(result: Row) -> list[str]:
+    """Other engines beside us, and how many times as fast we are."""
+    heads = ("Case", "Query", "Events", "Matches", "Cerite, k events/s", "Esper", "FlinkCEP", "Times Esper")
+    return [
+        *_head(result),
+        table((*heads, "Times FlinkCEP", "Note"), (_peer_cells(row) for row in result["workloads"])),
+    ]
+
+
+def _peer_cells(row: Row) -> tuple[str, ...]:
+    rates = [f"{row[name] / 1e3:,.0f}" if name in row else "" for name in ("cerite", "esper", "flink")]
+    times = [f"{row['cerite'] / row[name]:,.0f}" if name in row else "" for name in ("esper", "flink")]
+    notes = [row[name] for name in ("skipped", "error", "esper_note", "flink_note") if name in row]
+    head = (row["name"], f"`{row['query']}`", whole(row["events"]), whole(row["matches"]))
+    return (*head, *rates, *times, "; ".join(notes))
 
 
 def _streaming(result: Row) -> list[str]:

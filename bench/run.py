@@ -1,9 +1,9 @@
-"""The command: `python -m bench [papers|registers|live|report] [--events N] [--only core,S9] [--quick] …`.
+"""The command: `python -m bench [papers|registers|live|peers|report] [--events N] [--only core,S9] [--quick] …`.
 
 `papers`, the default, are the queries of the CORE paper; `registers` those of the SRT paper; `live` pushes a stream in
-small and large batches, in order and out of it. Each prints a line per measurement and writes one JSON file:
-bench/results/SUITE.json, which is committed, or build/bench/SUITE.json if only part was measured. `report` measures
-nothing: it renders docs/benchmarks.md from the committed files.
+small and large batches, in order and out of it; `peers` runs other engines beside us. Each prints a line per
+measurement and writes one JSON file: bench/results/SUITE.json, which is committed, or build/bench/SUITE.json if only
+part was measured. `report` measures nothing: it renders docs/benchmarks.md from the committed files.
 """
 
 from __future__ import annotations
@@ -17,13 +17,14 @@ from typing import Any
 from bench import live
 from bench.growth import LENGTHS, QUICK_LENGTHS
 from bench.machine import code, commit, machine
+from bench.peers import measure as peers
 from bench.register_patterns import chosen_registers
 from bench.report import PAGE, RESULTS, draw_charts, page, read_results
 from bench.worker import measured_apart
 from bench.workloads import chosen, workloads
 
-EVENTS = {"papers": 5_000_000, "registers": 224_473}
-QUICK_EVENTS = {"papers": 100_000, "registers": 20_000, "live": 20_000}
+EVENTS = {"papers": 5_000_000, "registers": 224_473, "peers": 100_000}
+QUICK_EVENTS = {"papers": 100_000, "registers": 20_000, "live": 20_000, "peers": 5_000}
 PARTIAL = Path("build/bench")
 Row = dict[str, Any]
 
@@ -48,12 +49,12 @@ def _measure(request: argparse.Namespace) -> int:
     suite, quick = request.suite, request.quick
     events = request.events or (QUICK_EVENTS if quick else EVENTS).get(suite)
     repeats = request.repeats or (1 if quick else 3)
-    before = code()
+    before, facts = code(), machine() | (peers.versions() if suite == "peers" else {})
     result: Row = {
-        "suite": suite, "title": request.title, "machine": machine(), "commit": commit(), "repeats": repeats,
+        "suite": suite, "title": request.title, "machine": facts, "commit": commit(), "repeats": repeats,
         "workloads": [], "growth": [],
     }  # fmt: skip
-    suites = {"papers": _papers, "registers": _registers, "live": _live}
+    suites = {"papers": _papers, "registers": _registers, "live": _live, "peers": _peers}
     measured = suites[suite](request, events, repeats)
     for kind, row in measured:
         result[kind].append(row)
@@ -88,6 +89,12 @@ def _live(request: argparse.Namespace, events: int | None, repeats: int) -> Iter
             yield "workloads", row
 
 
+def _peers(request: argparse.Namespace, events: int | None, repeats: int) -> Iterator[tuple[str, Row]]:
+    assert events is not None
+    for row in peers.rows(events, repeats, request.only):
+        yield "workloads", row
+
+
 def _registers(request: argparse.Namespace, events: int | None, repeats: int) -> Iterator[tuple[str, Row]]:
     assert events is not None
     for workload in chosen_registers(request.only):
@@ -100,6 +107,8 @@ def _line(row: Row) -> str:
         return f"{row['name']}: {row['error']}"
     if "push" in row:
         return live.line(row)
+    if "cerite" in row:
+        return peers.line(row)
     rates = [f"{name} {row[f'{name}_rate'] / 1e6:.2f} M/s" for name in ("update", "count")]
     entries = [f"{row['entries']:,} entries"] if "entries" in row else []
     return f"{row['name']}: {row['events']:,} events, {', '.join(rates + entries)}"
@@ -107,7 +116,7 @@ def _line(row: Row) -> str:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m bench", description="Measures Cerite; see docs/benchmarks.md.")
-    suites = ("papers", "registers", "live", "report")
+    suites = ("papers", "registers", "live", "peers", "report")
     parser.add_argument("suite", nargs="?", choices=suites, default="papers", help="what to measure, or the report")
     defaults = ", ".join(f"{suite} {events:,}" for suite, events in EVENTS.items())
     parser.add_argument("--events", type=int, help=f"events per workload (default: {defaults})")

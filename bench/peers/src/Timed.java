@@ -1,0 +1,39 @@
+import com.sun.management.OperatingSystemMXBean;
+import java.lang.management.ManagementFactory;
+
+/** Runs a case several times and prints, for every run, its matches, their measures' sum and its processor time. */
+final class Timed {
+    /** One run; it counts its matches here. */
+    interface Run {
+        void once() throws Exception;
+    }
+
+    static long matches;
+    static long sum;
+    private static final OperatingSystemMXBean SYSTEM =
+            (OperatingSystemMXBean) ManagementFactory.getOperatingSystemMXBean();
+    private static long begin;
+    private static long end;
+
+    private Timed() {}
+
+    /** Before the first event: the engine is ready. */
+    static void begin() {
+        begin = SYSTEM.getProcessCpuTime();
+    }
+
+    /** After the last match. */
+    static void end() {
+        end = SYSTEM.getProcessCpuTime();
+    }
+
+    static void repeat(int repeats, Run run) throws Exception {
+        for (int k = 0; k < repeats; k++) {
+            matches = 0;
+            sum = 0;
+            System.gc();
+            run.once();
+            System.out.println("run " + matches + " " + sum + " " + (end - begin));
+        }
+    }
+}
