@@ -65,7 +65,8 @@ def run(folder: Path) -> None:
     """Matches: counted, looked at, written, compared with the judge's."""
     query = cerite.query(TEXT)
     matches: cerite.Matches = query.run(TRADES, time="at", schema=COLUMNS)
-    print(query.explain(), query.automaton.mermaid(), sep="\n")
+    print(query.explain(), query.automaton.mermaid(), query.draw(folder / "query.mmd"), sep="\n")
+    print(matches.plot(limit=10, lanes=3))
     first: cerite.Match = matches.head(1)[0]
     print(
         matches.exists(),

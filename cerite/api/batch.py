@@ -6,7 +6,7 @@ Invariant: a source that can be read only once is read once, and gives the event
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
 from itertools import chain, islice
@@ -58,11 +58,13 @@ class BatchMatches(Matches):
         self.variables = plan.variables if plan.semantics == "valuations" else ()
         self.labels = plan.automaton.labels
         self.partition = plan.partition
+        self.type_column = prepared.program.columns.type
         self.event_schema = prepared.source.everything
         self.shape = _shape(prepared, self.selection).checked(self.event_schema, query.source)
         self._count: int | None = None
         self._exists: bool | None = None
         self._first: list[Match] | None = None
+        self._first_shown: Rows | None = None
         self._begun: Iterator[tuple[MatchChunk, Placed]] | None = None  # what is left of a source that is read once
 
     @property
@@ -215,19 +217,30 @@ class BatchMatches(Matches):
 
     def _preview(self) -> tuple[str, list[Match]]:
         if self._read_once:
-            return f"matches in {self._source.name}, which can be read once" + (
-                "" if self._count is None else f": {how_many(0, self._count)}"
-            ), []
+            return self._unread(), []
         if self._first is None:
             if self._with_events:
                 some = (each for found in self._placed(PREVIEWED) for each in self.objects_with_events(*found))
             else:
                 some = (each for chunk in self._chunks(PREVIEWED) for each in self.objects(chunk))
             self._first = list(islice(some, FIRST + 1))
-        first = self._first
-        if self._count is None and len(first) <= FIRST and (self.rows or 0) > PREVIEWED:
-            return f"{how_many(len(first), None)} in the first {PREVIEWED:,} events (count() reads on)", first
-        return how_many(len(first), self._count), first[:FIRST]
+        return self._previewed(len(self._first)), self._first[:FIRST]
+
+    def _preview_rows(self) -> tuple[str, Rows]:
+        if self._read_once:
+            return self._unread(), []
+        if self._first_shown is None:
+            self._first_shown = self._first_rows(FIRST + 1, self._placed(PREVIEWED))
+        return self._previewed(len(self._first_shown)), self._first_shown[:FIRST]
+
+    def _unread(self) -> str:
+        known = "" if self._count is None else f": {how_many(0, self._count)}"
+        return f"matches in {self._source.name}, which can be read once{known}"
+
+    def _previewed(self, seen: int) -> str:
+        if self._count is None and seen <= FIRST and (self.rows or 0) > PREVIEWED:
+            return f"{how_many(seen, None)} in the first {PREVIEWED:,} events (count() reads on)"
+        return how_many(seen, self._count)
 
     def fetch(self, positions: tuple[int, ...]) -> Rows:
         """The events at these positions."""
@@ -238,6 +251,21 @@ class BatchMatches(Matches):
             wanted = self._place_of_row[wanted]
         rows: Rows = self._source.take(wanted.tolist(), columns=self._source.available).to_pylist()
         return rows
+
+    def between(self, first: int, last: int, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        """Columns of all events from one place to another, both included; nothing of a source that is read once."""
+        if self._read_once:
+            return
+        if self._program.columns.position is not None:
+            first, last = np.searchsorted(self._all_positions(), (first, last)).tolist()
+        begin = 0
+        for batch in self._source.narrowed(columns or self._source.available[:1]).batches():
+            low, high = max(first - begin, 0), min(last + 1 - begin, batch.num_rows)
+            if low < high:
+                yield batch.slice(low, high - low)
+            begin += batch.num_rows
+            if begin > last:
+                return
 
     @cached_property
     def _place_of_row(self) -> npt.NDArray[np.int64]:

@@ -47,10 +47,12 @@ class Pushed(Matches):
         events: pa.Schema,
         selection: Selection,
         late: pa.Schema,
+        type_column: str | None,
     ) -> None:
         self.variables = plan.variables if plan.semantics == "valuations" else ()
         self.labels = plan.automaton.labels
         self.partition = plan.partition
+        self.type_column = type_column
         self.selection = selection
         self.shape = shape
         self.event_schema = events

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import timedelta
+from os import PathLike
 from typing import Any
 
 from cerite.api.batch import BatchMatches, Progress
@@ -57,6 +58,23 @@ class Query:
     def automaton(self) -> Automaton:
         """The automaton the engine runs."""
         return self.plan().automaton
+
+    def draw(self, path: str | PathLike[str] | None = None) -> Automaton:
+        """The automaton as a picture: a table when printed, a diagram in a notebook; `path` writes it, too.
+
+        The path ends in .svg (which needs Graphviz), .dot, .mmd (Mermaid) or .txt.
+
+        >>> import cerite
+        >>> print(cerite.query("SELECT * FROM S WHERE A AS x : B AS y").draw())
+        state         reads  marks  goes to
+        ------------  -----  -----  -------
+        q0     start  A      A,x    q1
+        q1            B      B,y    q2
+        q2     final  -      -      -
+        """
+        if path is not None:
+            self.automaton.save(path)
+        return self.automaton
 
     def explain(self, schema: SchemaLike | None = None) -> Explanation:
         """What the query means and how it will run: text, a tree in a terminal, or HTML in a notebook.

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import operator
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache, partial
 from itertools import islice
@@ -21,6 +21,8 @@ from typing import IO, TYPE_CHECKING, Any, overload
 import pyarrow as pa
 
 from cerite.api.shown import EVERYTHING, Selection, variable_columns
+from cerite.api.timeline import Timeline, timeline
+from cerite.api.views import View, view
 from cerite.api.writing import write_csv, write_json, write_jsonl, write_parquet, write_text
 from cerite.core.errors import ArgumentError, CeriteError, StreamError, listed, suggestion
 from cerite.core.extras import load
@@ -58,6 +60,7 @@ class Matches(ABC):
     shape: Shape
     event_schema: pa.Schema  # of the columns that the shape takes
     partition: tuple[str, ...] = ()
+    type_column: str | None = None
     selection: Selection = EVERYTHING
     _count: int | None = None  # how many there are, once that is known
     files: tuple[Path, ...] = ()  # what the events are read from: never written
@@ -298,14 +301,49 @@ class Matches(ABC):
             yield row | ({"bindings": match.variables} if self.variables else {})
 
     # ------------------------------------------------------------ for people
-    def table(self, n: int = 10) -> Table:
-        """The first n matches as a Rich table."""
-        from rich.table import Table
+    def plot(self, path: str | Path | None = None, *, limit: int = 50, lanes: int = 12) -> Timeline:
+        """The first matches on a timeline: lanes are partitions, arcs join the events of a match.
 
-        rich_table = Table(*self._heads())
-        for match in self.head(n):
-            rich_table.add_row(*self._cells(match))
-        return rich_table
+        What is returned is text in a terminal and a chart in a notebook; with a `path` that ends in .html, .svg, .png,
+        .pdf or .json the chart is written there, too (the extra `plot`). At most `limit` matches and so many `lanes`
+        are drawn, and some of the events between them; the picture says what it leaves out.
+        """
+        drawn = timeline(self, limit, lanes)
+        if path is not None:
+            drawn.save(path)
+        return drawn
+
+    def between(self, first: int, last: int, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        """Columns of all events from one place to another, both included; nothing where they cannot be read again."""
+        return iter(())
+
+    def table(self, n: int = 10) -> Table:
+        """The first n matches as a Rich table, with their times and the values of their events."""
+        return self._view(self._first_rows(n, self.placed())).rich()
+
+    def _first_rows(self, n: int, found: Iterator[tuple[MatchChunk, Placed]]) -> Rows:
+        """The first n matches with their events, and where they begin and end if there is no time."""
+        rows: Rows = []
+        for chunk, (matches, events, marks, *_) in found:
+            few = min(n - len(rows), len(chunk))
+            batch = self.shape.batch(matches.slice(0, few), events, marks)
+            ends = zip(chunk.starts[:few].tolist(), chunk.ends[:few].tolist(), strict=True)
+            rows += [
+                {"start": start, "end": end} | row for (start, end), row in zip(ends, batch.to_pylist(), strict=True)
+            ]
+            if len(rows) >= n:
+                break
+        return rows
+
+    def _view(self, rows: Rows) -> View:
+        timed, shown = self.shape.time is not None, [each.column for each in self.shape.shown]
+        if self.selection.variables is not None:  # in SELECT's order
+            by_name = {each.variable: each.column for each in self.shape.shown}
+            shown = [by_name[name] for name in self.selection.variables if name in by_name] or shown
+        ends = ("start_time", "end_time") if timed else ("start", "end")
+        columns = (*ends, *self.partition, *shown, *(each.name for each in self.selection.measures))
+        every = self.selection.variables is not None
+        return view(rows, columns, time=self.shape.time, type=self.type_column, every=every)
 
     def _heads(self) -> tuple[str, ...]:
         measures = tuple(each.name for each in self.selection.measures)
@@ -342,14 +380,13 @@ class Matches(ABC):
         return self.table()
 
     def _repr_html_(self) -> str:
-        from html import escape
+        said, rows = self._preview_rows()
+        return self._view(rows).html(said)
 
-        said, first = self._preview()
-        rows = ("".join(f"<td>{escape(cell)}</td>" for cell in self._cells(match)) for match in first)
-        body = "".join(f"<tr>{row}</tr>" for row in rows)
-        head = "".join(f"<th>{escape(name)}</th>" for name in self._heads())
-        table = f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody>"
-        return f"<table><caption>{escape(said)}</caption>{table}</table>"
+    def _preview_rows(self) -> tuple[str, Rows]:
+        """As `_preview`, with the values of events."""
+        rows = self._first_rows(FIRST + 1, self.placed())
+        return how_many(len(rows), self._count), rows[:FIRST]
 
 
 def how_many(seen: int, total: int | None) -> str:

@@ -194,7 +194,8 @@ class EventStream:
         self._hold()
         released = step()
         plan, schema = self._program.plan, self._program.schema
-        pushed = Pushed(plan, released, self._shape, schema, self._selection, self._late_schema)
+        kind = self._program.columns.type
+        pushed = Pushed(plan, released, self._shape, schema, self._selection, self._late_schema, kind)
         self._latest = weakref.ref(pushed)
         if released.late is not None and self._late == "count" and not self._warned:
             self._warned = True

@@ -11,11 +11,13 @@ import string
 from abc import ABC, abstractmethod
 from contextlib import suppress
 from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
 from typing import Any
 
 from rich.cells import cell_len
 
-from cerite.core.errors import CeriteError, MissingExtraError
+from cerite.core.errors import ArgumentError, CeriteError, MissingExtraError
 from cerite.core.extras import load
 
 UNMARKED = "∘"
@@ -152,6 +154,15 @@ class Drawable(ABC):
             ) from missing
         except graphviz.CalledProcessError as failure:  # a text of more than 16,384 bytes, say
             raise CeriteError(f"Graphviz does not draw this: {failure.stderr.strip()}") from failure
+
+    def save(self, path: str | PathLike[str]) -> Path:
+        """Write the picture in the form of the file's ending: .svg, .dot, .mmd (Mermaid), .txt (the table)."""
+        target = Path(path)
+        forms = {".svg": self.svg, ".dot": self.dot, ".gv": self.dot, ".mmd": self.mermaid, ".txt": self.__str__}
+        if target.suffix.lower() not in forms:
+            raise ArgumentError(f"`{target.name}` is no name for a picture", hint=f"end it in {', '.join(forms)}")
+        target.write_text(forms[target.suffix.lower()](), "utf-8")
+        return target
 
     def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, Any]:
         """What notebooks choose from: the table always, Mermaid and, if Graphviz is installed, SVG unless too large."""

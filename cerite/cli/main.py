@@ -244,6 +244,10 @@ def run_command(
     ] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an output that exists already.")] = False,
     show: Annotated[int, typer.Option("--show", metavar="N", min=0, help="How many matches the table shows.")] = 20,
+    plot: Annotated[
+        str | None,
+        typer.Option(metavar="PATH|-", help="Draw the first matches as .html, .svg or .png; `-` draws them here."),
+    ] = None,
     form: Annotated[
         FormChoice | None,
         typer.Option(
@@ -272,7 +276,7 @@ def run_command(
 
         cerite run fraud.ceql "payments/*.csv" --time at --count
 
-        cerite run fraud.ceql "payments/*.csv" --time at --show 5
+        cerite run fraud.ceql "payments/*.csv" --time at --show 5 --plot alerts.html
 
         cerite run fraud.ceql payments.jsonl --output - --form long
 
@@ -311,6 +315,8 @@ def run_command(
     meter = Meter(err, wanted=progress)
     if count and output is not None:
         raise CeriteError("--count prints a number and writes no matches", hint="leave out --count, or --output")
+    if plot is not None and (where is EngineChoice.spark or count or output == "-"):
+        raise CeriteError("--plot draws beside the table or a file, on the local engine", hint="leave it out")
     if form is not None and output is None:
         raise CeriteError("--form says what is written, and nothing is", hint="add --output -, or a file")
     if not (count or explain):
@@ -332,6 +338,9 @@ def run_command(
         matches = Query(parsed).run(path, **options, **texts, progress=meter.tell)
         with meter.of(matches.rows):
             report(matches, output=output, count=count, form=form or FormChoice.events, show=show, out=out, err=err)
+            if plot is not None:
+                drawn = matches.plot(None if plot == "-" else plot)
+                out.print(Text(str(drawn)) if plot == "-" else f"drawn in {plot}: {drawn.caption}")
 
 
 @app.command("stream")

@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from cerite.api.views import view
 from cerite.api.writing import as_json, replacing_folder
 from cerite.cli.recognise import count_line
 from cerite.core.errors import CeriteError
@@ -65,7 +66,10 @@ def run_on_spark(
         if isinstance(result, int):
             print(result)
         else:
-            _report(result, output, overwrite=overwrite, show=show, time=options.get("time"), out=out, err=err)
+            _report(
+                result, output, overwrite=overwrite, show=show, time=options.get("time"), type=options.get("type"),
+                out=out, err=err,
+            )  # fmt: skip
 
 
 def opened(session: SparkSession, events: str, reading: Reading) -> DataFrame:
@@ -110,8 +114,9 @@ def settings(conf: Sequence[str], progress: bool) -> dict[str, str]:
 
 
 def _report(
-    matches: DataFrame, output: str | None, *, overwrite: bool, show: int, time: str | None, out: Console, err: Console
-) -> None:
+    matches: DataFrame, output: str | None, *, overwrite: bool, show: int, time: str | None, type: str | None,
+    out: Console, err: Console,
+) -> None:  # fmt: skip
     if output == "-":
         for row in matches.toLocalIterator():
             print(as_json(row.asDict(recursive=True)))
@@ -123,7 +128,7 @@ def _report(
         cached = matches.persist()
         total = cached.count()
         if show:
-            out.print(shown(cached, time, show))
+            out.print(shown(cached, time, show, type))
         out.print(count_line(total, show))
         cached.unpersist()
 
@@ -154,24 +159,7 @@ def _write(matches: DataFrame, output: str, *, overwrite: bool) -> None:
         raise CeriteError(f"`{output}` cannot be written: {str(error).splitlines()[0]}") from None
 
 
-def shown(matches: DataFrame, time: str | None, rows: int) -> Table:
-    """The first matches; an event is shown by its time where there is one."""
-    hidden = {"match"}
-    names = [name for name in matches.columns if name not in hidden]
-    table = Table(*names)
-    for row in matches.limit(rows).collect():
-        table.add_row(*(Text(_cell(row[matches.columns.index(name)], time)) for name in names))
-    return table
-
-
-def _cell(value: Any, time: str | None) -> str:
-    if not isinstance(value, list):
-        return str(value)
-    events = [_event_text(event, time) for event in value]
-    return " ".join(events) if len(events) <= 6 else f"{' '.join(events[:4])} … {events[-1]} ({len(events)})"
-
-
-def _event_text(event: Any, time: str | None) -> str:
-    if time is not None and time in event:
-        return str(event[time])
-    return str(event[0]) if len(event) == 1 else str(tuple(event))
+def shown(matches: DataFrame, time: str | None, rows: int, type: str | None = None) -> Table:
+    """The first matches, as the local engine shows them."""
+    first = [row.asDict(recursive=True) for row in matches.limit(rows).collect()]
+    return view(first, matches.columns, time=time, type=type or "type").rich()

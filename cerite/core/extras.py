@@ -12,12 +12,14 @@ from typing import Any
 from cerite.core.errors import MissingExtraError
 
 _EXTRAS = {  # package: its extra, and what needs it
+    "altair": ("plot", "a chart of matches"),
     "google": ("spark", "a live stream on Spark"),
     "graphviz": ("graphviz", "a picture as SVG"),
     "grpc": ("connect", "Spark Connect"),
     "pandas": ("pandas", "a pandas frame of matches"),
     "polars": ("polars", "a Polars frame of matches"),
     "pyspark": ("spark", "Cerite on Spark"),
+    "vl_convert": ("plot", "a chart of matches in a file"),
     "typer": ("cli", "the command `cerite`"),
 }
 

@@ -14,7 +14,7 @@ from cerite import errors, language
 from cerite.core import errors as core_errors
 from cerite.errors import CeriteError, MissingExtraError
 
-HEAVY = ("numba", "pandas", "polars", "pyspark", "typer")
+HEAVY = ("altair", "numba", "numpy", "pandas", "polars", "pyspark", "typer")
 ROOT = Path(__file__).parents[2]
 _ABSENT = """
 import sys
@@ -83,6 +83,8 @@ def test_what_is_not_there_is_an_attribute_error() -> None:
     [
         ("polars", "polars", "cerite.query('SELECT * FROM S WHERE A').run([{'type': 'A'}]).to_polars()"),
         ("pandas", "pandas", "cerite.query('SELECT * FROM S WHERE A').run([{'type': 'A'}]).to_pandas()"),
+        ("altair", "plot", "cerite.query('SELECT * FROM S WHERE A').run([{'type': 'A'}]).plot().chart"),
+        ("vl_convert", "plot", "cerite.query('SELECT * FROM S WHERE A').run([{'type': 'A'}]).plot('x.svg')"),
         ("graphviz", "graphviz", "cerite.query('SELECT * FROM S WHERE A').automaton.svg()"),
         ("pyspark", "spark", "from cerite import spark; spark.match"),
         ("pyspark", "spark", "from cerite.spark import session"),

@@ -42,7 +42,7 @@ def test_tables_for_people() -> None:
     html = FOUND._repr_html_()
     assert html.count("<tr>") == 4
     assert (
-        "<th>positions</th>"
+        "<th>events</th>"
         in cerite.query("SELECT * FROM S WHERE A").run(EVENTS, semantics="complex-events")._repr_html_()
     )
 

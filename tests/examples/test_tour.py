@@ -19,6 +19,7 @@ from cerite import datasets, errors, functions, language, reference, spark
 ROOT = Path(__file__).parents[2]
 TOUR = ROOT / "examples" / "tour.py"
 INSIDE = {
+    "between",
     "plan",
     "chunks",
     "placed",

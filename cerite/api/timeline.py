@@ -1,0 +1,337 @@
+"""`matches.plot()`: the stream on a timeline, a lane for each partition, and every match as arcs between its events.
+
+A terminal gets text, which needs nothing; a notebook and files get a chart, which needs the extra `plot` (Altair).
+Invariant: a picture is small whatever the stream: at most so many matches, lanes and events are drawn, matched events
+before others, and the caption says what was left out.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import date, datetime, timedelta, timezone
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from cerite.api.views import cell, text
+from cerite.core.arrays import Longs
+from cerite.core.errors import ArgumentError, CeriteError
+from cerite.core.extras import load
+
+if TYPE_CHECKING:
+    from cerite.api.result import Matches
+
+MOST_EVENTS = 1_000  # beside the matches
+MOST_MATCHES, MOST_LANES = 500, 50  # that can be told apart
+MOST_MARKED = 40  # events of one match: the first and the last ones
+WIDTH, LANE = 860, 46  # pixels
+BARS = 40  # characters of a match in a terminal
+ENDINGS = (".html", ".svg", ".png", ".pdf", ".json")
+_INK, _PALE, _ARC = "#1f2937", "#c3c8d0", "#4c78a8"
+
+
+@dataclass(frozen=True)
+class Mark:
+    """An event of a match: where it is on the axis, the variables that hold it, its values as text."""
+
+    at: Any
+    names: tuple[str, ...]
+    values: str
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """A match: its number, its lane and its events in order; `left_out` of them are not drawn."""
+
+    number: int
+    lane: str
+    marks: tuple[Mark, ...]
+    left_out: int = 0
+
+
+@dataclass(frozen=True)
+class Timeline:
+    """Matches to draw, and events beside them by lane; printed it is text, in a notebook a chart.
+
+    `save(path)` writes a file; `chart` is the Altair chart, to be changed at will.
+    """
+
+    axis: str
+    lanes: tuple[str, ...]
+    matches: tuple[Drawn, ...]
+    beside: tuple[tuple[str, Any], ...] = field(default=(), repr=False)
+    notes: tuple[str, ...] = ()
+
+    def save(self, path: str | PathLike[str]) -> Path:
+        """Write the chart: .html is interactive and needs no network; .svg, .png, .pdf; .json is Vega-Lite."""
+        target = Path(path)
+        if target.suffix.lower() not in ENDINGS:
+            raise ArgumentError(f"`{target.name}` is no name for a picture", hint=f"end it in {', '.join(ENDINGS)}")
+        options = {"inline": True} if target.suffix.lower() == ".html" else {}
+        load("vl_convert")  # which Altair would miss in words of its own
+        self.chart.save(str(target), **options)
+        return target
+
+    @property
+    def chart(self) -> Any:
+        """The picture as an Altair chart."""
+        return _chart(load("altair"), self)
+
+    @property
+    def caption(self) -> str:
+        """What the picture shows, and what it leaves out."""
+        return "; ".join(self.notes)
+
+    def __str__(self) -> str:
+        return "\n".join(_lines(self))
+
+    __repr__ = __str__
+
+    def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, Any]:
+        """The chart where Altair is installed, and text."""
+        bundle: dict[str, Any] = {"text/plain": str(self)}
+        with suppress(CeriteError):
+            drawn = self.chart._repr_mimebundle_(include, exclude)
+            bundle |= drawn[0] if isinstance(drawn, tuple) else drawn or {}
+        return bundle
+
+
+# ------------------------------------------------------------ what is drawn
+def timeline(found: Matches, limit: int, lanes: int) -> Timeline:
+    """The first matches of some, and events beside them."""
+    for name, number, most in (("limit", limit, MOST_MATCHES), ("lanes", lanes, MOST_LANES)):
+        if isinstance(number, bool) or not isinstance(number, int) or not 1 <= number <= most:
+            raise ArgumentError(f"{name}={number!r} is no number from 1 to {most}", hint=f"write {name}=20")
+    axis = found.shape.time or found.shape.position or "position"
+    keys: dict[str, tuple[Any, ...]] = {}  # of the lanes
+    matches: list[Drawn] = []
+    hidden, first, last, more = 0, None, 0, False
+    for number, (rows, positions, places, labels) in enumerate(_events(found)):
+        if number == limit:
+            more = True
+            break
+        values = tuple(rows[-1][name] for name in found.partition)
+        lane = ", ".join(map(text, values))
+        if lane not in keys and len(keys) == lanes:
+            hidden += 1
+            continue
+        keys[lane] = values
+        matches.append(_drawn(found, number + 1, lane, rows, positions, labels))
+        first, last = places[0] if first is None else min(places[0], first), max(places[-1], last)
+    beside, others = ((), 0) if first is None else _beside(found, keys, first, last)
+    notes = [_counted(found, len(matches) + hidden, more)]
+    if hidden:
+        notes.append(f"{hidden:,} of them, in other lanes, are not drawn")
+    if others > len(beside):
+        notes.append(f"{len(beside):,} of {others:,} events of these lanes are drawn beside them")
+    if any(match.left_out for match in matches):
+        notes.append(f"of a long match the first {MOST_MARKED // 2} and last {MOST_MARKED // 2} events")
+    return Timeline(axis, tuple(keys), tuple(matches), beside, tuple(notes))
+
+
+def _counted(found: Matches, seen: int, more: bool) -> str:
+    if not more:
+        return f"{seen:,} match{'' if seen == 1 else 'es'}"
+    total = "" if found._count is None else f" of {found._count:,}"
+    return f"the first {seen:,}{total} matches" + ("" if total else ", of more")
+
+
+def _events(found: Matches) -> Iterator[tuple[list[dict[str, Any]], list[int], list[int], list[int]]]:
+    """For every match its events, their positions as they are reported, their places in the stream, their labels."""
+    for chunk, placed in found.placed():
+        for index in range(len(chunk)):
+            mine = slice(chunk.offsets[index], chunk.offsets[index + 1])
+            places = placed.matches.positions[mine]
+            rows = placed.rows.take(pa.array(places)).to_pylist()
+            yield rows, chunk.positions[mine].tolist(), placed.positions[places].tolist(), chunk.labels[mine].tolist()
+
+
+def _drawn(
+    found: Matches, number: int, lane: str, rows: list[dict[str, Any]], positions: list[int], labels: list[int]
+) -> Drawn:
+    kept = list(range(len(rows)))
+    if len(rows) > MOST_MARKED:
+        kept = [*kept[: MOST_MARKED // 2], *kept[-MOST_MARKED // 2 :]]
+    time, kind = found.shape.time, found.type_column or ""
+    shown = [name for name in found.shape.attributes if name not in (time, *found.partition)]
+    marks = []
+    for k in kept:
+        row = rows[k]
+        names = sorted(found.labels[labels[k]], key=lambda name: (name == row.get(kind), name))
+        values = {name: row[name] for name in shown}
+        at = _moment(row[time]) if time else positions[k]
+        marks.append(Mark(at, tuple(names), cell([values], {kind}) if values else ""))
+    return Drawn(number, lane, tuple(marks), len(rows) - len(marks))
+
+
+def _beside(
+    found: Matches, keys: dict[str, tuple[Any, ...]], first: int, last: int
+) -> tuple[tuple[tuple[str, Any], ...], int]:
+    """Events of the lanes from the first match to the last, some of them if there are many, and how many there are."""
+    time, names = found.shape.time, list(keys)
+    lanes, times, at = [], [], first
+    for batch in found.between(first, last, tuple(dict.fromkeys((*filter(None, (time,)), *found.partition)))):
+        lane = _lane_numbers(batch, found.partition, list(keys.values()))
+        mine = np.flatnonzero(lane >= 0)
+        lanes.append(lane[mine])
+        times.append(batch.column(time).take(pa.array(mine)) if time else pa.array(at + mine))
+        at += batch.num_rows
+    total = sum(each.size for each in lanes)
+    if not total:
+        return (), 0
+    some = np.unique(np.linspace(0, total - 1, min(total, MOST_EVENTS)).round().astype(np.int64))
+    numbers, places = np.concatenate(lanes)[some], pa.chunked_array(times).take(pa.array(some)).to_pylist()
+    return tuple((names[lane], _moment(place)) for lane, place in zip(numbers.tolist(), places, strict=True)), total
+
+
+def _lane_numbers(batch: pa.RecordBatch, partition: Sequence[str], lanes: Sequence[tuple[Any, ...]]) -> Longs:
+    """The lane of every event, -1 where it has none."""
+    numbers: Longs = np.full(batch.num_rows, -1 if partition else 0, np.int64)
+    columns = [batch.column(name) for name in partition]
+    columns = [each.dictionary_decode() if pa.types.is_dictionary(each.type) else each for each in columns]
+    for number, values in enumerate(lanes):
+        mine = np.ones(batch.num_rows, bool)
+        for column, value in zip(columns, values, strict=True):
+            mine &= pc.is_in(column, value_set=pa.array([value], column.type)).to_numpy(zero_copy_only=False)
+        numbers[mine] = number
+    return numbers
+
+
+def _moment(value: Any) -> Any:
+    """A time; one that is ISO text is read."""
+    return datetime.fromisoformat(value.replace("Z", "+00:00")) if isinstance(value, str) else value
+
+
+# ------------------------------------------------------------ a chart
+def _chart(alt: Any, line: Timeline) -> Any:
+    heights = {lane: len(line.lanes) - 1 - k for k, lane in enumerate(line.lanes)}
+    x = _axis(alt, line)
+    labels = json.dumps([*reversed(line.lanes)])
+    y = alt.Y(
+        "y:Q",
+        title=None,
+        scale=alt.Scale(domain=[-0.35, len(line.lanes) - 0.05], nice=False, zero=False),
+        axis=alt.Axis(values=list(range(len(line.lanes))), labelExpr=f"{labels}[datum.value]", grid=False, ticks=False),
+    )
+    beside = [{"x": _number(at), "y": heights[lane]} for lane, at in line.beside]
+    near = alt.selection_point(on="pointerover", fields=["match"], empty=False, clear="pointerout", nearest=False)
+    arcs = alt.Chart(alt.Data(values=list(_arcs(line, heights)))).mark_line(interpolate="basis")
+    marks = alt.Chart(alt.Data(values=list(_marks(line, heights)))).mark_circle(size=55, opacity=1)
+    layers = [
+        alt.Chart(alt.Data(values=beside)).mark_circle(size=9, color=_PALE).encode(x=x, y=y),
+        arcs.encode(
+            x=x, y=y, detail="arc:N", color=alt.condition(near, alt.value("#e45756"), alt.value(_ARC)),
+            strokeWidth=alt.condition(near, alt.value(3), alt.value(1.4)), tooltip=["match:N", "lane:N"],
+        ).add_params(near),
+        marks.encode(
+            x=x, y=y, color=alt.Color("variable:N", title=None, sort=_names(line)),
+            tooltip=["match:N", "variable:N", alt.Tooltip("when:N", title=line.axis), "values:N"],
+        ),
+    ]  # fmt: skip
+    title = alt.TitleParams(line.notes[0], subtitle=list(line.notes[1:]), anchor="start", color=_INK)
+    chart = alt.layer(*layers).properties(width=WIDTH, height=max(90, LANE * len(line.lanes)), title=title)
+    return chart.interactive(bind_y=False)
+
+
+def _names(line: Timeline) -> list[str]:
+    """The variables in the order in which they occur."""
+    return list(dict.fromkeys(name for match in line.matches for mark in match.marks for name in mark.names[:1]))
+
+
+def _axis(alt: Any, line: Timeline) -> Any:
+    days = {mark.at.isoformat()[:10] for match in line.matches for mark in match.marks if isinstance(mark.at, date)}
+    if not days:
+        return alt.X("x:Q", title=line.axis, scale=alt.Scale(zero=False, nice=False, padding=15))
+    clock = alt.Axis(format="%H:%M:%S") if len(days) == 1 else alt.Axis()
+    title = f"{line.axis}, {days.pop()}" if len(days) == 1 else line.axis
+    return alt.X("x:T", title=title, scale=alt.Scale(type="utc", nice=False, padding=15), axis=clock)
+
+
+def _arcs(line: Timeline, heights: dict[str, int]) -> Iterator[dict[str, Any]]:
+    """Three points for every arc, which a curve joins; the longer in time, the higher."""
+    pairs = [
+        (match, _number(one.at), _number(other.at))
+        for match in line.matches
+        for one, other in zip(match.marks, match.marks[1:], strict=False)
+    ]
+    longest = max((end - begin for _, begin, end in pairs), default=0) or 1
+    for number, (match, begin, end) in enumerate(pairs):
+        floor = heights[match.lane]
+        top = floor + 0.35 + 0.8 * ((end - begin) / longest) ** 0.5
+        for x, y in ((begin, floor), ((begin + end) / 2, top), (end, floor)):
+            yield {"x": x, "y": y, "arc": number, "match": match.number, "lane": match.lane}
+
+
+def _marks(line: Timeline, heights: dict[str, int]) -> Iterator[dict[str, Any]]:
+    for match in line.matches:
+        for mark in match.marks:
+            yield {
+                "x": _number(mark.at), "y": heights[match.lane], "match": match.number, "when": text(mark.at),
+                "variable": mark.names[0] if mark.names else "event", "values": mark.values,
+            }  # fmt: skip
+
+
+def _number(at: Any) -> float:
+    """A place on the axis; of times the milliseconds since 1970, as if their clock were UTC."""
+    if isinstance(at, datetime):
+        return (at if at.tzinfo else at.replace(tzinfo=timezone.utc)).timestamp() * 1_000
+    if isinstance(at, date):
+        return datetime(at.year, at.month, at.day, tzinfo=timezone.utc).timestamp() * 1_000
+    return float(at)
+
+
+# ------------------------------------------------------------ text
+def _lines(line: Timeline) -> Iterator[str]:
+    """A line for every match, as long as its time: its start, its lane, its events, how long it took."""
+    yield line.caption
+    if not line.matches:
+        return
+    names = _names(line)
+    letters, longest = _letters(names), max(map(_span, line.matches))
+    starts = [text(match.marks[0].at) for match in line.matches]
+    wide, lane = max(map(len, starts)), max(len(each) for each in line.lanes)
+    for start, match in zip(starts, line.matches, strict=True):
+        yield f"{start:<{wide}}  {match.lane:<{lane}}  {_bar(match, letters, longest):<{BARS}}  {_took(match)}".rstrip()
+    if names:
+        yield ", ".join(f"{letters[name]} {name}" for name in names)
+
+
+def _span(match: Drawn) -> float:
+    return _number(match.marks[-1].at) - _number(match.marks[0].at)
+
+
+def _bar(match: Drawn, letters: dict[str, str], longest: float) -> str:
+    """The events of a match, as far apart as in time; of those that would share a place the last is seen."""
+    begin = _number(match.marks[0].at)
+    places = [round((_number(mark.at) - begin) / (longest or 1) * (BARS - 1)) for mark in match.marks]
+    cells = ["─"] * (places[-1] + 1)
+    for place, mark in zip(places, match.marks, strict=True):
+        cells[place] = letters[mark.names[0]] if mark.names else "●"
+    return "".join(cells)
+
+
+def _took(match: Drawn) -> str:
+    begin, end = match.marks[0].at, match.marks[-1].at
+    if isinstance(begin, datetime):
+        return f"{(end - begin) / timedelta(seconds=1):,.10g} s"
+    return f"{text(begin)} to {text(end)}"
+
+
+def _letters(names: Sequence[str]) -> dict[str, str]:
+    """A letter for each name, its first one that is free.
+
+    >>> _letters(["large", "last", "probe"])
+    {'large': 'l', 'last': 'a', 'probe': 'p'}
+    """
+    taken: dict[str, str] = {}
+    for name in names:
+        free = (letter for letter in (*name, *"ABCDEFGHIJKLMNOPQRSTUVWXYZ", "●") if letter not in taken.values())
+        taken[name] = next(free, "●")
+    return taken
