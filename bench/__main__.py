@@ -1,4 +1,4 @@
-"""`python -m bench`; the streaming suite has a command line of its own."""
+"""`python -m bench`; the streaming suite and the newcomer's first match have command lines of their own."""
 
 import sys
 
@@ -7,6 +7,10 @@ if __name__ == "__main__":
         from bench.streaming import main as streaming
 
         sys.exit(streaming(sys.argv[2:]))
+    if sys.argv[1:2] == ["first"]:
+        from bench.first import main as first
+
+        sys.exit(first(sys.argv[2:]))
     from bench.run import main
 
     sys.exit(main())

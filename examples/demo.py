@@ -70,7 +70,8 @@ def plot(found: DataFrame, bars: int = 60) -> str:
 def main() -> None:
     """Run the demo."""
     console = Console(markup=False, highlight=False, soft_wrap=True)
-    session = spark.session()
+    console.print("starting Spark …")
+    session = spark.session(conf={"spark.ui.showConsoleProgress": "true"})
     console.print(f"Spark {session.version} in local mode, {EVENTS:,} events of a generated market day in Parquet")
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "stocks.parquet"
@@ -79,12 +80,11 @@ def main() -> None:
         df = session.read.parquet(str(path))
         console.print(f"\nHow the first query will run:\n{spark.explain(df, SEQUENCE, time='at')}")
         for query in (SEQUENCE, BY_NAME):
+            console.print(f"{query}\nrunning …")
             started = time.perf_counter()
             found = spark.match(df, query, time="at").persist()
             total = found.count()
-            console.print(
-                f"{query}\n{total:,} matches in {time.perf_counter() - started:.1f} s; the first, events by time:"
-            )
+            console.print(f"{total:,} matches in {time.perf_counter() - started:.1f} s, the first:")
             console.print(shown(found.orderBy("end_time", "start_time", "match"), "at", 5))
             console.print(f"matches over the day: {plot(found)}")
 

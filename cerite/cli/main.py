@@ -34,6 +34,7 @@ from cerite.cli.inputs import (
 from cerite.cli.live_run import Ends, Stopped, stream_on_spark
 from cerite.cli.recognise import Meter, check_output, report
 from cerite.cli.spark_run import run_on_spark
+from cerite.cli.warm_up import warm_up
 from cerite.core.errors import CeriteError, CeriteWarning, in_plain_words, was_interrupted
 from cerite.data.reading import Reading
 from cerite.datasets.loading import FEWEST, NAMES
@@ -168,6 +169,20 @@ def demo_command(
         cerite demo homes --save try/ && cerite run try/homes.ceql try/homes.parquet --time at
     """
     demo(name, rows=rows, seed=seed, show=show, save=save, out=out, err=err)
+
+
+@app.command("warm-up")
+def warm_up_command(
+    everything: Annotated[
+        bool, typer.Option("--all", help="Also strategies, absence and comparisons of runs, about twice as long.")
+    ] = False,
+) -> None:
+    """Compile the kernels for this machine ahead of the first query: when an image is built, say.
+
+    Every query compiles what it needs, once per machine, and says so; after this none has to. `NUMBA_CACHE_DIR` names
+    another folder to keep them in.
+    """
+    warm_up(everything=everything, out=out, err=err)
 
 
 @app.command("check")

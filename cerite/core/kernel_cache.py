@@ -132,24 +132,26 @@ class KernelCache(_Cache):  # type: ignore[misc]
                 path.unlink(missing_ok=True)
 
 
-_announced = False
-_expected: list[Any] = []  # kernels that will be called soon
+_purpose = ""  # what the engine that was made last is for
+_expected: list[Any] = []  # kernels that it will call
 _unneeded: list[Any] = []  # what they could call, and will not with the records that they are given
+_said: set[Any] = set()  # what the line about it covered
 
 
-def expect(*kernels: Any, without: tuple[Any, ...] = ()) -> None:
-    """Name what an engine is going to call, so that the first compilation can tell how long all of it takes."""
-    if not _announced:
-        _expected.extend(kernel for kernel in kernels if kernel not in _expected)
-        _unneeded[:] = [kernel.py_func for kernel in without if isinstance(kernel, Dispatcher)]
+def expect(purpose: str, *kernels: Any, without: tuple[Any, ...] = ()) -> None:
+    """Name what an engine is for and going to call, so that the first compilation can tell how long all of it takes."""
+    global _purpose
+    _purpose = purpose
+    _expected[:] = kernels
+    _unneeded[:] = [kernel.py_func for kernel in without if isinstance(kernel, Dispatcher)]
+    _said.clear()
 
 
 def announce(function: Any, folder: str) -> None:
-    """Say, once per process, that compiling takes a while, if it does."""
-    global _announced
-    if _announced or os.environ.get("CERITE_QUIET", "") not in ("", "0"):
+    """Say, once for an engine, that compiling takes a while, if it does."""
+    if function in _said or os.environ.get("CERITE_QUIET", "") not in ("", "0"):
         return
-    seen: set[Any] = set(_unneeded)
+    seen: set[Any] = {*_unneeded, *_said}
     total = bytes_to_compile(function, folder, seen)
     for kernel in _expected:
         if isinstance(kernel, Dispatcher) and kernel.py_func not in seen and not _kept(kernel, folder):
@@ -157,11 +159,13 @@ def announce(function: Any, folder: str) -> None:
     seconds = _SECONDS * total
     if seconds < _WORTH_SAYING:
         return
-    _announced = True
+    _said.update(seen)
     kept = any(map(writable, places()))
     often = "once" if kept else "in every process: no folder to keep them can be written, set NUMBA_CACHE_DIR to one"
-    line = f"cerite: compiling kernels for this machine, about {1 + round(seconds)} s, {often}"
-    print(line, file=sys.stderr, flush=True)
+    what = f"kernels that {_purpose}" if _purpose else "kernels"
+    print(
+        f"cerite: compiling {what} for this machine, about {1 + round(seconds)} s, {often}", file=sys.stderr, flush=True
+    )
 
 
 def bytes_to_compile(function: Any, folder: str, seen: set[Any]) -> int:

@@ -54,12 +54,15 @@ class Run:
     def _recogniser(self) -> Recogniser | RegisterRecogniser:
         plan, machine = self.program.plan, self.program.machine
         if machine is not None:
-            expect(update_registers, enumerate_roots, without=unneeded(machine, maximal=plan.strategy == "max"))
+            expect(
+                "find matches with conditions across events", update_registers, enumerate_roots,
+                without=unneeded(machine, maximal=plan.strategy == "max"),
+            )  # fmt: skip
             return RegisterRecogniser(
                 machine, consume=plan.consume, limit=plan.limit, strategy=plan.strategy,
                 shared_clock=self.program.shared_clock,
             )  # fmt: skip
-        expect(update, enumerate_roots)
+        expect("find matches", update, enumerate_roots)
         return Recogniser(
             plan.automaton, consume=plan.consume, limit=plan.limit, strategy=plan.strategy,
             shared_clock=self.program.shared_clock,
@@ -71,9 +74,9 @@ class Run:
         plan, machine = self.program.plan, self.program.machine
         windowed, clock = plan.window is not None, self.program.shared_clock
         if machine is not None:
-            expect(count_registers, without=unneeded(machine))
+            expect("count with conditions across events", count_registers, without=unneeded(machine))
             return RegisterCounter(machine, windowed=windowed, consume=plan.consume, shared_clock=clock)
-        expect(count_events)
+        expect("count matches", count_events)
         return Counter(plan.automaton, windowed=windowed, consume=plan.consume, shared_clock=clock)
 
     def find(self, batch: pa.RecordBatch) -> Iterator[MatchChunk]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 import xml.etree.ElementTree as ET
 from collections.abc import Callable
 from pathlib import Path
@@ -14,7 +15,7 @@ import pyarrow.compute as pc
 import pytest
 
 import cerite
-from bench import absences, aggregates, cliffs, homes, measures, stocks, taxis
+from bench import absences, aggregates, cliffs, first, homes, measures, stocks, taxis
 from bench.register_patterns import WINDOWS, chosen_registers, register_workloads
 from bench.report import PAGE, page, read_results
 from bench.run import main
@@ -251,3 +252,17 @@ def test_a_quick_live_run_measures_every_size_of_push_and_order(tmp_path: Path) 
     found = {(row["name"], row["watermark"]): row["matches"] for row in rows if row["push"] == 100}
     assert {(row["name"], row["watermark"]): row["matches"] for row in rows if row["push"] == 10_000} == found
     assert sum(found.values()) > 0
+
+
+def test_a_process_is_listened_to() -> None:
+    code = "import time; print(1, flush=True); time.sleep(0.5); print(2)"
+    waited = first.watched([sys.executable, "-c", code])
+    assert waited.seconds >= waited.silence >= 0.4
+    with pytest.raises(SystemExit, match="failed:\nno such thing"):
+        first.watched([sys.executable, "-c", "import sys; sys.exit('no such thing')"])
+
+
+def test_every_way_to_the_first_match_ends_with_one(capfd: pytest.CaptureFixture[str]) -> None:
+    exec(first.PYTHON, {})
+    assert capfd.readouterr().out.startswith("[159,244] ")
+    assert set(first.WAYS) == {"python", "cli", "spark"}

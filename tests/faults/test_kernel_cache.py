@@ -216,22 +216,31 @@ def test_a_numba_that_refuses_the_private_option(monkeypatch: pytest.MonkeyPatch
     assert ends(np.arange(4)) == 3
 
 
-def test_compiling_for_long_is_said_once(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_compiling_for_long_is_said_once_for_an_engine(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     monkeypatch.delenv("CERITE_QUIET", raising=False)
-    monkeypatch.setattr(kernel_cache, "_announced", False)
-    monkeypatch.setattr(kernel_cache, "_expected", [])
     monkeypatch.setattr(kernel_cache, "places", lambda: iter(()))
+    kernel_cache.expect("add numbers")
     short: Callable[[int], int] = jit.kernel(lambda x: x + 2)
     assert short(1) == 3
     assert capsys.readouterr().err == ""
     monkeypatch.setattr(kernel_cache, "_SECONDS", 1.0)
-    for kernel in (jit.kernel(lambda x: x + 3), jit.kernel(lambda x: x + 4)):
-        long: Callable[[int], int] = kernel
-        assert long(1) in (4, 5)
+    first: Callable[[float], float] = jit.kernel(lambda x: x + 3)
+    second: Callable[[float], float] = jit.kernel(lambda x: x + 4)
+    kernel_cache.expect("add numbers", first, second)
+    assert (first(1), first(1.5), second(1)) == (4, 4.5, 5)
     told = capsys.readouterr().err
-    assert told.startswith("cerite: compiling kernels for this machine, about ")
+    assert told.startswith("cerite: compiling kernels that add numbers for this machine, about ")
     assert "set NUMBA_CACHE_DIR" in told
     assert told.count("\n") == 1
+    kernel_cache.expect("add other numbers", second)
+    assert second(1.5) == 5.5
+    assert "kernels that add other numbers" in capsys.readouterr().err
+    monkeypatch.setenv("CERITE_QUIET", "1")
+    kernel_cache.expect("add in silence")
+    assert second(True) == 5
+    assert capsys.readouterr().err == ""
 
 
 def test_what_is_kept_is_not_counted_as_to_compile(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,95 @@
+"""`cerite warm-up`: small queries of every kind are run, so that their kernels are kept before any are needed.
+
+Invariant: a step that is done leaves its kernels where every later process of this machine finds them; where nothing
+can be kept, that is said and the command fails.
+"""
+
+from __future__ import annotations
+
+import os
+import time as clock
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from typing import NamedTuple
+
+import pyarrow as pa
+from rich.console import Console
+from rich.text import Text
+
+from cerite.api.query import query
+from cerite.core.errors import CeriteError
+from cerite.core.kernel_cache import places, writable
+
+_EVENTS = pa.table({
+    "type": ["A", "B", "B", "A", "B", "C"] * 3, "k": ["x", "y"] * 9, "v": [float(v % 7) for v in range(18)],
+    "at": range(0, 1_800, 100),
+})  # fmt: skip
+
+
+_WINDOW = "WITHIN 1 seconds"
+_PLAIN = "* FROM S WHERE A AS x ; B+ AS y"
+_ACROSS = "x, y FROM S WHERE A AS x ; B AS y FILTER y[v > x.v]"
+_LONGER = "x, y FROM S WHERE A AS x ; B AS y FILTER y[v < x.v + 1 OR v = 2] PARTITION BY [k]"
+
+
+class Step(NamedTuple):
+    """A kind of queries: what it is called, queries of it, and whether they are counted."""
+
+    name: str
+    queries: tuple[str, ...]
+    counted: bool = False
+
+
+STEPS = (
+    Step("finding matches", (f"SELECT {_PLAIN} {_WINDOW}", f"SELECT {_PLAIN} PARTITION BY [k] {_WINDOW}")),
+    Step("counting matches", (f"SELECT {_PLAIN} {_WINDOW}", f"SELECT {_PLAIN}"), counted=True),
+    Step("conditions across events", (f"SELECT {_ACROSS} {_WINDOW}", f"SELECT {_LONGER} {_WINDOW}")),
+    Step("counting with conditions across events", (f"SELECT {_ACROSS} {_WINDOW}",), counted=True),
+)
+FURTHER = (
+    Step("strategies", tuple(f"SELECT {each} {_PLAIN} {_WINDOW}" for each in ("NEXT", "LAST", "MAX"))),
+    Step("strategies with such conditions", tuple(f"SELECT {each} {_ACROSS} {_WINDOW}" for each in ("NEXT", "MAX"))),
+    Step("absence", (f"SELECT * FROM S WHERE A ; NOT B {_WINDOW}", f"SELECT * FROM S WHERE NOT A ; C {_WINDOW}")),
+    Step("aggregates", (f"SELECT {_PLAIN} FILTER AVG(y.v) > 2 AND y[v >= x.v] {_WINDOW}",)),
+    Step("consuming", (f"SELECT {_PLAIN} {_WINDOW} CONSUME BY ANY", f"SELECT {_PLAIN} {_WINDOW} SUPPRESS 1 seconds")),
+)
+
+
+def warm_up(*, everything: bool, out: Console, err: Console) -> None:
+    """Run the steps, one line for each with the time it took."""
+    kept = next((place for place in places() if writable(place)), None)
+    if kept is None:
+        raise CeriteError("no folder to keep kernels can be written", hint="set NUMBA_CACHE_DIR to one that can")
+    steps = (*STEPS, *(FURTHER if everything else ()))
+    began = clock.perf_counter()
+    with _quiet():
+        for number, step in enumerate(steps, 1):
+            said = f"{number}/{len(steps)} {step.name}"
+            with err.status(Text(f"compiling: {said}")) if err.is_terminal else nullcontext():
+                started = clock.perf_counter()
+                _run(step)
+            out.print(Text(f"{said}: {clock.perf_counter() - started:.1f} s"))
+    out.print(Text(f"ready after {clock.perf_counter() - began:.1f} s; kept in {kept}"))
+
+
+def _run(step: Step) -> None:
+    for each in step.queries:
+        matches = query(each).run(_EVENTS, time="at")
+        if step.counted:
+            matches.count()
+        else:
+            matches.to_arrow()
+            matches.to_arrow(events=True)
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """The lines of this command say what is compiled; the kernels' own are left out."""
+    before = os.environ.get("CERITE_QUIET")
+    os.environ["CERITE_QUIET"] = "1"
+    try:
+        yield
+    finally:
+        del os.environ["CERITE_QUIET"]
+        if before is not None:
+            os.environ["CERITE_QUIET"] = before
