@@ -1,7 +1,7 @@
-"""Which route runs which case of the corpus, and README's table of it.
+"""Which route runs which case of the corpus, and the table of it in docs/support.md.
 
     python -m tests.corpus.support            # print the table
-    python -m tests.corpus.support --write    # put it into README.md
+    python -m tests.corpus.support --write    # put it into docs/support.md
 
 The judge runs a case unless the case is `open`; the local engine runs what can be planned; Spark runs what the local
 engine runs, less what `NOT_ON_SPARK` names. The tests of the three routes ask here, so the table says what they run.
@@ -46,7 +46,7 @@ from cerite.pattern.variables import nullable
 from cerite.predicate.expression import aggregates, variables
 from tests.corpus.loader import Case, load
 
-README = Path(__file__).parents[2] / "README.md"
+PAGE = Path(__file__).parents[2] / "docs" / "support.md"
 BEGIN, END = "<!-- support: written by `python -m tests.corpus.support --write` -->\n", "<!-- end of support -->\n"
 ROUTES = ("judge", "local engine", "Spark")
 NOT_ON_SPARK: dict[str, str] = {}  # case: why; beyond what the local engine refuses
@@ -189,20 +189,20 @@ def _exceptions(refused: dict[tuple[str, str], str]) -> Iterator[str]:
         yield f"- {' and '.join(routes)}: *{name}*. {refused[routes[0], name]}."
 
 
-def readme(text: str, inside: str) -> str:
-    """README with this table."""
+def page(text: str, inside: str) -> str:
+    """The page with this table."""
     before, _, rest = text.partition(BEGIN)
     _, end, after = rest.partition(END)
     if not end:
-        raise ValueError(f"README has no part between {BEGIN!r} and {END!r}")
+        raise ValueError(f"the page has no part between {BEGIN!r} and {END!r}")
     return f"{before}{BEGIN}\n{inside}\n{END}{after}"
 
 
 def main() -> None:
-    """Print the table, or write it into README."""
+    """Print the table, or write it into the page."""
     made = table([known(case) for case in load()])
     if "--write" in sys.argv[1:]:
-        README.write_text(readme(README.read_text(encoding="utf-8"), made), encoding="utf-8")
+        PAGE.write_text(page(PAGE.read_text(encoding="utf-8"), made), encoding="utf-8")
     else:
         print(made)
 

@@ -8,7 +8,7 @@ import cerite.pattern
 from cerite.api.query import Query
 from cerite.pattern import Pattern
 from tests.corpus.loader import load
-from tests.corpus.support import FEATURES, README, Known, known, readme, table
+from tests.corpus.support import FEATURES, PAGE, Known, known, page, table
 
 CASES = [known(case) for case in load()]
 REFUSED = {
@@ -32,9 +32,9 @@ def test_the_engine_agrees(each: Known) -> None:
         assert found.count() == len(list(found))
 
 
-def test_the_table_in_readme_is_that_of_the_corpus() -> None:
-    text = README.read_text(encoding="utf-8")
-    assert readme(text, table(CASES)) == text, "run: python -m tests.corpus.support --write"
+def test_the_table_of_what_runs_where_is_that_of_the_corpus() -> None:
+    text = PAGE.read_text(encoding="utf-8")
+    assert page(text, table(CASES)) == text, "run: python -m tests.corpus.support --write"
 
 
 @pytest.mark.parametrize("feature", FEATURES)
