@@ -61,7 +61,7 @@ def completed(fragment: Fragment, having: Having, registers: Registers) -> Fragm
     def completing(step: Step) -> Iterator[Step]:
         decided = _decided(condition, phases_of, step.target)
         if step.target in fragment.exits and decided is not NEVER:
-            satisfied = Guard.of(None, None if decided is ALWAYS else _asked(decided, step, names))
+            satisfied = Guard.of(None, None if decided is ALWAYS else _at_the_end(decided, step, names))
             yield replace(gathering(step), target=done, guard=step.guard & satisfied)
 
     def both(steps: tuple[Step, ...]) -> tuple[Step, ...]:
@@ -70,8 +70,8 @@ def completed(fragment: Fragment, having: Having, registers: Registers) -> Fragm
     return Fragment(both(fragment.entries), both(fragment.steps), frozenset((done,)), _may_be_empty(fragment, having))
 
 
-def _asked(condition: Expression, step: Step, names: dict[str, str]) -> Expression:
-    """The condition as a step that completes the pattern asks it."""
+def _at_the_end(condition: Expression, step: Step, names: dict[str, str]) -> Expression:
+    """The condition as it is checked by a step that completes the pattern."""
 
     def change(node: Expression) -> Expression:
         if isinstance(node, Reference) and node.variable in step.writes:

@@ -40,7 +40,7 @@ class KeepingRun:
         """The matches that end in the next batch, with their events; to be read to the end before the one after it."""
         if self._kept.full:
             self.run.recycle(now=True)
-            self._kept.prune(self.run.recogniser.held())
+            self._kept.prune(self.run.recogniser.still_needed())
         else:
             self.run.recycle()
         rows = self.run.intake.take(batch)

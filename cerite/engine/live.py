@@ -236,7 +236,7 @@ class LiveRun:
         self.finish()
         with self._breaking():
             run = self._run.state(counting=self.counting)  # recycled: the engine holds just what it must
-            self._kept.prune(self._run.recogniser.held())
+            self._kept.prune(self._run.recogniser.still_needed())
         arrays: dict[str, npt.NDArray[Any]] = {
             "counters": np.array([*self._counters.values(), self._floor, self._closed]),
             **_prefixed("run.", run),
@@ -455,7 +455,7 @@ class LiveRun:
         """Keep only the events that the engine can still report."""
         with self._breaking():
             self._run.recycle(now=True)
-            self._kept.prune(self._run.recogniser.held())
+            self._kept.prune(self._run.recogniser.still_needed())
 
     def _check_whole(self) -> None:
         if self._broken:

@@ -66,17 +66,17 @@ class Measures:
     @cached_property
     def leaves(self) -> dict[Leaf, str]:
         """What is taken from events, and what it is called in the expressions over it."""
-        found: dict[Leaf, str] = {}
+        names: dict[Leaf, str] = {}
         for measure in self.measures:
             for node in walk(transform(measure.expression, _of_ends)):
                 if isinstance(node, (Aggregate, Reference, Moment)):
-                    found.setdefault(node, f"leaf {len(found)}")
+                    names.setdefault(node, f"leaf {len(names)}")
                     if isinstance(node, Moment) and self.time is None:
                         raise StreamError(
                             f"`{measure.expression}` needs a time column", span=measure.span,
                             hint=Hint("name it: ", Setting("time")),
                         )  # fmt: skip
-        return found
+        return names
 
     @cached_property
     def attributes(self) -> tuple[str, ...]:
@@ -126,13 +126,13 @@ class Measures:
     def _computed(self, leaves: dict[str, pa.Array], size: int) -> dict[str, pa.Array]:
         zone = next((each.type.tz for each in leaves.values() if is_.is_timestamp(each.type) and each.type.tz), None)
         columns = _Columns(leaves)
-        found: dict[str, pa.Array] = {}
+        values: dict[str, pa.Array] = {}
         for name, expression in self._expressions.items():
             if isinstance(expression, Attribute):
-                found[name] = leaves[expression.name]
+                values[name] = leaves[expression.name]
             else:
-                found[name] = as_arrow(Block(columns, 0, size).value(expression), zone)
-        return found
+                values[name] = as_arrow(Block(columns, 0, size).value(expression), zone)
+        return values
 
 
 class _Columns(dict[str, Column]):
@@ -351,8 +351,8 @@ def _writable(values: Any) -> Any:
 @maker
 def picked(offsets: Longs, places: Longs, valid: Flags, keys: Longs, pick: int) -> Longs:
     """Of every segment the place that is wanted, the first of equals; -1 where none is valid."""
-    found = np.full(offsets.size - 1, -1, np.int64)
-    for m in range(found.size):
+    chosen = np.full(offsets.size - 1, -1, np.int64)
+    for m in range(chosen.size):
         best = -1
         for k in range(offsets[m], offsets[m + 1]):
             place = places[k]
@@ -367,8 +367,8 @@ def picked(offsets: Longs, places: Longs, valid: Flags, keys: Longs, pick: int) 
                 best = place
             if pick == 0:
                 break
-        found[m] = best
-    return found
+        chosen[m] = best
+    return chosen
 
 
 @maker

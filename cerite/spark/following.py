@@ -134,23 +134,23 @@ class Totals:
 
     def table(self) -> Table:
         """The numbers for a terminal."""
-        made = Table(box=None, show_header=False, pad_edge=False)
-        made.add_column(style="bold")
-        made.add_column(justify="right")
-        made.add_column(style="dim")
+        table = Table(box=None, show_header=False, pad_edge=False)
+        table.add_column(style="bold")
+        table.add_column(justify="right")
+        table.add_column(style="dim")
         last, counts = self.last, self.counts
         rate = "" if last is None else f"{last.events_per_second:,.0f} a second in the last micro-batch"
-        made.add_row("events", f"{counts['events']:,}", rate)
-        made.add_row("relevant", f"{counts['relevant']:,}")
-        made.add_row("matches", f"{counts['matches']:,}", "" if last is None else f"{last.matches:,} in the last")
-        made.add_row("late", f"{counts['late'] + counts['untimed']:,}", f"duplicates {counts['duplicates']:,}")
+        table.add_row("events", f"{counts['events']:,}", rate)
+        table.add_row("relevant", f"{counts['relevant']:,}")
+        table.add_row("matches", f"{counts['matches']:,}", "" if last is None else f"{last.matches:,} in the last")
+        table.add_row("late", f"{counts['late'] + counts['untimed']:,}", f"duplicates {counts['duplicates']:,}")
         if last is not None:
-            made.add_row("pending", f"{last.pending:,}", f"watermark {_instant(last.watermark)}")
-            made.add_row("live", f"{last.live:,}", f"{last.kept:,} events kept")
-            made.add_row(
+            table.add_row("pending", f"{last.pending:,}", f"watermark {_instant(last.watermark)}")
+            table.add_row("live", f"{last.live:,}", f"{last.kept:,} events kept")
+            table.add_row(
                 "state", f"{last.state_bytes / 1e6:,.1f} MB", f"micro-batch {last.batch:,}, {last.seconds:.1f} s"
             )
-        return made
+        return table
 
 
 def _instant(milliseconds: int | None) -> str:

@@ -141,14 +141,14 @@ class RegisterRecogniser(RegisterEngine, Finder):
         self._take_cells(arrays["cell_node"], arrays["cell_next"])
         self._wait()
 
-    def held(self) -> Longs:
+    def still_needed(self) -> Longs:
         """The positions that matches to come may contain, and where those end that do not show their last event."""
         if len(self.machine.stamps) < 2:
-            return Finder.held(self)
+            return Finder.still_needed(self)
         rows = self.sets.rows[: self.cursor.rows]
         slot = self.machine.stamps[1]
         known = (rows[:, FLAGS] >> 2 * slot & 3) == KNOWN
-        return np.union1d(Finder.held(self), rows[known, VALUES + slot])
+        return np.union1d(Finder.still_needed(self), rows[known, VALUES + slot])
 
     def _start_keys(self, holding: Longs) -> Longs:
         return self.nodes[self.cell_node[self.head[holding, 0]], MAX]
@@ -320,9 +320,9 @@ def consumed(
 def note_decided(d: int, head: Ints, sets: Sets, tecs: Tecs, roots: Roots, deadlines: Deadlines) -> bool:
     """Note what a set whose window is over holds, once for each end that its runs in tails have; False without room."""
     begin, end = sets.begin[d], sets.begin[d] + sets.size[d]
-    cursor, held = tecs.cursor, length(tecs, head[d, 0])
-    if cursor.roots + held * (end - begin) > roots.node.size:
-        cursor.need = held * (end - begin)
+    cursor, cells = tecs.cursor, length(tecs, head[d, 0])
+    if cursor.roots + cells * (end - begin) > roots.node.size:
+        cursor.need = cells * (end - begin)
         return False
     slot = VALUES + (deadlines.stamps[1] if deadlines.stamps.size > 1 else 0)
     for r in range(begin, end):

@@ -40,7 +40,7 @@ class Finder:
         self._fewest_roots = 0  # that there is room for, whatever the number of cells
         self.kept: Longs = np.zeros(0, np.int64)  # the events of the last batch that could be part of a match
 
-    def held(self) -> Longs:
+    def still_needed(self) -> Longs:
         """The positions that matches to come may contain, as far as the last compaction found out."""
         nodes = self.nodes[: self.cursor.nodes]
         return np.unique(nodes[nodes[:, KIND] != UNION, OTHER])
