@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
-from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from cerite.core.errors import PatternError
@@ -32,6 +32,7 @@ from cerite.reference import matches
 from tests import strategies as random
 from tests.dataflow.streams import outputs, watermarked
 from tests.properties.agreement import picks, unpicked
+from tests.telling import often
 
 TRADES = pa.schema([("type", pa.string()), ("name", pa.string()), ("price", pa.float64())])
 EVENTS = pa.schema(
@@ -194,7 +195,7 @@ def agrees(query: QuerySpec, rows: Rows, stream: list[Element], flow: Operator, 
         assert [row["n"] for row in match.events] == list(match.positions)
 
 
-@settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
+@often(100)
 @given(queries(TIMES), disordered(tail=40), st.integers(0, 6), KEYS)
 def test_theorem_2_with_the_engine_as_f_c(query: QuerySpec, fed: Any, longer: int, key: Any) -> None:
     rows, stream, _ = fed
@@ -206,7 +207,7 @@ def test_theorem_2_with_the_engine_as_f_c(query: QuerySpec, fed: Any, longer: in
     agrees(query, rows, stream, flow, key)
 
 
-@settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
+@often(100)
 @given(queries(TIMES | COUNTS | st.none()), disordered(tail=1), KEYS)
 def test_theorem_3_with_the_engine_as_f_m(query: QuerySpec, fed: Any, key: Any) -> None:
     rows, stream, distance = fed
