@@ -63,7 +63,7 @@ def explain(
 
 
 def _live(plan: LivePlan) -> str:
-    request, chunking = plan.asked, plan.chunking
+    request, chunking = plan.request, plan.chunking
     operator = NAMES[plan.choice.operator].replace("one task", "one shard")
     lines = [f"operator: {operator}, live", f"  why: {plan.choice.why}"]
     lines.append(f"shards: {plan.shards:,}, fixed in the checkpoint")

@@ -1,4 +1,4 @@
-"""A live stream as a plan of Spark: watermark, conditions as bits, packing, shards, and what they tell.
+"""A live stream as a plan of Spark: watermark, conditions as bits, packing, shards, and what they report.
 
     rows ─ withWatermark ─ filter, bits ─ mapInArrow: pack ─ transformWithState: one LiveRun a shard ─ mapInArrow: rows
 
@@ -38,10 +38,10 @@ from cerite.spark.worker.live_job import (
     FINAL,
     GAUGES,
     PACKED,
+    REPORTS,
     SEAT,
     SHARD,
     SOURCE,
-    TOLD,
     Chunking,
     LiveJob,
     ShardColumns,
@@ -83,13 +83,13 @@ class LiveOptions:
 class LivePlan:
     """How a live stream is read."""
 
-    asked: Request
+    request: Request
     options: LiveOptions
 
     @cached_property
     def choice(self) -> Choice:
         """The operator."""
-        return choose_live(self.asked.plan, self.asked.clock, self.asked.time)
+        return choose_live(self.request.plan, self.request.clock, self.request.time)
 
     @cached_property
     def shards(self) -> int:
@@ -106,16 +106,16 @@ class LivePlan:
     @property
     def session(self) -> SparkSession:
         """The stream's session."""
-        return self.asked.frame.original.sparkSession
+        return self.request.frame.original.sparkSession
 
     @cached_property
     def delay(self) -> Fraction:
         """How far events may lie behind the greatest time seen, in milliseconds."""
-        asked, given = self.asked, self.options.watermark
-        assert asked.time is not None
+        request, given = self.request, self.options.watermark
+        assert request.time is not None
         if given is None:
-            marked = asked.frame.original.schema.fields
-            known = {field.name: field.metadata.get(_DELAY) for field in marked}.get(asked.time)
+            marked = request.frame.original.schema.fields
+            known = {field.name: field.metadata.get(_DELAY) for field in marked}.get(request.time)
             if known is None:
                 raise StreamError(
                     "a live stream needs a watermark: how far an event may lie behind the latest one",
@@ -135,66 +135,67 @@ class LivePlan:
 
     @cached_property
     def _per_millisecond(self) -> Fraction:
-        spark = self.asked.frame.types[str(self.asked.time)]
+        spark = self.request.frame.types[str(self.request.time)]
         scale = 10**spark.scale if isinstance(spark, ty.DecimalType) else 1
-        return self.asked.per_millisecond * scale
+        return self.request.per_millisecond * scale
 
     @cached_property
     def chunking(self) -> Chunking | None:
         """T-CER's chunks: some windows long, so that reading the overlap costs a quarter at most."""
-        window = self.asked.plan.window
+        window = self.request.plan.window
         if self.choice.operator != "chunks" or window is None:
             return None
         second = math.ceil(1_000 * self._per_millisecond)
-        return Chunking.of(math.ceil(self.asked.width(window)), math.ceil(self.delay_ticks), second)
+        return Chunking.of(math.ceil(self.request.width(window)), math.ceil(self.delay_ticks), second)
 
     @cached_property
     def live_job(self) -> LiveJob:
         """What the workers have to know."""
-        asked = self.asked
-        words, _ = bit_words(asked)
+        request = self.request
+        words, _ = bit_words(request)
         shards = ShardColumns(
-            columns=asked.shipped,
-            order=tuple(asked.order),
-            time=str(asked.time),
-            position=asked.position,
-            shown=asked.shown,
-            measures=asked.selection.measures,
+            columns=request.shipped,
+            order=tuple(request.order),
+            time=str(request.time),
+            position=request.position,
+            shown=request.shown,
+            measures=request.selection.measures,
         )
         return LiveJob.of(
-            asked.plan, self.choice.operator, self.chunking, shards,
-            arriving=(*asked.shipped, *words, SOURCE, SEAT, FINAL), seats=placement(self.shards),
-            sources=len(asked.sources), delay=self.delay_ticks, per_millisecond=self._per_millisecond,
-            unit=asked.unit, deduplicate=self.options.deduplicate,
+            request.plan, self.choice.operator, self.chunking, shards,
+            arriving=(*request.shipped, *words, SOURCE, SEAT, FINAL), seats=placement(self.shards),
+            sources=len(request.sources), delay=self.delay_ticks, per_millisecond=self._per_millisecond,
+            unit=request.unit, deduplicate=self.options.deduplicate,
             side=self.options.late == "side", identity=self._identity,
-            types={name: asked.frame.types[name].simpleString() for name in asked.shipped},
+            types={name: request.frame.types[name].simpleString() for name in request.shipped},
         )  # fmt: skip
 
     @property
     def _identity(self) -> dict[str, str]:
-        asked, query = self.asked, self.asked.query
+        request, query = self.request, self.request.query
         return {
-            "pattern": str(query.where), "SELECT": ", ".join(asked.plan.variables),
-            "selection strategy": asked.plan.strategy, "window": str(asked.plan.window or ""),
-            "PARTITION BY": ", ".join(asked.plan.partition), "CONSUME BY": asked.plan.consume,
-            "SUPPRESS": str(asked.plan.suppress or ""),
-            "semantics": asked.plan.semantics, "time column": asked.time or "", "type column": asked.type or "",
-            "position column": asked.position or "", "time unit": asked.unit, "order of events": ", ".join(asked.order),
-            "watermark": f"{self.delay} milliseconds", "`deduplicate`": ", ".join(self.options.deduplicate),
-            "number of streams": str(len(asked.sources)), "division of time": str(self.chunking or ""),
+            "pattern": str(query.where), "SELECT": ", ".join(request.plan.variables),
+            "selection strategy": request.plan.strategy, "window": str(request.plan.window or ""),
+            "PARTITION BY": ", ".join(request.plan.partition), "CONSUME BY": request.plan.consume,
+            "SUPPRESS": str(request.plan.suppress or ""),
+            "semantics": request.plan.semantics, "time column": request.time or "", "type column": request.type or "",
+            "position column": request.position or "", "time unit": request.unit,
+            "order of events": ", ".join(request.order), "watermark": f"{self.delay} milliseconds",
+            "`deduplicate`": ", ".join(self.options.deduplicate),
+            "number of streams": str(len(request.sources)), "division of time": str(self.chunking or ""),
             "number of shards": str(self.shards),
         }  # fmt: skip
 
     @cached_property
     def schema(self) -> ty.StructType:
         """The columns of the result; with late events beside the matches, either may be missing in a row."""
-        found = self.asked.schema
+        schema = self.request.schema
         if self.options.late != "side":
-            return found
-        fields = [ty.StructField(each.name, each.dataType) for each in found.fields]
-        types = self.asked.frame.types
-        event = ty.StructType([ty.StructField(name, types[name]) for name in self.asked.frame.top])
-        late_by = _difference(types[str(self.asked.time)])
+            return schema
+        fields = [ty.StructField(each.name, each.dataType) for each in schema.fields]
+        types = self.request.frame.types
+        event = ty.StructType([ty.StructField(name, types[name]) for name in self.request.frame.top])
+        late_by = _difference(types[str(self.request.time)])
         late = ty.StructType().add("event", event).add("reason", ty.StringType()).add("late_by", late_by)
         return ty.StructType([*fields, ty.StructField(LATE_COLUMN, late)])
 
@@ -203,49 +204,49 @@ class LivePlan:
         """The result."""
         live = self.live_job
         packed = mapped(self.prepared(), packer(live), PACKED)
-        told = _shards(packed, live)
+        reports = _shards(packed, live)
         sums = [fn.coalesce(fn.sum(name), fn.lit(0)).alias(name) for name in (*COUNTS, *GAUGES)]
         largest = fn.coalesce(fn.max("state_bytes"), fn.lit(0)).alias("largest_state_bytes")
-        told = told.observe(self.options.metrics, *sums, largest, fn.min("watermark").alias("watermark"))
-        told = told.filter(fn.col("kind") != SHARD).select("kind", "payload")
-        return mapped(told, unpacker(self.schema, list(self.asked.frame.top), side=live.side), self.schema)
+        reports = reports.observe(self.options.metrics, *sums, largest, fn.min("watermark").alias("watermark"))
+        reports = reports.filter(fn.col("kind") != SHARD).select("kind", "payload")
+        return mapped(reports, unpacker(self.schema, list(self.request.frame.top), side=live.side), self.schema)
 
     def prepared(self) -> DataFrame:
         """The rows that travel to Python: relevant ones, with bits, source and shard."""
-        asked = self.asked
+        request = self.request
         rows = reduce(DataFrame.union, [self._watched(number, each) for number, each in enumerate(self._aligned())])
         rows = rows.observe(f"{self.options.metrics} events", fn.count(fn.lit(1)).alias("events"))
-        if asked.in_a_partition is not None:
-            rows = rows.filter(asked.in_a_partition)
-        if not asked.all_rows_counted and not asked.relevance.every_row:
-            rows = rows.filter(asked.conditions.column(asked.relevance.formula))
-        columns = [fn.col(inner_name(asked, name)) for name in asked.shipped]
-        words, bits = bit_words(asked)
-        columns += [column.alias(inner_name(asked, name)) for name, column in zip(words, bits, strict=True)]
+        if request.in_a_partition is not None:
+            rows = rows.filter(request.in_a_partition)
+        if not request.all_rows_counted and not request.relevance.every_row:
+            rows = rows.filter(request.conditions.column(request.relevance.formula))
+        columns = [fn.col(inner_name(request, name)) for name in request.shipped]
+        words, bits = bit_words(request)
+        columns += [column.alias(inner_name(request, name)) for name, column in zip(words, bits, strict=True)]
         own = [fn.col("cerite_source"), self._seat().alias("cerite_seat"), fn.lit(False).alias("cerite_final")]
         rows = rows.select(*columns, *own)
         return rows if self.options.final is None else rows.union(self._closing(rows.schema))
 
     def _aligned(self) -> list[DataFrame]:
         """The sources, each with all columns of all of them."""
-        whole = self.asked.frame.original.schema
-        if len(self.asked.sources) == 1:
-            return list(self.asked.sources)
-        found = []
-        for source in self.asked.sources:
+        whole = self.request.frame.original.schema
+        if len(self.request.sources) == 1:
+            return list(self.request.sources)
+        aligned = []
+        for source in self.request.sources:
             known = set(source.columns)
             columns = [fn.col(_quoted(each.name)) if each.name in known else fn.lit(None) for each in whole.fields]
             typed = zip(columns, whole.fields, strict=True)
-            found.append(source.select(*(column.cast(each.dataType).alias(each.name) for column, each in typed)))
-        return found
+            aligned.append(source.select(*(column.cast(each.dataType).alias(each.name) for column, each in typed)))
+        return aligned
 
     def _watched(self, number: int, source: DataFrame) -> DataFrame:
         """A source under its watermark; the time of any type as Spark's watermark wants it, in microseconds."""
-        asked = self.asked
-        assert asked.time is not None
-        spark, column = asked.frame.types[asked.time], asked.frame.column(asked.time)
+        request = self.request
+        assert request.time is not None
+        spark, column = request.frame.types[request.time], request.frame.column(request.time)
         if not isinstance(spark, ty.TimestampType):
-            column = _instant(ticks(column, spark, asked.time), self._per_millisecond)
+            column = _instant(ticks(column, spark, request.time), self._per_millisecond)
         rows = Frame(source).df.withColumns({_CLOCK: column, "cerite_source": fn.lit(number)})
         return rows.withWatermark(_CLOCK, f"{math.ceil(self.delay)} milliseconds")
 
@@ -254,7 +255,7 @@ class LivePlan:
         seats = self.live_job.seats
         if self.choice.operator != "partitions" or self.shards == 1:
             return fn.lit(seats[0])
-        keys = [_plain_zero(self.asked, name) for name in self.asked.plan.partition]
+        keys = [_plain_zero(self.request, name) for name in self.request.plan.partition]
         shard = fn.pmod(fn.hash(*keys), fn.lit(self.shards))
         return fn.element_at(fn.array(*(fn.lit(seat) for seat in seats)), shard + 1)
 
@@ -266,19 +267,19 @@ class LivePlan:
         return self.session.readStream.text(self.options.final).select(*nothing, fn.lit(True).alias("cerite_final"))
 
 
-def live_plan_of(asked: Request, options: LiveOptions) -> LivePlan:
+def live_plan_of(request: Request, options: LiveOptions) -> LivePlan:
     """A checked plan."""
-    _check_spark(asked.frame.original.sparkSession)
-    if asked.time is None:
+    _check_spark(request.frame.original.sparkSession)
+    if request.time is None:
         raise StreamError("a live stream needs a time column", hint=Hint("name it: ", Setting("time")))
     if options.late not in ("count", "side"):
         raise ArgumentError(f"`late` is 'count' or 'side', not {options.late!r}")
-    side = asked.frame.top if options.late == "side" else ()
+    side = request.frame.top if options.late == "side" else ()
     for name in (*options.deduplicate, *side):
-        asked.frame.known(name)
-        asked.frame.shippable(name)
-    plan = LivePlan(replace(asked, carried=(*options.deduplicate, *side)), options)
-    if options.late == "side" and LATE_COLUMN in {name.lower() for name in asked.schema.names}:
+        request.frame.known(name)
+        request.frame.shippable(name)
+    plan = LivePlan(replace(request, carried=(*options.deduplicate, *side)), options)
+    if options.late == "side" and LATE_COLUMN in {name.lower() for name in request.schema.names}:
         raise StreamError("the result has a column `late` already", hint="rename the variable: … AS other")
     _ = plan.delay, plan.shards
     return plan
@@ -304,7 +305,7 @@ def _shards(packed: DataFrame, live: LiveJob) -> DataFrame:
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # about versions of pandas, which is not used here
-        return packed.groupBy("seat").transformWithState(ShardProcessor(live), TOLD, "Append", "EventTime")
+        return packed.groupBy("seat").transformWithState(ShardProcessor(live), REPORTS, "Append", "EventTime")
 
 
 def ready(session: SparkSession, folder: str) -> None:
@@ -328,10 +329,10 @@ def _instant(tick: Column, per_millisecond: Fraction) -> Column:
     return fn.timestamp_micros(small)
 
 
-def _plain_zero(asked: Request, name: str) -> Column:
+def _plain_zero(request: Request, name: str) -> Column:
     """A key column as it is hashed: there is one zero."""
-    column = asked.frame.column(name)
-    return column + fn.lit(0.0) if isinstance(asked.frame.types[name], (ty.FloatType, ty.DoubleType)) else column
+    column = request.frame.column(name)
+    return column + fn.lit(0.0) if isinstance(request.frame.types[name], (ty.FloatType, ty.DoubleType)) else column
 
 
 def _difference(spark: ty.DataType) -> ty.DataType:

@@ -240,8 +240,8 @@ class Request:
             self.frame.known(name)
             self.frame.shippable(name)
         events = ty.StructType([ty.StructField(name, types[name]) for name in self.measures.attributes])
-        made = self.measures.schema(to_arrow_schema(events, timezone="UTC"))
-        return [ty.StructField(each.name, from_arrow_type(each.type, prefer_timestamp_ntz=True)) for each in made]
+        measured = self.measures.schema(to_arrow_schema(events, timezone="UTC"))
+        return [ty.StructField(each.name, from_arrow_type(each.type, prefer_timestamp_ntz=True)) for each in measured]
 
 
 def make_request(

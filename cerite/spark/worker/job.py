@@ -83,14 +83,14 @@ class Job:
 
 def unary_tests(plan: Plan) -> tuple[Test, ...]:
     """The distinct conditions on one event: what Spark evaluates."""
-    found: dict[Test, None] = {}
+    tests: dict[Test, None] = {}
     for guard in (*plan.guards, *(each for before in plan.automaton.preceding for each in before.conditions)):
         for test in sorted(guard.tests | guard.negated, key=str):
             if isinstance(test, Test) and not made_by_intake(test):
                 alone = test.split()[0]
                 if alone != Test(None, None):
-                    found.setdefault(alone)
-    return tuple(found)
+                    tests.setdefault(alone)
+    return tuple(tests)
 
 
 def made_by_intake(test: Test | Reach) -> bool:

@@ -1,7 +1,7 @@
 """What the workers of a live stream have to know: the job of its shards, and what must stay the same in a checkpoint.
 
-Rows travel from the packer to the shards as `PACKED`, from the shards to the result as `TOLD`. Invariant: the names and
-types of both never depend on the query, so that Spark's own record of a checkpoint stays the same whatever is asked.
+Rows travel from the packer to the shards as `PACKED`, from the shards to the result as `REPORTS`. Invariant: the names
+and types of both never depend on the query, so that Spark's own record of a checkpoint stays the same for all of them.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ MATCH, LATE, SHARD = "match", "late", "shard"  # kinds of rows that a shard tell
 COUNTS = ("relevant", "matches", "late", "untimed", "duplicates")  # of one micro-batch
 GAUGES = ("pending", "kept", "live", "state_bytes")  # held after it
 NUMBERS = (*COUNTS, *GAUGES, "watermark")
-TOLD = f"kind string, shard int, {', '.join(f'{name} bigint' for name in NUMBERS)}, payload binary"
+REPORTS = f"kind string, shard int, {', '.join(f'{name} bigint' for name in NUMBERS)}, payload binary"
 
 
 @dataclass(frozen=True)
@@ -81,10 +81,10 @@ class LiveJob:
     ) -> LiveJob:  # fmt: skip
         """The job for a plan; events are ordered, and are duplicates, inside their partition or chunk."""
         chunked = chunking is not None
-        made = live_plan(plan)
+        own = live_plan(plan)
         unit = (CHUNK,) if chunked else () if operator == "sequence" else plan.partition
         job = Job(
-            plan=replace(made, partition=(CHUNK,)) if chunked else made,
+            plan=replace(own, partition=(CHUNK,)) if chunked else own,
             columns=(*shard.columns, *((CHUNK, OWNED) if chunked else ())), tests=len(unary_tests(plan)), unit=unit,
             order=shard.order, keys=plan.partition, time=shard.time, position=shard.position, shown=shard.shown,
             window=None, owned=chunked, files=(), root="", measures=shard.measures,
@@ -109,9 +109,9 @@ def check_identity(taken: Mapping[str, str], columns: Mapping[str, str], live: L
     for name, kind in live.types.items():
         there = columns.get(name)
         if there != kind:
-            held = "do not have it" if there is None else f"have {there} there"
+            known = "do not have it" if there is None else f"have {there} there"
             raise SnapshotError(
-                f"column `{name}` is {kind} here, and the events in this checkpoint {held}",
+                f"column `{name}` is {kind} here, and the events in this checkpoint {known}",
                 hint="start with a new checkpoint, or select and cast the columns as they were",
             )
 

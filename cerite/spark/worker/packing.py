@@ -88,11 +88,11 @@ def _seen(live: LiveJob, rows: pa.RecordBatch, keys: Longs, missing: Flags | Non
     """The greatest time of every source, None where it has none here."""
     source = rows.column(SOURCE).to_numpy(zero_copy_only=False)
     known = np.ones(keys.size, np.bool_) if missing is None else ~missing
-    found: list[int | None] = []
+    greatest: list[int | None] = []
     for number in range(live.sources):
         mine = keys[known & (source == number)]
-        found.append(int(mine.max()) if mine.size else None)
-    return found
+        greatest.append(int(mine.max()) if mine.size else None)
+    return greatest
 
 
 def _number(seats: Longs, known: tuple[int, ...]) -> Longs:
@@ -104,10 +104,10 @@ def _number(seats: Longs, known: tuple[int, ...]) -> Longs:
 def _prepared(live: LiveJob, rows: pa.RecordBatch) -> pa.RecordBatch:
     """The columns of the events: a flag for every condition instead of words of bits; instants in UTC."""
     words = [rows.column(name).to_numpy(zero_copy_only=False) for name in live.job.words]
-    made = {name: _in_utc(rows.column(name)) for name in live.job.columns if name in rows.schema.names}
+    columns = {name: _in_utc(rows.column(name)) for name in live.job.columns if name in rows.schema.names}
     for k in range(live.job.tests):
-        made[f"{BIT}{k}"] = pa.array(((words[k // WORD] >> (k % WORD)) & 1).astype(np.bool_))
-    return pa.RecordBatch.from_arrays(list(made.values()), names=list(made))
+        columns[f"{BIT}{k}"] = pa.array(((words[k // WORD] >> (k % WORD)) & 1).astype(np.bool_))
+    return pa.RecordBatch.from_arrays(list(columns.values()), names=list(columns))
 
 
 def _in_utc(column: pa.Array) -> pa.Array:

@@ -64,8 +64,8 @@ class Shard:
     @property
     def watermark(self) -> int:
         """The time key that the run has reached."""
-        found = self.run.metrics.watermark
-        return LEAST if found is None else found
+        watermark = self.run.metrics.watermark
+        return LEAST if watermark is None else watermark
 
 
 class ShardProcessor(StatefulProcessor):
@@ -93,7 +93,7 @@ class ShardProcessor(StatefulProcessor):
             yield from self._advanced(shard, self._spark_key(shard, timerValues))
             yield from self._pushed(shard, packs)
             if any(row.final for row in packs) and not shard.run.closed:
-                yield from self._told(shard, shard.run.close())
+                yield from self._reported(shard, shard.run.close())
             yield self._kept(key[0], shard, timerValues)
         settle()
 
@@ -113,12 +113,12 @@ class ShardProcessor(StatefulProcessor):
     # ------------------------------------------------------------ events
     def _advanced(self, shard: Shard, watermark: int) -> Iterator[Row]:
         if watermark > shard.watermark and not shard.run.closed:
-            yield from self._told(shard, shard.run.advance(watermark))
+            yield from self._reported(shard, shard.run.advance(watermark))
 
     def _pushed(self, shard: Shard, packs: list[Row]) -> Iterator[Row]:
         """Take the events, then the watermark that all of them together make."""
-        told = [[row.seen[k] for row in packs] for k in range(self.live.sources)]
-        shard.seen = [_greatest([old, *new]) for old, new in zip(shard.seen, told, strict=True)]
+        times = [[row.seen[k] for row in packs] for k in range(self.live.sources)]
+        shard.seen = [_greatest([old, *new]) for old, new in zip(shard.seen, times, strict=True)]
         shard.counts["relevant"] += sum(row.events for row in packs)
         rows = _joined([filled(read(row.payload), shard.schema) for row in packs])
         if rows.num_rows:
@@ -127,12 +127,12 @@ class ShardProcessor(StatefulProcessor):
                     "events came after the stream was declared to be over", hint="start with a new checkpoint"
                 )
             seen = shard.seen[0] if self.live.sources == 1 else None
-            yield from self._told(shard, shard.run.push(rows, seen))
+            yield from self._reported(shard, shard.run.push(rows, seen))
         known = [each for each in shard.seen if each is not None]
         if len(known) == self.live.sources and shard.run.clock is not None:
             yield from self._advanced(shard, shard.run.clock.before(min(known), self.live.delay))
 
-    def _told(self, shard: Shard, released: Released) -> Iterator[Row]:
+    def _reported(self, shard: Shard, released: Released) -> Iterator[Row]:
         """Matches and late events as rows; what is released has to be read before the run goes on."""
         output = Output(self.live.job)
         for chunk in released.chunks:
@@ -180,8 +180,8 @@ class ShardProcessor(StatefulProcessor):
         self._state.update((state,))
         metrics = shard.run.metrics
         gauges = dict(zip(GAUGES, (metrics.pending, metrics.kept_rows, metrics.active, len(state)), strict=True))
-        told = {**shard.counts, **gauges, "watermark": self._milliseconds(shard)}
-        return _row(SHARD, self.live.seats.index(number), told, None)
+        numbers = {**shard.counts, **gauges, "watermark": self._milliseconds(shard)}
+        return _row(SHARD, self.live.seats.index(number), numbers, None)
 
     def _milliseconds(self, shard: Shard) -> int | None:
         """The watermark as Spark tells its own."""
@@ -194,12 +194,12 @@ class ShardProcessor(StatefulProcessor):
     # ------------------------------------------------------------ state
     def _loaded(self, payload: bytes | None) -> Shard:
         """The shard as the last batch left it, or a new one for events like a payload's."""
-        found = self._stored()
-        if found is None:
+        stored = self._stored()
+        if stored is None:
             assert payload is not None
             schema = read(payload).schema
             return Shard(self._fresh(schema), schema, dict(self.live.types), [None] * self.live.sources)
-        meta, arrays = unpack(bytes_of(found[0]), _STATE)
+        meta, arrays = unpack(bytes_of(stored[0]), _STATE)
         check_identity(meta["identity"], meta["columns"], self.live)
         schema = pa.ipc.read_schema(pa.py_buffer(arrays["schema"].tobytes()))
         run = self._fresh(schema)

@@ -39,10 +39,10 @@ def bytes_of(text: str) -> bytes:
     """The bytes of a text."""
     try:
         whole = b64decode(text, validate=True)
-        (told,), (size, zeros) = _SUM.unpack_from(whole), _SIZES.unpack_from(whole, _SUM.size)
-        if told != crc32(memoryview(whole)[_SUM.size :]):
+        (checksum,), (size, zeros) = _SUM.unpack_from(whole), _SIZES.unpack_from(whole, _SUM.size)
+        if checksum != crc32(memoryview(whole)[_SUM.size :]):
             raise ValueError("another sum")
-        found: bytes = pa.decompress(whole[_HEAD : len(whole) - zeros], size, codec=_CODEC, asbytes=True)
+        state: bytes = pa.decompress(whole[_HEAD : len(whole) - zeros], size, codec=_CODEC, asbytes=True)
     except (ValueError, struct.error, OSError) as error:  # Arrow's own errors are among these
         raise SnapshotError("the state of this shard is damaged: it cannot be read") from error
-    return found
+    return state
