@@ -84,7 +84,7 @@ class Matches(ABC):
     @property
     def columns(self) -> tuple[str, ...]:
         """The columns of the matches as a table."""
-        if self.selection.measures:
+        if self.selection.flat:
             return tuple(self.shape.schema(self.event_schema).names)
         return ("start", "end", "positions", *variable_columns(self.variables, self.partition))
 
@@ -158,7 +158,7 @@ class Matches(ABC):
     @property
     def _with_events(self) -> bool:
         """Whether matches are made with their events at hand."""
-        return bool(self.selection.measures)
+        return self.selection.flat
 
     def objects_with_events(self, chunk: MatchChunk, placed: Placed, first: int = 0) -> Iterator[Match]:
         """The matches of a chunk from this index on, one by one, with their measures and events."""
@@ -225,7 +225,7 @@ class Matches(ABC):
     def tables(self, *, events: bool = False, long: bool = False) -> Iterator[pa.Table]:
         """The matches as Arrow tables, some at a time, in the forms of `to_arrow`."""
         schema = self.table_schema(events=events, long=long)
-        if not (events or long or self.selection.measures):
+        if not (events or long or self.selection.flat):
             for chunk in self.chunks():
                 lists = lists_of(chunk, self.labels, self.variables)
                 yield pa.Table.from_arrays([pa.array(chunk.starts), pa.array(chunk.ends), *lists], schema=schema)
@@ -239,9 +239,9 @@ class Matches(ABC):
         """The columns of `to_arrow` in one of its forms."""
         if events and long:
             raise ArgumentError("a row is a match or an event, not both", hint="write events=True or long=True")
-        if long and self.selection.measures and not self.shape.shown:
+        if long and self.selection.flat and not self.shape.shown:
             raise ArgumentError("SELECT shows no events, only measures", hint="name variables as well: SELECT x, y, …")
-        if events or long or self.selection.measures:
+        if events or long or self.selection.flat:
             return (self.shape.long_schema if long else self.shape.schema)(self.event_schema)
         return schema_of(self.columns)
 
@@ -288,11 +288,11 @@ class Matches(ABC):
         """Write a CSV file: positions separated by spaces, events as JSON; returns the number of rows."""
         names = self.table_schema(events=events, long=long).names
         tables = self.tables(events=events, long=long)
-        positions = not (events or long or self.selection.measures)
+        positions = not (events or long or self.selection.flat)
         return write_text(target, lambda out: write_csv(names, tables, out, positions=positions), self.files)
 
     def _records(self, events: bool, long: bool) -> Iterator[dict[str, Any]]:
-        if events or long or self.selection.measures:
+        if events or long or self.selection.flat:
             for table in self.tables(events=events, long=long):
                 yield from table.to_pylist()
             return
@@ -346,16 +346,17 @@ class Matches(ABC):
         return view(rows, columns, time=self.shape.time, type=self.type_column, every=every)
 
     def _heads(self) -> tuple[str, ...]:
-        measures = tuple(each.name for each in self.selection.measures)
-        if measures:
-            return ("start", "end", *(each.column for each in self.shape.shown), *measures)
+        if self.selection.flat:
+            measures = (each.name for each in self.selection.measures)
+            return ("start", "end", *self.partition, *(each.column for each in self.shape.shown), *measures)
         return ("start", "end", *(self.columns[3:] if self.variables else ("positions",)))
 
-    def _cells(self, match: Match) -> list[str]:
+    def _cells(self, match: Match, key: Sequence[Any]) -> list[str]:
         bound = match.variables
-        if self.selection.measures:
+        if self.selection.flat:
             shown = (bound.get(each.variable, ()) if each.variable else match.positions for each in self.shape.shown)
-            return [str(match.start), str(match.end), *map(_short, shown), *map(str, match.measures.values())]
+            measures = match.measures.values()
+            return [str(match.start), str(match.end), *map(str, key), *map(_short, shown), *map(str, measures)]
         cells = [bound.get(name, ()) for name in self.variables] if self.variables else [match.positions]
         return [str(match.start), str(match.end), *map(_short, cells)]
 
@@ -371,7 +372,10 @@ class Matches(ABC):
             return f"<matches that cannot be read: {error.message}>"
         if not first:
             return said
-        lines = [self._heads(), *map(self._cells, first)]
+        keys: list[list[Any]] = [[] for _ in first]
+        if self.selection.flat and self.partition:
+            keys = [[row[name] for name in self.partition] for row in self._preview_rows()[1]]
+        lines = [self._heads(), *map(self._cells, first, keys)]
         widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
         rows = ("  ".join(cell.rjust(width) for cell, width in zip(line, widths, strict=True)) for line in lines)
         return "\n".join((said, *rows))

@@ -19,28 +19,31 @@ class Selection:
     """What SELECT asks for of every match.
 
     `variables` are those whose events are shown, None for all; `attributes` what is shown of them, None where SELECT
-    names none; `measures` what is computed. `source` is the text of the query, if it has one.
+    names none; `measures` what is computed, beside what every result has. A `flat` result is a table of such values.
+    `source` is the text of the query, if it has one.
     """
 
     variables: tuple[str, ...] | None = None
     attributes: Attributes | None = None
     measures: tuple[Measure, ...] = ()
+    flat: bool = False
     source: str | None = None
 
     @staticmethod
     def of(query: QuerySpec) -> Selection:
         """What a query selects."""
         if query.items is None:
-            return Selection(measures=measured(query), source=query.source)
+            return Selection(measures=measured(query), flat=bool(query.measures), source=query.source)
         named = any(item.attributes is not None for item in query.items)
         attributes = {item.variable: item.attributes for item in query.items} if named else None
-        return Selection(tuple(item.variable for item in query.items), attributes, measured(query), query.source)
+        variables = tuple(item.variable for item in query.items)
+        return Selection(variables, attributes, measured(query), bool(query.measures), query.source)
 
     def columns(self, plan: Plan, everything: Sequence[str]) -> tuple[Shown, ...]:
         """The result's columns of events, which have the attributes `everything` where SELECT does not name some."""
         attributes = self.attributes or {}
         if plan.semantics != "valuations":
-            if self.measures and not self.variables:
+            if self.flat and not self.variables:
                 return ()
             names = [each for each in attributes.values() if each is not None]
             whole = not attributes or len(names) < len(attributes)

@@ -75,7 +75,7 @@ def test_every_form_shows_the_measures(tmp_path: Path) -> None:
         "match": "", "start_time": "1970-01-01T00:00:00", "end_time": "1970-01-01T00:00:01", "k": "m", "low": 1, "n": 1,
         "sum": 2, "mean": 2.0, "took": "0:00:01",
     }  # fmt: skip
-    assert repr(matches).splitlines()[1].split() == ["start", "end", "low", "n", "sum", "mean", "took"]
+    assert repr(matches).splitlines()[1].split() == ["start", "end", "k", "low", "n", "sum", "mean", "took"]
     assert "<th>mean</th>" in matches._repr_html_()
     match = matches[-1]
     assert (match.low, match["n"], match.k if "k" in match.measures else match.x[0]["k"]) == (4, 1, "n")
@@ -162,3 +162,18 @@ def test_a_stream_goes_on_with_other_measures() -> None:
         cerite.query("SELECT COUNT(y) AS n FROM S WHERE A AS x ; B+ AS y PARTITION BY [k]").stream(
             EVENTS.schema, time="at"
         ).restore(stream.snapshot())
+
+
+def test_a_measure_that_is_the_partition_is_a_table_of_it() -> None:
+    """`x.k AS k` is there as the partition's column, and the result is no less a table of measures."""
+    matches = cerite.query("SELECT x.k AS k FROM S WHERE A AS x PARTITION BY [k]").run(EVENTS, time="at")
+    assert matches.to_arrow().column_names == ["match", "start_time", "end_time", "k"]
+    assert matches.to_arrow()["k"].to_pylist() == ["m", "n"]
+    assert str(matches).splitlines() == ["2 matches", "start  end  k", "    0    0  m", "    3    3  n"]
+
+
+def test_printed_measures_name_their_partition_even_where_no_event_is_shown() -> None:
+    matches = cerite.query("SELECT DURATION() AS took FROM S WHERE A ; B PARTITION BY [k]").run(EVENTS, time="at")
+    assert [line.split()[:3] for line in str(matches).splitlines()[1:]] == [
+        ["start", "end", "k"], ["0", "1", "m"], ["0", "2", "m"], ["3", "4", "n"],
+    ]  # fmt: skip
