@@ -1,0 +1,160 @@
+"""One query in one run, in streams, out of order and in the judge: whatever the way, the matches are the same."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from datetime import timedelta
+from itertools import islice, permutations, product
+from math import ceil, factorial
+from typing import Any
+
+import pyarrow as pa
+
+from cerite.api.query import Query
+from cerite.core.errors import SchemaError
+from cerite.core.match import Match
+from cerite.data.open import opened
+from cerite.data.reading import Reading
+from cerite.pattern.absences import ends_in_absence
+from cerite.pattern.check_kinds import read_attributes
+from cerite.reference.semantics import matches
+from cerite.testing.given import AnyEvents, AnyQuery, Rows, rows_of, runnable
+from cerite.testing.text import notation
+
+_POSITION = "position in the stream"
+_TYPES = (pa.float64(), pa.string(), pa.bool_(), pa.timestamp("us"))
+Found = list[Match]
+
+
+def assert_agrees(
+    query: AnyQuery,
+    events: AnyEvents,
+    *,
+    time: str = "at",
+    type: str = "type",
+    semantics: Any = "valuations",
+    orders: int = 6,
+    seed: int = 0,
+) -> int:
+    """The query has the same matches in one run, in a stream, out of order and in the judge; returns how many.
+
+    The stream is fed event by event, and in random batches with a snapshot and restore after each. Events with times
+    are also fed in other orders of arrival, under a watermark that allows for them: all orders if there are at most
+    `orders`, else so many random ones. The judge evaluates by brute force: a dozen events are plenty.
+
+    >>> assert_agrees("SELECT * FROM S WHERE A AS x ; B+ AS y WITHIN 9 seconds", "A@0 B(v=1)@1s B(v=2)@1s C@20s")
+    3
+    """
+    __tracebackhide__ = True
+    asked = runnable(query)
+    rows, named = rows_of(events, type, time)
+    judged = _judged(asked, rows, named, type, semantics)
+    ways: list[tuple[str, Found]] = [("one run", list(asked.run(rows, time=named, type=type, semantics=semantics)))]
+    if rows:
+        options = {"time": named, "type": type, "semantics": semantics}
+        table = _table(asked, rows, options)
+        ways.append(("a stream, event by event", _streamed(asked, table, options, [1] * len(rows))))
+        draws = random.Random(seed)
+        sizes = [draws.randint(1, 3) for _ in rows]
+        ways.append(("a stream with snapshots", _streamed(asked, table, options, sizes, restored=True)))
+        if named is not None:
+            for order in arrivals(range(len(rows)), orders=orders, seed=seed):
+                said = f"a stream in the order {', '.join(map(str, order))}"
+                ways.append((said, _arriving(asked, table, order, options)))
+    for way, found in ways:
+        _compare(asked, rows, named, type, semantics, judged, way, found)
+    return len(judged)
+
+
+def arrivals(events: Iterable[Any], *, orders: int = 6, seed: int = 0) -> Iterator[list[Any]]:
+    """Orders in which events may arrive: all but the given one if these are at most `orders`, else so many random ones.
+
+    >>> list(arrivals("ab"))
+    [['b', 'a']]
+    >>> [len(list(arrivals(range(n)))) for n in (1, 3, 9)]
+    [0, 5, 6]
+    """
+    given = list(events)
+    if factorial(len(given)) - 1 <= orders:
+        yield from map(list, islice(permutations(given), 1, None))
+        return
+    draws = random.Random(seed)
+    for _ in range(orders):
+        yield draws.sample(given, len(given))
+
+
+def _judged(query: Query, rows: Rows, time: str | None, type: str, semantics: Any) -> Found:
+    return matches(query.query, rows, semantics=semantics, type=type, time=time)
+
+
+def _table(query: Query, rows: Rows, options: dict[str, Any]) -> pa.Table:
+    """The events with all columns that the query reads; one without values has a type that the query can compare."""
+    absent = dict.fromkeys(sorted(read_attributes(query.query)))
+    table = opened([absent | row for row in rows], Reading()).table()
+    untyped = [name for name in absent if pa.types.is_null(table.schema.field(name).type)]
+    refusal: SchemaError | None = None
+    for kinds in product(_TYPES, repeat=len(untyped)):
+        typed = table
+        for name, kind in zip(untyped, kinds, strict=True):
+            typed = typed.set_column(table.column_names.index(name), name, pa.nulls(table.num_rows, kind))
+        try:
+            query.stream(typed, **options)
+            return typed
+        except SchemaError as error:
+            refusal = refusal or error
+    assert refusal is not None
+    raise refusal
+
+
+def _streamed(
+    query: Query, table: pa.Table, options: dict[str, Any], sizes: Sequence[int], *, restored: bool = False
+) -> Found:
+    stream = query.stream(table, **options)
+    found: Found = []
+    at = 0
+    for size in sizes:
+        found += stream.push(table.slice(at, size))
+        at += size
+        if restored:
+            again = query.stream(table, **options)
+            again.restore(stream.snapshot())
+            stream = again
+    return [*found, *stream.close()]
+
+
+def _arriving(query: Query, table: pa.Table, order: list[int], options: dict[str, Any]) -> Found:
+    """What a stream finds that gets its events in this order, and waits for all of them."""
+    table = table.append_column(_POSITION, pa.array(range(table.num_rows), pa.int64()))
+    span = table[options["time"]].to_pylist()
+    width = span[-1] - span[0]
+    wait = width if isinstance(width, timedelta) else timedelta(milliseconds=ceil(width))
+    stream = query.stream(table, **options, position=_POSITION, watermark=wait + timedelta(seconds=1))
+    found: Found = []
+    for place in order:
+        found += stream.push(table.slice(place, 1))
+    return [*found, *stream.close()]
+
+
+def _compare(
+    query: Query, rows: Rows, time: str | None, type: str, semantics: Any, judged: Found, way: str, found: Found
+) -> None:
+    __tracebackhide__ = True
+    spec = query.query
+    everything = judged
+    if spec.limit is not None or spec.suppress is not None:  # which of the matches at an event are reported is open
+        whole = Query(replace(spec, limit=None, suppress=None))
+        everything = _judged(whole, rows, time, type, semantics)
+        late = ends_in_absence(spec.where)
+        one, two = (Counter(each.start if late else each.end for each in some) for some in (found, judged))
+        same = one == two and set(found) <= set(everything)
+    else:
+        same = len(found) == len(judged) and set(found) == set(judged)
+    if same:
+        return
+    lines = [f"{way} does not give what the judge says", f"  in         {notation(rows, type=type, time=time or 'at')}"]
+    lines += [f"  only there {match}" for match in found if match not in everything]
+    lines += [f"  only judge {match}" for match in judged if match not in found]
+    raise AssertionError("\n".join(lines))
