@@ -77,6 +77,8 @@ def run(folder: Path) -> None:
         matches.table(),
     )
     assert list(matches) == reference.matches(query.query, TRADES, time="at")
+    print(query.why(first), query.why_not(TRADES, events=[0, 3], time="at"), sep="\n")
+    print(query.trace(TRADES, time="at"))
     matches.to_parquet(folder / "matches.parquet")
     matches.to_jsonl(folder / "matches.jsonl", events=True)
     matches.to_json(folder / "matches.json")

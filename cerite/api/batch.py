@@ -47,7 +47,7 @@ class BatchMatches(Matches):
     def __init__(self, query: QuerySpec, prepared: Prepared, progress: Progress | None) -> None:
         plan = prepared.program.plan
         self._query = query
-        self._prepared = prepared
+        self.prepared = prepared
         self._program = prepared.program
         self._source = prepared.source
         self._order = prepared.order  # the row of the input for every row of the source, where it was sorted
@@ -177,7 +177,7 @@ class BatchMatches(Matches):
                 f"what SUPPRESS leaves out is counted by reading {self._source.name} again, which can be read once",
                 hint="run the query on a table or a file, or push the events into query.stream(…, counting=True)",
             )
-        everything = replace(self._prepared, program=replace(self._program, plan=plan.everything))
+        everything = replace(self.prepared, program=replace(self._program, plan=plan.everything))
         return BatchMatches(self._query, everything, None).count() - self.count()
 
     def __len__(self) -> int:

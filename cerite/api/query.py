@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import timedelta
 from os import PathLike
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cerite.api.batch import BatchMatches, Progress
 from cerite.api.explain.text import Explanation
-from cerite.api.inputs import bind_query, prepare
+from cerite.api.inputs import Prepared, bind_query, prepare
 from cerite.api.shown import Selection
 from cerite.api.stream import EventStream, Late, checked_late, stream_ordering, stream_schema
 from cerite.automaton import Automaton
+from cerite.core.match import Match
 from cerite.core.schema import Schema
 from cerite.data.columns import canonical_schema
 from cerite.data.reading import Reading
@@ -23,6 +24,10 @@ from cerite.language.queries import SchemaLike, Select, declared, make_query
 from cerite.pattern.check import declared_kinds
 from cerite.pattern.nodes import Pattern
 from cerite.pattern.query import QuerySpec, Suppress
+
+if TYPE_CHECKING:
+    from cerite.api.trace import Trace
+    from cerite.api.why.telling import Why, WhyNot
 
 
 class Query:
@@ -116,10 +121,141 @@ class Query:
         separates the values of CSV, and `format` is that of files whose ending does not say it.
         """
         columns = Columns(type, time, position, checked_unit(time_unit))
+        texts = (null_values, delimiter, format)
+        return BatchMatches(self.query, self._prepared(data, columns, order_by, semantics, schema, texts), progress)
+
+    def _prepared(
+        self,
+        data: Any,
+        columns: Columns,
+        order_by: str | Sequence[str],
+        semantics: Semantics,
+        schema: SchemaLike | None,
+        texts: tuple[str | Sequence[str], str | None, str | None],
+    ) -> Prepared:
+        """Data at rest, opened and checked; `texts` says how text files are read."""
         kinds = declared_kinds(self.query, self.schema, None if schema is None else declared(schema))
-        reading = Reading.of(kinds, null_values, delimiter, format)
-        prepared = prepare(self.query, self.plan(semantics), data, columns, order_by, reading)
-        return BatchMatches(self.query, prepared, progress)
+        return prepare(self.query, self.plan(semantics), data, columns, order_by, Reading.of(kinds, *texts))
+
+    def why(
+        self,
+        match: Match,
+        data: Any = None,
+        *,
+        time: str | None = None,
+        type: str | None = None,
+        order_by: str | Sequence[str] = (),
+        position: str | None = None,
+        semantics: Semantics = "valuations",
+        time_unit: TimeUnit = "ms",
+        schema: SchemaLike | None = None,
+        null_values: str | Sequence[str] = (),
+        delimiter: str | None = None,
+        format: str | None = None,
+    ) -> Why:
+        """Why a match is one: for each of its events the conditions that admitted it, with the values they compared.
+
+        A match that `run` found knows its data; for any other (of a stream, of Spark, of a file) pass the data and what
+        `run` would be told about it.
+
+        >>> import cerite
+        >>> q = cerite.query("SELECT * FROM S WHERE A AS x ; B AS y FILTER y[v > x.v] WITHIN 5 EVENTS")
+        >>> found = q.run([{"type": "A", "v": 1}, {"type": "B", "v": 3}])
+        >>> q.why(found[0])
+        [0,1] A=0, B=1, x=0, y=1 is a match
+          row  variables  why
+          0    A, x       only its type is asked for
+          1    B, y       `v > x.v`: 3 > 1
+        and 2 events from row 0 on, window 5 EVENTS
+        """
+        from cerite.api.why.explain import why
+        from cerite.api.why.given import scene_of
+
+        if data is None:
+            return why(scene_of(self.query, match), match)
+        columns = Columns(type, time, position, checked_unit(time_unit))
+        texts = (null_values, delimiter, format)
+        return why(
+            scene_of(self.query, match, self._prepared(data, columns, order_by, semantics, schema, texts)), match
+        )
+
+    def why_not(
+        self,
+        data: Any,
+        events: Any = None,
+        *,
+        time: str | None = None,
+        type: str | None = None,
+        order_by: str | Sequence[str] = (),
+        position: str | None = None,
+        semantics: Semantics = "valuations",
+        time_unit: TimeUnit = "ms",
+        schema: SchemaLike | None = None,
+        null_values: str | Sequence[str] = (),
+        delimiter: str | None = None,
+        format: str | None = None,
+    ) -> WhyNot:
+        """Why events of `data` are no match: how far they got, and what ended it first, with the values compared.
+
+        `events` are all events that the match should have had: their row numbers, the rows themselves (dictionaries, or
+        a frame with some of the data's rows), or, left out, all of `data`. The other arguments are those of `run`.
+
+        >>> import cerite
+        >>> q = cerite.query("SELECT * FROM S WHERE A AS x ; B AS y FILTER y[v > 500] WITHIN 5 EVENTS")
+        >>> q.why_not([{"type": "A", "v": 1}, {"type": "C"}, {"type": "B", "v": 480.0}], events=[0, 2])
+        rows 0, 2 are no match
+          row  variables  why
+          0    A, x       only its type is asked for
+          2    B, y       ✗ `v > 500` was 480.0
+        ended by condition: `v > 500` was 480.0
+        """
+        from cerite.api.why.explain import why_not
+        from cerite.api.why.given import ranks_of
+        from cerite.api.why.scene import Scene
+
+        columns = Columns(type, time, position, checked_unit(time_unit))
+        texts = (null_values, delimiter, format)
+        scene = Scene(self.query, self._prepared(data, columns, order_by, semantics, schema, texts))
+        return why_not(scene, ranks_of(scene, events))
+
+    def trace(
+        self,
+        data: Any,
+        *,
+        time: str | None = None,
+        type: str | None = None,
+        order_by: str | Sequence[str] = (),
+        position: str | None = None,
+        semantics: Semantics = "valuations",
+        time_unit: TimeUnit = "ms",
+        schema: SchemaLike | None = None,
+    ) -> Trace:
+        """What the engine holds after every event of a small run: nodes of the tECS, union-lists, matches.
+
+        >>> import cerite
+        >>> cerite.query("SELECT * FROM S WHERE A ; B").trace([{"type": "A"}, {"type": "C"}, {"type": "B"}])
+        engine: subsets
+        row 0: type='A'
+          new nodes
+            n0 = ⊥ a run starts at row 0
+            n1 = row 0 as A, then n0
+          union-lists
+            T[{q1}] = n1
+        row 1: type='C'
+          skipped: it satisfies no test that could move a state
+        row 2: type='B'
+          new nodes
+            n2 = row 2 as B, then n1
+          union-lists
+            T[{q1}] = n1
+            T[{q2}] = n2
+          matches
+            [0,2] A=0, B=2
+        """
+        from cerite.api.trace import traced
+
+        columns = Columns(type, time, position, checked_unit(time_unit))
+        return traced(self.query, self._prepared(data, columns, order_by, semantics, schema, ((), None, None)))
 
     def stream(
         self,

@@ -35,6 +35,7 @@ from cerite.cli.live_run import Ends, Stopped, stream_on_spark
 from cerite.cli.recognise import Meter, check_output, report
 from cerite.cli.spark_run import run_on_spark
 from cerite.cli.warm_up import warm_up
+from cerite.cli.why import explained
 from cerite.core.errors import CeriteError, CeriteWarning, in_plain_words, was_interrupted
 from cerite.data.reading import Reading
 from cerite.datasets.loading import FEWEST, NAMES
@@ -96,6 +97,8 @@ app = typer.Typer(
         cerite demo cards
 
         cerite run query.ceql "trades/*.parquet" --time at --count
+
+        cerite why query.ceql trades.csv --time at --rows 3,7,9
 
         cerite stream query.ceql --source trades/ --sink matches/ --checkpoint state/ --watermark "10 seconds"
     """,
@@ -356,6 +359,74 @@ def run_command(
             if plot is not None:
                 drawn = matches.plot(None if plot == "-" else plot)
                 out.print(Text(str(drawn)) if plot == "-" else f"drawn in {plot}: {drawn.caption}")
+
+
+@app.command("why")
+def why_command(
+    query: QueryArgument,
+    events: Annotated[str, typer.Argument(metavar="EVENTS", help="The events, as `run` takes them.")],
+    rows: Annotated[
+        list[str] | None,
+        typer.Option(metavar="N", help="All events that should be a match (repeat, or separate by commas)."),
+    ] = None,
+    match: Annotated[
+        int | None, typer.Option(metavar="N", min=1, help="Which of the matches to explain.  [default: 1, the first]")
+    ] = None,
+    time: Annotated[str | None, typer.Option(metavar="C", help="The column of the event time.")] = None,
+    time_unit: Annotated[
+        TimeUnitChoice, typer.Option(help="What numbers in the time column count.")
+    ] = TimeUnitChoice.ms,
+    type: Annotated[
+        str | None, typer.Option(metavar="C", help="The column of the event type.  [default: type]")
+    ] = None,
+    order_by: Annotated[
+        list[str] | None,
+        typer.Option(metavar="C", help="Sort by time and these columns (repeat, or separate by commas)."),
+    ] = None,
+    position: Annotated[
+        str | None, typer.Option(metavar="C", help="A column of rising positions that events are known by.")
+    ] = None,
+    semantics: Annotated[
+        SemanticsChoice, typer.Option(help="What makes two matches different.")
+    ] = SemanticsChoice.valuations,
+    schema: SchemaOption = None,
+    null: NullOption = None,
+    delimiter: DelimiterOption = None,
+    format: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="csv, tsv, jsonl, core, parquet or arrow, if the ending does not say it."),
+    ] = None,
+    language: LanguageOption = Language.auto,
+) -> None:
+    """Say why a match is one, or why events are none.
+
+    Examples:
+
+        cerite why fraud.ceql payments.csv --time at
+
+        cerite why fraud.ceql payments.csv --time at --match 3
+
+        cerite why fraud.ceql payments.csv --time at --rows 3,7,9
+
+    Of a match it shows the condition that admitted each event, with the values that were compared. Of rows that should
+    be a match it shows how far they got, and which condition, window, negation, strategy or clause ended it.
+    """
+    parsed = read_query(query, language)
+    options: dict[str, Any] = {
+        "time": time,
+        "type": type,
+        "order_by": _names(order_by),
+        "position": position,
+        "semantics": semantics.value,
+        "time_unit": time_unit.value,
+        "schema": read_schema(schema),
+    }
+    reading = Reading.of(declared_kinds(parsed, options["schema"]), null or (), delimiter, format)
+    with _warnings_shown(), read_events(events, reading.format) as path:
+        options |= {"null_values": reading.null_values, "delimiter": delimiter}
+        options |= {"format": reading.format if events != "-" else None}
+        named = None if rows is None else _names(rows)
+        out.print(explained(parsed, path, options, rows=named, match=match))
 
 
 @app.command("stream")

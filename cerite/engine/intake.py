@@ -58,6 +58,11 @@ class Intake:
         self.low = LEAST  # of all events to come, where one clock drives all partitions
         self._preceding = preceding(program.plan, program.schema, program.columns)
 
+    @property
+    def strings(self) -> pa.Array | None:
+        """The strings that registers know by number."""
+        return None if self._leaves is None else self._leaves.strings.known
+
     def take(self, batch: pa.RecordBatch) -> Rows:
         """The next batch of the stream; one that is refused leaves everything as it was."""
         last = dict(self._last)

@@ -81,6 +81,11 @@ def whole_text(condition: Expression) -> str:
     return condition_text(condition) if plain else f"[{condition_text(condition)}]"
 
 
+def negated_text(pattern: Pattern) -> str:
+    """What must not occur, as it stands in a sequence: `NOT (A ; B)`."""
+    return f"NOT {_at(pattern, _CONCAT)}"
+
+
 def _at(pattern: Pattern, level: int) -> str:
     rendered, own = _render(pattern)
     return rendered if own >= level else f"({rendered})"
@@ -123,9 +128,9 @@ def _joined(operator: str, parts: tuple[Pattern, ...], level: int) -> tuple[str,
 def _sequence(node: nodes.Sequence) -> str:
     pieces: list[str] = []
     for gap, part in zip((node.before, *node.absent), node.parts, strict=True):
-        pieces += [f"NOT {_at(each, _CONCAT)}" for each in gap]
+        pieces += map(negated_text, gap)
         pieces.append(_at(part, _CONCAT))
-    return " ; ".join((*pieces, *(f"NOT {_at(each, _CONCAT)}" for each in node.after)))
+    return " ; ".join((*pieces, *map(negated_text, node.after)))
 
 
 def _event(event: nodes.Event) -> str:

@@ -40,7 +40,7 @@ from cerite.pattern.nodes import (
 from cerite.pattern.rewrite.orders import expand_permute
 from cerite.pattern.rewrite.skips import expand_skips
 from cerite.predicate.evaluate import Event as Attributes
-from cerite.predicate.evaluate import holds
+from cerite.predicate.evaluate import Gather, Lookup, holds
 from cerite.predicate.expression import Aggregate, Expression, Reference, variables
 from cerite.reference.semantics.stream import Stream
 
@@ -167,6 +167,7 @@ _WINNERS: dict[Strategy, Callable[[set[Positions]], set[Positions]]] = {
 
 Valuations = frozenset[Valuation]
 Gap = tuple[Pattern, ...]
+Stretch = tuple[int, int]  # the first rank and the last
 
 
 class Evaluator:
@@ -183,7 +184,7 @@ class Evaluator:
         self._sizes: dict[int, Size] = {}  # the windows of absences, by the sequence
         self._known: dict[tuple[int, Pairs], Valuations] = {}
         self._sorted: dict[tuple[int, Pairs], tuple[bool, dict[int, list[Valuation]]]] = {}
-        self._occurring: dict[tuple[int, Pairs], frozenset[tuple[int, int]]] = {}
+        self._occurring: dict[tuple[int, Pairs], frozenset[Stretch]] = {}
         self._reads: dict[int, frozenset[str]] = {}
         self._alive: list[Pattern] = []  # keeps ids valid
 
@@ -277,6 +278,11 @@ class Evaluator:
 
     def _has(self, valuation: Valuation, conditions: tuple[Expression, ...], env: Pairs) -> bool:
         """Whether the complete pattern satisfies the conditions: aggregates are about its own events only."""
+        lookup, gather = self._read_at_end(valuation, env)
+        return all(holds(each, {}, lookup, gather) for each in conditions)
+
+    def _read_at_end(self, valuation: Valuation, env: Pairs) -> tuple[Lookup, Gather]:
+        """What a condition on a complete pattern reads of other events."""
         registers = env | valuation.registers
 
         def lookup(reference: Reference) -> Attributes | None:
@@ -285,9 +291,14 @@ class Evaluator:
         def gather(node: Aggregate) -> list[Attributes]:
             return self._gathered(node, valuation.registers)
 
-        return all(holds(each, {}, lookup, gather) for each in conditions)
+        return lookup, gather
 
     def _holds(self, condition: Expression | None, rank: int, registers: Pairs) -> bool:
+        return holds(condition, self.stream.events[rank].attributes, *self._read_at(rank, registers))
+
+    def _read_at(self, rank: int, registers: Pairs) -> tuple[Lookup, Gather]:
+        """What a condition on the event of this rank reads of other events."""
+
         def lookup(reference: Reference) -> Attributes | None:
             stored = _held(registers, reference.variable)
             if reference.later:
@@ -297,7 +308,7 @@ class Evaluator:
         def gather(node: Aggregate) -> list[Attributes]:
             return self._gathered(node, frozenset(pair for pair in registers if pair[1] < rank))
 
-        return holds(condition, self.stream.events[rank].attributes, lookup, gather)
+        return lookup, gather
 
     def _gathered(self, node: Aggregate, registers: Pairs) -> list[Attributes]:
         """The events that a variable holds, in stream order."""
@@ -344,10 +355,12 @@ class Evaluator:
 
     def _occurs(self, negated: Gap, before: Valuation, after: Valuation, env: Pairs) -> bool:
         """Whether one of the negated patterns occurs strictly between the two."""
-        registers = env | before.registers
-        return any(
-            before.hi < lo and hi < after.lo for pattern in negated for lo, hi in self._stretches(pattern, registers)
-        )
+        return any(any(self._between(pattern, before, after, env)) for pattern in negated)
+
+    def _between(self, pattern: Pattern, before: Valuation, after: Valuation, env: Pairs) -> Iterator[Stretch]:
+        """Where the pattern occurs strictly between the two."""
+        stretches = self._stretches(pattern, env | before.registers)
+        return ((lo, hi) for lo, hi in stretches if before.hi < lo and hi < after.lo)
 
     def _absences(self, node: Sequence, valuations: Iterable[Valuation], env: Pairs) -> Iterator[Valuation]:
         """The valuations with nothing that is negated at an end there, inside the window around."""
@@ -357,30 +370,28 @@ class Evaluator:
         for each in valuations:
             if each.start is None or each.end is None:
                 continue  # it marks nothing, so it has neither start nor end
-            if not self._before(node.before, each, size, env) and not self._after(node.after, each, size, env):
+            earlier = any(any(self._earlier(pattern, each, size, env)) for pattern in node.before)
+            if not earlier and not any(any(self._later(pattern, each, size, env)) for pattern in node.after):
                 yield replace(each, waits=each.waits | {(size, each.start)}) if node.after else each
 
-    def _before(self, negated: Gap, each: Valuation, size: Size, env: Pairs) -> bool:
-        """Whether one of the patterns occurs wholly before the start, inside the window that ends at the end."""
+    def _earlier(self, pattern: Pattern, each: Valuation, size: Size, env: Pairs) -> Iterator[Stretch]:
+        """Where the pattern occurs wholly before the start, inside the window that ends at the end.
+
+        Ranks count the events before the stream, too.
+        """
         shift = len(self._past)
         outer = frozenset((name, rank + shift) for name, rank in env)
         start, end = (each.start or 0) + shift, (each.end or 0) + shift
-        return any(
-            hi < start and self._whole.fits(size, lo, end)
-            for pattern in negated
-            for lo, hi in self._all_along._stretches(pattern, outer)
-        )
+        stretches = self._all_along._stretches(pattern, outer)
+        return ((lo, hi) for lo, hi in stretches if hi < start and self._whole.fits(size, lo, end))
 
-    def _after(self, negated: Gap, each: Valuation, size: Size, env: Pairs) -> bool:
-        """Whether one of the patterns occurs wholly after the end, inside the window that begins at the start."""
+    def _later(self, pattern: Pattern, each: Valuation, size: Size, env: Pairs) -> Iterator[Stretch]:
+        """Where the pattern occurs wholly after the end, inside the window that begins at the start."""
         start, end, registers = each.start or 0, each.end or 0, env | each.registers
-        return any(
-            lo > end and self.stream.fits(size, start, hi)
-            for pattern in negated
-            for lo, hi in self._stretches(pattern, registers)
-        )
+        stretches = self._stretches(pattern, registers)
+        return ((lo, hi) for lo, hi in stretches if lo > end and self.stream.fits(size, start, hi))
 
-    def _stretches(self, pattern: Pattern, env: Pairs) -> frozenset[tuple[int, int]]:
+    def _stretches(self, pattern: Pattern, env: Pairs) -> frozenset[Stretch]:
         """Where the pattern occurs, whatever it marks there."""
         key = (id(pattern), self._seen_by(pattern, env))
         if key not in self._occurring:

@@ -1,0 +1,96 @@
+"""A condition and the values that it looked at, in words: "`amount > 500` was 480.0".
+
+The values are those that `evaluate` computes, so that what is said is what decided.
+"""
+
+from __future__ import annotations
+
+from datetime import date, timedelta
+from typing import Any
+
+from cerite.core.names import quoted
+from cerite.predicate.evaluate import Event, Gather, Lookup, nothing_bound, nothing_gathered, value_of
+from cerite.predicate.expression import (
+    Aggregate,
+    And,
+    Attribute,
+    Comparison,
+    Expression,
+    Reference,
+    is_constant,
+    references,
+    walk,
+)
+from cerite.predicate.printing import literal
+
+
+def conjuncts(condition: Expression | None) -> tuple[Expression, ...]:
+    """The parts that must all hold, each of which can be told by itself.
+
+    >>> from cerite.language.ceql import parse_condition
+    >>> [str(each) for each in conjuncts(parse_condition("a > 1 AND (b = 2 AND c < 3 OR d IS NULL)"))]
+    ['a > 1', 'b = 2 AND c < 3 OR d IS NULL']
+    """
+    if condition is None:
+        return ()
+    if isinstance(condition, And):
+        return tuple(part for each in condition.operands for part in conjuncts(each))
+    return (condition,)
+
+
+def told(
+    condition: Expression,
+    event: Event,
+    lookup: Lookup = nothing_bound,
+    gather: Gather = nothing_gathered,
+    *,
+    held: bool,
+) -> str:
+    """The condition and what it compared.
+
+    >>> from cerite.language.ceql import parse_condition
+    >>> told(parse_condition("amount > 500"), {"amount": 480.0}, held=False)
+    '`amount > 500` was 480.0'
+    >>> told(parse_condition("a + b > 3 * a"), {"a": 1, "b": 3}, held=True)
+    '`a + b > 3 * a`: 4 > 3'
+    >>> told(parse_condition("a = 1 OR b IS NULL"), {"a": 2, "b": None}, held=True)
+    '`a = 1 OR b IS NULL`: a = 2, b = NULL'
+    >>> told(parse_condition("price > x.price"), {"price": 2}, held=False)
+    '`price > x.price` was not met: `x` has no event to read'
+    """
+    values = _compared(condition, event, lookup, gather)
+    unbound = next((each.variable for each in references(condition) if lookup(each) is None), None)
+    if unbound is not None:
+        return f"`{condition}` was not met: `{quoted(unbound)}` has no event to read"
+    if not values:
+        return f"`{condition}`" + ("" if held else " is never met")
+    return f"`{condition}`: {values}" if held else f"`{condition}` was {values}"
+
+
+def shown(value: Any) -> str:
+    """A value as a query would write it.
+
+    >>> shown(None), shown("it's"), shown(True), shown(2.50)
+    ('NULL', "'it''s'", 'TRUE', '2.5')
+    """
+    if value is None:
+        return "NULL"
+    if isinstance(value, (bool, str, timedelta)):
+        return literal(value)
+    return value.isoformat() if isinstance(value, date) else str(value)
+
+
+def _compared(condition: Expression, event: Event, lookup: Lookup, gather: Gather) -> str:
+    def value(node: Expression) -> str:
+        return shown(value_of(node, event, lookup, gather))
+
+    read = dict.fromkeys(node for node in walk(condition) if isinstance(node, (Attribute, Reference, Aggregate)))
+    if isinstance(condition, Comparison):
+        sides = [side for side in (condition.left, condition.right) if not is_constant(side)]
+        if len(sides) == 1 and sides[0] in read:
+            return value(sides[0])
+        if sides:
+            return f"{value(condition.left)} {condition.op} {value(condition.right)}"
+    if len(read) == 1:
+        return value(next(iter(read)))
+    return ", ".join(f"{node} = {value(node)}" for node in read)

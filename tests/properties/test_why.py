@@ -1,0 +1,311 @@
+"""What `why` and `why_not` say is what the judge says.
+
+`Ways` are compared with the judge pattern by pattern: what holds in every check is a valuation of the judge, and what
+does not becomes one when the constructs that are named as failing are taken out of the pattern.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from hypothesis import assume
+from hypothesis import strategies as st
+
+from cerite.api.query import Query
+from cerite.api.why.telling import Why
+from cerite.core.errors import BudgetError, PatternError
+from cerite.language.ceql import parse_condition
+from cerite.pattern import (
+    Complement,
+    Concat,
+    Consume,
+    Event,
+    Filter,
+    Having,
+    Iteration,
+    Pattern,
+    Project,
+    QuerySpec,
+    Select,
+    Sequence,
+    Size,
+    Window,
+    transform,
+)
+from cerite.pattern.absences import has_absence
+from cerite.pattern.check import check
+from cerite.pattern.nodes import walk
+from cerite.pattern.references import resolve
+from cerite.pattern.rewrite.skips import expand_skips
+from cerite.predicate.evaluate import holds
+from cerite.predicate.expression import Expression, Reference, aggregates, conjunction, references
+from cerite.predicate.words import conjuncts
+from cerite.reference.semantics import Stream, matches
+from cerite.reference.semantics.patterns import Evaluator, Valuation
+from cerite.reference.semantics.ways import Check, Way, Ways
+from tests import strategies as random
+from tests.dressed import PLAIN
+from tests.properties.absent import PLAIN_QUERIES
+from tests.properties.agreement import SEMANTICS, Rows, cases, engine_queries, looked_at, picks, runnable, sorted_window
+from tests.telling import Share, often, telling, weakened
+
+WINDOWS = st.none() | random.sizes
+WORDS = st.sets(st.integers(0, 5), min_size=1, max_size=4).map(sorted)
+
+
+def judged(pattern: Pattern, stream: Stream, within: Size | None) -> set[Valuation]:
+    """The judge's valuations that are matches, as the clauses have them."""
+    every = (each for each in Evaluator(stream).within(pattern, within) if not each.is_empty and each.end == each.hi)
+    return {each for each in every if within is None or stream.fits(within, each.start or 0, each.end or 0)}
+
+
+def ways_of(pattern: Pattern, stream: Stream, within: Size | None, word: Any) -> list[Way]:
+    try:
+        return list(Ways(stream, word).of(pattern, within))
+    except BudgetError:
+        assume(False)
+        raise
+
+
+# ---------------------------------------------------------------- ways against the judge
+def ways_agree(query: QuerySpec, rows: Rows, word: list[int], share: Share, *, easier: bool) -> None:
+    assume(runnable_by_judge(query))
+    if easier:
+        query, rows = telling(query, rows, lambda one, some: matches(one, Stream.of(some, time="at")))
+    pattern, stream = expand_skips(resolve(query.where)), Stream.of(rows, time="at")
+    expected = judged(pattern, stream, query.within)
+    told = bool(expected)
+    for each in words_of(query, rows, expected, word):
+        ways = ways_of(pattern, stream, query.within, each)
+        assert {way.valuation for way in ways if not way.failing} == {
+            valuation for valuation in expected if valuation.positions == frozenset(each)
+        }, each
+        failing = sorted((way for way in ways if way.failing), key=lambda way: way.failing[0].rank)
+        for way in (*failing[:1], *failing[-2:]):
+            repaired_agrees(pattern, stream, query.within, way)
+        told = told or bool(failing)
+        if not ways and all(map(is_plain, walk(pattern))):
+            loose = judged(transform(pattern, loosened), stream, None)
+            assert not any(valuation.positions == frozenset(each) for valuation in loose), each
+    share.note(told)
+
+
+def runnable_by_judge(query: QuerySpec) -> bool:
+    try:
+        check(query)
+    except PatternError:
+        return False
+    return True
+
+
+def is_plain(node: Pattern) -> bool:
+    """Whether all events that the pattern reads are in the match."""
+    return not isinstance(node, (Complement, Project)) and (not isinstance(node, Event) or node.output)
+
+
+def loosened(node: Pattern) -> Pattern:
+    """The types and their order: all that must fit before anything is checked."""
+    match node:
+        case Event():
+            return replace(node, condition=None)
+        case Filter() | Having() | Window() | Select():
+            return node.operand
+        case Concat() | Sequence():
+            return Sequence(node.parts)
+        case Iteration():
+            return replace(node, contiguous=False)
+    return node
+
+
+def words_of(query: QuerySpec, rows: Rows, expected: set[Valuation], word: list[int]) -> list[tuple[int, ...]]:
+    """Events that are a match, that are one but for the conditions, and any."""
+    stream = Stream.of(rows, time="at")
+    bare = judged(expand_skips(resolve(weakened(query.where, drop=True))), stream, query.within)
+    some = [sorted({tuple(sorted(each.positions)) for each in found})[:3] for found in (expected, bare)]
+    return [each for each in (*some[0], *some[1], tuple(rank for rank in word if rank < len(rows))) if each]
+
+
+def repaired_agrees(pattern: Pattern, stream: Stream, within: Size | None, way: Way) -> None:
+    """Without what fails the judge has the valuation."""
+    if has_absence(pattern) and any(check.kind == "window" for check in way.failing):
+        return  # a wider window is a longer absence
+    size = None if any(check.kind == "window" and check.owner is None for check in way.failing) else within
+    bare = Evaluator(stream).within(repaired(pattern, way.failing), size)
+    assert _bound(way.valuation) in {_bound(each) for each in bare}, [check.text for check in way.failing]
+
+
+def _bound(each: Valuation) -> object:
+    return (each.lo, each.hi, each.start, each.end, each.bindings)
+
+
+def repaired(pattern: Pattern, failing: tuple[Check, ...]) -> Pattern:
+    """The pattern without what failed; a strategy around it says nothing any more."""
+
+    def change(node: Pattern) -> Pattern:
+        own = [check for check in failing if check.owner is node]
+        within = {id(each) for each in walk(node)}
+        changed = node.map(change)
+        if isinstance(changed, Select):
+            return changed.operand if any(id(check.owner) in within for check in failing) else changed
+        for failed in own:
+            changed = _without(changed, failed)
+        return changed
+
+    return change(pattern)
+
+
+def _without(node: Pattern, check: Check) -> Pattern:
+    match node:
+        case Event():
+            return replace(node, condition=_less(node.condition, check.part))
+        case Filter():
+            conditions = tuple(replace(on, condition=_less(on.condition, check.part)) for on in node.conditions)
+            return replace(node, conditions=tuple(on for on in conditions if on.condition is not None))
+        case Having():
+            kept = (_less(each, check.part) for each in node.conditions)
+            return replace(node, conditions=tuple(each for each in kept if each is not None))
+        case Concat():
+            return Sequence(node.parts)
+        case Iteration():
+            return replace(node, contiguous=False)
+        case Window():
+            return node.operand
+        case Sequence():
+            gaps = tuple(tuple(each for each in gap if each != check.part) for gap in node.absent)
+            before = tuple(each for each in node.before if each != check.part)
+            return Sequence(node.parts, gaps, before, tuple(each for each in node.after if each != check.part))
+    raise AssertionError(f"nothing of {node} can fail")
+
+
+def _less(condition: Expression | None, part: Any) -> Any:
+    return conjunction(*(each for each in conjuncts(condition) if each != part))
+
+
+PATTERNS = random.checked_patterns(size=5) | random.register_patterns(2) | random.regular_patterns(size=5)
+
+
+@cases(often(500), PATTERNS, random.streams(6), WINDOWS, WORDS, st.booleans(), least=0.2)
+def test_ways_without_a_fault_are_valuations_and_the_others_become_some(
+    share: Share, pattern: Pattern, rows: Rows, within: Size | None, word: list[int], easier: bool
+) -> None:
+    ways_agree(QuerySpec(pattern, within=within), rows, word, share, easier=easier)
+
+
+@cases(often(200), PLAIN_QUERIES, random.streams(6), WORDS, st.booleans())
+def test_ways_of_patterns_with_absences(
+    share: Share, query: QuerySpec, rows: Rows, word: list[int], easier: bool
+) -> None:
+    ways_agree(query, rows, word, share, easier=easier)
+
+
+# ---------------------------------------------------------------- explanations against the judge
+def explained(query: QuerySpec, rows: Rows, semantics: Any, share: Share) -> tuple[QuerySpec, Rows, Any]:
+    """A case that the engine runs, mostly one with a match, and its events as a table."""
+    query, rows = telling(query, rows, lambda one, some: looked_at(one, some, semantics))
+    if not sorted_window(query, rows):
+        query = replace(query, within=Size.events(4))
+    assume(runnable(query))
+    table = PLAIN.table(rows)
+    return query, table.to_pylist(), table
+
+
+def with_window(query: QuerySpec) -> QuerySpec:
+    return query if runnable(query) else replace(query, within=Size.events(5))
+
+
+CLAUSES = engine_queries() | random.queries(random.register_patterns(2)).map(with_window)
+
+
+@cases(often(160), CLAUSES, random.streams(7), SEMANTICS)
+def test_why_names_conditions_that_the_judge_finds_true(
+    share: Share, query: QuerySpec, rows: Rows, semantics: Any
+) -> None:
+    query, rows, table = explained(query, rows, semantics, share)
+    found = Query(query).run(table, time="at", semantics=semantics).head(3)
+    for match in found:
+        if not match.positions:
+            continue  # SELECT shows nothing of it
+        told = Query(query).why(match)
+        assert told.match == match
+        assert set(match.positions) <= {each.position for each in told.events}
+        for each in told.events:
+            assert each.verdict == "met"
+            for reason in each.reasons:
+                assert_true(reason.text, each.position, told, rows)
+    share.note(bool(found))
+
+
+def assert_true(text: str, position: int, told: Why, rows: Rows) -> None:
+    """The condition that is named holds of the event, as far as the events that are told decide about it."""
+    condition = parse_condition(text[1 : text.rindex("`")])
+    bound: dict[str, list[int]] = {}
+    for each in told.events:
+        for name in each.variables:
+            bound.setdefault(name, []).append(each.position)
+
+    def lookup(reference: Reference) -> dict[str, Any] | None:
+        earlier = [each for each in bound.get(reference.variable, ()) if each < position]
+        later = [each for each in bound.get(reference.variable, ()) if each > position]
+        return rows[max(earlier)] if earlier else rows[min(later)] if later else None
+
+    unseen = any(lookup(each) is None for each in references(condition))  # stored, or projected away
+    if not unseen and not aggregates(condition):
+        assert holds(condition, rows[position], lookup), text
+
+
+@cases(often(240), CLAUSES, random.streams(7), SEMANTICS, WORDS, st.integers(0, 9), least=0.2)
+def test_what_why_not_names_is_what_kept_the_events_from_being_a_match(
+    share: Share, query: QuerySpec, rows: Rows, semantics: Any, word: list[int], which: int
+) -> None:
+    query, rows, table = explained(query, rows, semantics, share)
+    word = chosen_word(query, rows, word, which)
+    assume(word)
+    told = Query(query).why_not(table, events=word, time="at", semantics=semantics)
+    reported = positions_of(query, rows, semantics)
+    everything = replace(query, limit=None, suppress=None)
+    whole = replace(everything, items=None, measures=(), strategy=None, consume=Consume.NONE)
+    fits = frozenset(word) in positions_of(whole, rows, semantics)
+    kind = None if told.culprit is None else told.culprit.kind
+    share.note(kind is not None and kind != "type")
+    if kind is None:
+        shown = frozenset(told.match.positions) if told.match is not None else frozenset()
+        assert shown in (positions_of(everything, rows, semantics) if picks(query) else reported)
+        assert shown == frozenset(word) or fits
+    elif kind in ("condition", "contiguity", "negation", "window", "partition", "type") or told.besides:
+        assert not fits
+    else:
+        assert_clause(kind, query, rows, semantics, frozenset(word))
+
+
+def assert_clause(kind: str, query: QuerySpec, rows: Rows, semantics: Any, word: frozenset[int]) -> None:
+    """Without the clause that is named, and those that come after it, the judge has the match."""
+    everything = replace(query, items=None, measures=(), limit=None, suppress=None)
+    if kind in ("consumption", "strategy"):  # STRICT leaves out what would have been consumed by
+        everything = replace(everything, consume=Consume.NONE, strategy=None)
+    if kind == "strategy":
+        everything = replace(everything, where=without_strategies(query.where))
+    assert word in positions_of(everything, rows, semantics), kind
+
+
+def without_strategies(node: Pattern) -> Pattern:
+    """The pattern without strategies on its parts, but for what it negates."""
+    if isinstance(node, Complement):
+        return node
+    if isinstance(node, Sequence):
+        return replace(node, parts=tuple(map(without_strategies, node.parts)))
+    return without_strategies(node.operand) if isinstance(node, Select) else node.map(without_strategies)
+
+
+def positions_of(query: QuerySpec, rows: Rows, semantics: Any) -> set[frozenset[int]]:
+    found = matches(query, Stream.of(rows, time="at"), semantics=semantics)
+    return {frozenset(match.positions) for match in found}
+
+
+def chosen_word(query: QuerySpec, rows: Rows, word: list[int], which: int) -> list[int]:
+    """Some events: any, or a match but for the clauses and conditions."""
+    bare = replace(query, items=None, measures=(), strategy=None, limit=None, suppress=None, consume=Consume.NONE)
+    easier = replace(bare, where=weakened(query.where, drop=True))
+    found = positions_of(bare if which % 2 else easier, rows, "complex-events") if which < 8 else set()
+    some = sorted(sorted(each) for each in found if each)
+    return some[which % len(some)] if some else [rank for rank in word if rank < len(rows)]
