@@ -120,7 +120,7 @@ FAULTS = (
         "with registers, an event asks for fewer nodes than it may need",
     ),
     Fault(
-        "registers/base.py", "head[:n, 0] = self.head[kept, 0]", "head[:n, 0] = self.head[:n, 0]",
+        "registers/base.py", "head[y, 0] = head[d, 0]", "head[y, 0] = head[y, 0]",
         "rebuilding gives sets the lists of others",
     ),
     Fault(
