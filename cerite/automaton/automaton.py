@@ -27,8 +27,13 @@ from cerite.automaton.draw import Arrow, Diagram, Drawable
 # same part, each with how it compares so far with the way of the run itself; it must not complete with a better one
 # (docs/semantics.md, *Selection strategies*): for NEXT what differs first decides, for LAST what differs last, for
 # MAX only supersets count.
+#
+# The ways that begin before the run enters the part are the same for all runs of a partition, unless they read what the
+# run has bound: then a watcher of kind `OTHERS` follows them, each from what the run had bound when it began.
+#
+# Watched patterns watch others in the same way: NOT inside NOT, a strategy inside a strategy.
 
-PLAIN, NEXT, LAST, MAX = range(4)
+PLAIN, NEXT, LAST, MAX, OTHERS = range(5)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,10 +50,19 @@ class Op:
 
 @dataclass(frozen=True, slots=True)
 class Watcher:
-    """A watched pattern: its kind and the state in which it begins; it completes where it enters the final state."""
+    """A watched pattern: its kind and the state in which it begins; it completes where it enters the final state.
+
+    `others` is the number of the watcher that has followed a strategy's earlier ways, where runs do not share them.
+    """
 
     kind: int
     entry: int
+    others: int | None = None
+
+    @property
+    def reads_around(self) -> bool:
+        """Whether its ways begin with what the run beside them has bound, and not with nothing."""
+        return self.kind in (PLAIN, OTHERS) or self.others is not None
 
 
 TRUE = -1
@@ -65,6 +79,7 @@ class Transition:
     writes: frozenset[str] = frozenset()  # the registers that hold the event afterwards
     clears: frozenset[str] = frozenset()  # the registers that hold nothing afterwards
     ops: tuple[Op, ...] = ()  # what is watched on the way
+    shows: bool = False  # a watched step: it has no label, and marks the event all the same
 
 
 @dataclass(frozen=True)
@@ -109,8 +124,24 @@ class Automaton(Drawable):
     @property
     def watched(self) -> frozenset[int]:
         """The states of watched patterns."""
-        entries = {watcher.entry for watcher in self.watchers}
-        return frozenset(_reach(entries, [(t.source, t.target) for t in self.transitions])) - self.finals
+        return self._following({watcher.entry for watcher in self.watchers})
+
+    @property
+    def depth(self) -> int:
+        """How many watched patterns lie one inside the other, those beside unstarted ways included."""
+
+        def inside(transitions: list[Transition]) -> int:
+            return max((of(number) for number in {op.watcher for t in transitions for op in t.ops}), default=0)
+
+        def of(number: int) -> int:
+            states = self._following({self.watchers[number].entry})
+            return 1 + inside([t for t in self.transitions if t.source in states])
+
+        early = inside([t for t in self.transitions if t.target in self.before])
+        return max(inside(list(self.transitions)), early + bool(early))
+
+    def _following(self, states: set[int]) -> frozenset[int]:
+        return frozenset(_reach(states, [(t.source, t.target) for t in self.transitions])) - self.finals
 
     def with_plain_marks(self) -> Automaton:
         """The CEA of appendix A.1: every label collapsed to one mark (complex-event semantics)."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 from cerite.automaton.absences import END, START, followed, known_end, preceded
-from cerite.automaton.automaton import LAST, MAX, NEXT, PLAIN, TRUE, Automaton, Transition, Watcher
+from cerite.automaton.automaton import LAST, MAX, NEXT, OTHERS, PLAIN, TRUE, Automaton, Transition, Watcher
 from cerite.automaton.fragment import (
     ENTRY,
     Fragment,
@@ -37,7 +37,7 @@ from cerite.automaton.scopes import (
     windowed,
     written_before,
 )
-from cerite.automaton.watchers import Watched, has_memory, marked_late, missed, selected, watched_gap
+from cerite.automaton.watchers import Watched, carried, has_memory, marked_late, missed, selected, watched_gap
 from cerite.automaton.wholes import completed
 from cerite.core.errors import PatternError
 from cerite.pattern import nodes
@@ -48,6 +48,8 @@ from cerite.pattern.rewrite.counts import bounded_counts
 from cerite.pattern.rewrite.lp import lp_normal
 from cerite.pattern.rewrite.skips import expand_skips
 from cerite.pattern.variables import nullable, written
+
+MOST_NESTED = 4  # watched patterns one inside the other
 
 
 def build(pattern: Pattern, attribute: str | None = None) -> Automaton:
@@ -97,7 +99,7 @@ class _Builder:
     watched: list[Watched] = field(default_factory=list)
     preceding: list[Automaton] = field(default_factory=list)
     registers: Registers = field(default_factory=Registers)
-    within_watched: bool = False
+    depth: int = 0  # how many watched patterns there are around
 
     def fragment(self, node: Pattern) -> Fragment:
         """The fragment of one part."""
@@ -125,7 +127,7 @@ class _Builder:
             case nodes.Iteration():
                 return self._iteration(node)
             case nodes.Window(operand=operand, size=size):
-                return windowed(self.fragment(operand), size, self.registers.new("window"), ending=self.within_watched)
+                return windowed(self.fragment(operand), size, self.registers.new("window"), ending=self.depth > 0)
             case nodes.Complement(operand=operand):
                 if has_memory(operand):
                     return missed(self._watched(operand, PLAIN), nullable(operand))
@@ -186,30 +188,42 @@ class _Builder:
         return fragment if self.attribute is None else known_end(fragment, self.attribute)
 
     def _link(self, absent: tuple[Pattern, ...]) -> Link:
-        if not any(map(has_memory, absent)):
-            return Link(False, tuple(map(self.fragment, absent)))
-        return Link(False, gap=lambda: watched_gap(self._watched(nodes.Union(absent), PLAIN)))
+        return Link(False, absent, self._avoiding) if absent else Link(False)
+
+    def _avoiding(self, absent: tuple[Pattern, ...]) -> Gap:
+        """The gap in which none of these occurs."""
+        if any(map(has_memory, absent)):
+            return watched_gap(self._watched(nodes.Union(absent), PLAIN))
+        return avoiding(union(map(self.fragment, absent)))
 
     def _watched(self, node: Pattern, kind: int, *, inside: bool = False) -> int:
         """Watch a pattern, perhaps only where the query's window can place its last event; returns its number."""
-        if self.within_watched:
+        if self.depth == MOST_NESTED:
             raise PatternError(
-                "the engine does not watch one stateful pattern inside another", span=node.span,
-                hint="negate, complement or select something simpler",
+                f"the engine watches {MOST_NESTED} stateful patterns one inside the other, and here are more",
+                span=node.span, hint="negate, complement or select something simpler",
             )  # fmt: skip
-        number = len(self.watched)
-        fragment = replace(self, within_watched=True).fragment(node)
-        self.watched.append(Watched.of(number, kind, self._inside(fragment) if inside else fragment))
+        number = self._reserved(kind)
+        fragment = replace(self, depth=self.depth + 1).fragment(node)
+        self.watched[number] = Watched.of(kind, self._inside(fragment) if inside else fragment, self._reads)
         return number
+
+    def _reserved(self, kind: int) -> int:
+        """A number before those of what is watched inside."""
+        self.watched.append(Watched(kind, new_state()))
+        return len(self.watched) - 1
+
+    def _reads(self, watcher: int) -> tuple[Labels, Labels]:
+        return self.watched[watcher].reads, self.watched[watcher].gathers
 
     def _selected(self, node: nodes.Select, strategy: nodes.Strategy, operand: Pattern) -> Fragment:
         fragment = self.fragment(operand)
-        outside = sorted(read_unwritten(fragment) & written_before(self.whole, node))
-        if outside:
+        outside = read_unwritten(fragment, self._reads) & written_before(self.whole, node)
+        unclear = sorted(outside & written(operand))
+        if unclear and strategy is nodes.Strategy.LAST:
             raise PatternError(
-                f"{strategy.value}(…) compares all matches of a part, so it cannot read `{outside[0]}` of outside",
-                span=node.span, hint="write the condition as a filter around it"
-                + f", or bind `{outside[0]}` on every way to the condition" * (outside[0] in written(operand)),
+                f"LAST(…) of a part reads `{unclear[0]}`, which may be bound before the part or by it", span=node.span,
+                hint=f"bind `{unclear[0]}` on every way to the condition, or use another name inside",
             )  # fmt: skip
         if any(not entry.labels or not entry.marks for entry in fragment.entries):
             raise PatternError(
@@ -217,7 +231,12 @@ class _Builder:
                 hint="keep the first event's variable in the projection, or mark it",
             )  # fmt: skip
         kind = {nodes.Strategy.NEXT: NEXT, nodes.Strategy.LAST: LAST, nodes.Strategy.MAX: MAX}[strategy]
-        return selected(fragment, self._watched(operand, kind), kind)
+        number = self._watched(operand, kind)
+        if outside:
+            others = self._reserved(OTHERS)
+            self.watched[others] = replace(self.watched[others], entry=self.watched[number].entry)
+            self.watched[number] = replace(self.watched[number], others=others)
+        return selected(fragment, number, kind)
 
     def _intersection(self, node: Pattern, parts: tuple[Pattern, ...]) -> Fragment:
         kinds = {type(each) for each in walk(node)}
@@ -251,6 +270,7 @@ def _automaton(
         fragment, before = marked_late(fragment)
     final = new_state()
     steps = fragment.entries + fragment.steps
+    steps, watched = carried(steps, watched)
     ends: tuple[Step, ...] = ()
     if late:
         steps = tuple(_stamped(step) if step.source == ENTRY or step.source in before else step for step in steps)
@@ -283,7 +303,7 @@ class _Numbering:
         source, target = self._state(step.source), self._state(step.target)
         guard = self._guards.setdefault(step.guard, len(self._guards) - 1)
         label = self._labels.setdefault(step.labels, len(self._labels))
-        return Transition(source, guard, label, target, step.writes & read, step.clears & read, step.ops)
+        return Transition(source, guard, label, target, step.writes & read, step.clears & read, step.ops, step.shows)
 
     def _state(self, state: int) -> int:
         return self._states.setdefault(state, len(self._states))
@@ -292,7 +312,7 @@ class _Numbering:
         self, final: int, watched: list[Watched], unmarked: frozenset[int], tails: frozenset[int]
     ) -> Automaton:
         last = self._state(final)
-        watchers = tuple(Watcher(each.kind, self._state(each.entry)) for each in watched)
+        watchers = tuple(Watcher(each.kind, self._state(each.entry), each.others) for each in watched)
         before, tail = (
             frozenset(number for state, number in self._states.items() if state in some) for some in (unmarked, tails)
         )

@@ -48,6 +48,7 @@ class Step:
     writes: Labels = NO_LABELS  # registers that hold the event afterwards
     clears: Labels = NO_LABELS  # registers that hold nothing afterwards
     ops: tuple[Op, ...] = ()  # what is watched on the way
+    shows: bool = False  # a watched step: its labels are forgotten, not that it had some
 
 
 ENTRY = -1  # the source of entries

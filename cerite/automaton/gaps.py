@@ -6,21 +6,22 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import combinations, pairwise
 
-from cerite.automaton.fragment import ENTRY, NO_LABELS, Fragment, Gap, Step, check_size, new_state, pass_anything, union
+from cerite.automaton.fragment import ENTRY, NO_LABELS, Fragment, Gap, Step, check_size, new_state, pass_anything
 from cerite.automaton.guards import ANY, Guard, Reach, Test
 from cerite.core.errors import PatternError
+from cerite.pattern.nodes import Pattern
 
 
 @dataclass(frozen=True, slots=True)
 class Link:
     """How one part follows another: at the very next event, or after a gap in which none of `absent` occurs.
 
-    `gap` makes that gap where subsets of states do not: what is absent has a memory of its own.
+    `gap` makes that gap: it knows whether what is absent has a memory of its own.
     """
 
     contiguous: bool
-    absent: tuple[Fragment, ...] = ()
-    gap: Callable[[], Gap] | None = None
+    absent: tuple[Pattern, ...] = ()
+    gap: Callable[[tuple[Pattern, ...]], Gap] | None = None
 
 
 PLAIN = Link(False)  # a gap in which anything may lie
@@ -79,12 +80,6 @@ def _up_to_needed(parts: Iterable[Fragment]) -> Iterator[Fragment]:
 
 def _both(first: Link, second: Link) -> Link:
     """The gap over a part that is left out: nothing that is absent on either side occurs in it."""
-    if first.gap is not None and second.gap is not None:
-        raise PatternError("two negated stateful patterns meet where the part between them can be empty",
-                           hint="give the part between them at least one event")  # fmt: skip
-    if (first.gap or second.gap) and (first.absent or second.absent):
-        raise PatternError("two negated patterns meet where the part between them can be empty",
-                           hint="give the part between them at least one event")  # fmt: skip
     return Link(second.contiguous, first.absent + second.absent, first.gap or second.gap)
 
 
@@ -105,7 +100,7 @@ class _Joining:
             check_size(len(self._steps) + len(exits) * len(entries))
             self._add([replace(entry, source=state) for state in sorted(exits) for entry in entries])
             return
-        gap = link.gap() if link.gap is not None else avoiding(union(link.absent)) if link.absent else pass_anything()
+        gap = link.gap(link.absent) if link.gap is not None else pass_anything()
         check_size(len(self._steps) + len(gap.states) * len(entries))
         self._add([replace(entry, source=state) for state in gap.states for entry in entries])
 

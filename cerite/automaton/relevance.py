@@ -55,6 +55,7 @@ def unconditional(loops: tuple[Transition, ...]) -> bool:
 
 def moves(transition: Transition, automaton: Automaton) -> bool:
     """Whether a run is another one after the transition."""
-    changes = transition.label or transition.writes or transition.clears or transition.source != transition.target
+    marks = transition.label or transition.shows
+    changes = marks or transition.writes or transition.clears or transition.source != transition.target
     anew = any(op.resets or op.starts for op in transition.ops)  # other ops follow what the watched steps do
     return bool(changes) or anew or transition.source in automaton.finals

@@ -12,7 +12,7 @@ writes all variables that its event gets, at once; the definitions let some of t
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from itertools import count
 
@@ -34,7 +34,7 @@ from cerite.pattern.nodes import (
     own_conditions,
     walk,
 )
-from cerite.pattern.variables import counts, visible, written
+from cerite.pattern.variables import counts, written
 from cerite.predicate.expression import (
     Aggregate,
     Attribute,
@@ -175,18 +175,28 @@ def also_bound(fragment: Fragment, variable: str) -> Fragment:
     return fragment.changed(change)
 
 
-def read_unwritten(fragment: Fragment) -> Labels:
-    """The registers that a way through a fragment may read before it has written them."""
+def read_unwritten(fragment: Fragment, watched: Callable[[int], tuple[Labels, Labels]]) -> Labels:
+    """The registers that a way through a fragment may read before it has written them, or what it watches.
+
+    `watched` tells of a watcher what it reads so, and of which registers it reads all events.
+    """
     steps: dict[int, list[Step]] = {}
     for step in (*fragment.entries, *fragment.steps):
         steps.setdefault(step.source, []).append(step)
-    unwritten = {ENTRY: frozenset().union(*(step.guard.reads for each in steps.values() for step in each))}
-    gathered = frozenset().union(*(step.guard.gathers for each in steps.values() for step in each))
+
+    def read(step: Step) -> Labels:
+        return step.guard.reads.union(*(watched(op.watcher)[0] for op in step.ops if op.spawns))
+
+    def gathers(step: Step) -> Labels:
+        return step.guard.gathers.union(*(watched(op.watcher)[1] for op in step.ops if op.spawns))
+
+    unwritten = {ENTRY: frozenset().union(*(read(step) for each in steps.values() for step in each))}
+    gathered = frozenset().union(*(gathers(step) for each in steps.values() for step in each))
     names, todo = NO_LABELS, [ENTRY]
     while todo:
         state = todo.pop()
         for step in steps.get(state, ()):
-            names |= step.guard.reads & unwritten[state]
+            names |= read(step) & unwritten[state]
             left = unwritten.get(step.target, NO_LABELS) | (unwritten[state] - (step.writes - gathered) - step.clears)
             if left != unwritten.get(step.target):
                 unwritten[step.target] = left
@@ -203,10 +213,18 @@ def written_before(whole: Pattern, part: Pattern) -> Labels:
             names.update(before)
         if isinstance(node, Iteration) and node.most != 1:
             before |= written(node.operand)
-        for child in visible(node):
+        if not isinstance(node, (Sequence, Concat)):
+            for child in node.children:
+                visit(child, before)
+            return
+        for negated in node.before if isinstance(node, Sequence) else ():
+            visit(negated, before)
+        gaps = (*node.absent, node.after) if isinstance(node, Sequence) else ((),) * len(node.parts)
+        for child, gap in zip(node.parts, gaps, strict=True):
             visit(child, before)
-            if isinstance(node, (Sequence, Concat)):
-                before |= written(child)
+            before |= written(child)
+            for negated in gap:
+                visit(negated, before)
 
     visit(whole, NO_LABELS)
     return frozenset(names)

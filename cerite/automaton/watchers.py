@@ -1,14 +1,18 @@
-"""Parts that carry a watcher along: gaps, complements and selections over stateful patterns (see `watching`)."""
+"""Parts that carry a watcher along: gaps, complements and selections over stateful patterns (see `automaton`).
+
+What is watched may itself watch something; `carried` gives the ways of a strategy that read what the run has bound to
+all steps on the way to it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
-from cerite.automaton.automaton import LAST, PLAIN, Op
-from cerite.automaton.fragment import ENTRY, NO_LABELS, Fragment, Gap, Step, new_state
+from cerite.automaton.automaton import LAST, OTHERS, PLAIN, Op
+from cerite.automaton.fragment import ENTRY, NO_LABELS, Fragment, Gap, Labels, Step, new_state
 from cerite.automaton.guards import ANY
-from cerite.automaton.scopes import remembers, renamed
+from cerite.automaton.scopes import read_unwritten, remembers, renamed
 from cerite.pattern.nodes import Complement, Pattern, Select, Sequence, Strategy, Window, walk
 
 
@@ -30,29 +34,36 @@ def _negated(node: Pattern) -> tuple[Pattern, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Watched:
-    """A watched pattern under construction: it begins in `entry` and binds nothing."""
+    """A watched pattern under construction: it begins in `entry`, binds nothing and may read `reads` of around it."""
 
     kind: int
     entry: int
-    steps: tuple[Step, ...]
-    exits: frozenset[int]
+    steps: tuple[Step, ...] = ()
+    exits: frozenset[int] = frozenset()
+    reads: Labels = NO_LABELS
+    gathers: Labels = NO_LABELS  # the registers of which it, or what it watches, reads all events
+    others: int | None = None
 
     @staticmethod
-    def of(number: int, kind: int, fragment: Fragment) -> Watched:
+    def of(kind: int, fragment: Fragment, watched: Callable[[int], tuple[Labels, Labels]]) -> Watched:
         """Watch the ways through a fragment; of a strategy's, only which events they mark is kept."""
         entry = new_state()
 
         def change(step: Step) -> Step:
-            ops = (Op(number, marks=True),) if kind != PLAIN and step.labels else ()
             source = entry if step.source == ENTRY else step.source
-            return replace(step, source=source, labels=NO_LABELS, ops=ops)
+            return replace(step, source=source, labels=NO_LABELS, shows=kind != PLAIN and bool(step.labels))
 
         changed = fragment.changed(change)
-        return Watched(kind, entry, changed.entries + changed.steps, fragment.exits)
+        steps = changed.entries + changed.steps
+        gathers = frozenset().union(
+            *(step.guard.gathers for step in steps), *(watched(op.watcher)[1] for step in steps for op in step.ops)
+        )
+        return Watched(kind, entry, steps, fragment.exits, read_unwritten(fragment, watched), gathers)
 
     def renamed(self, names: dict[str, str]) -> Watched:
         """With other names for some registers."""
-        return replace(self, steps=tuple(renamed(step, names) for step in self.steps))
+        reads, gathers = (frozenset(names.get(name, name) for name in some) for some in (self.reads, self.gathers))
+        return replace(self, steps=tuple(renamed(step, names) for step in self.steps), reads=reads, gathers=gathers)
 
     def completing(self, final: int) -> Iterator[Step]:
         """All steps, and once more into the final state those that complete the pattern."""
@@ -103,6 +114,36 @@ def selected(fragment: Fragment, watcher: int, kind: int) -> Fragment:
         frozenset(last.values()),
         fragment.nullable,
     )
+
+
+def carried(steps: tuple[Step, ...], watched: list[Watched]) -> tuple[tuple[Step, ...], list[Watched]]:
+    """Steps and watched patterns that carry every watcher of kind `OTHERS` to where a strategy begins with it."""
+    for number, each in enumerate(watched):
+        if each.kind == OTHERS:
+            needing = _needing(number, (*steps, *(step for one in watched for step in one.steps)), watched)
+            op = Op(number, spawns=True)
+
+            def carrying(some: tuple[Step, ...], needing: set[int] = needing, op: Op = op) -> tuple[Step, ...]:
+                return tuple(replace(step, ops=(*step.ops, op)) if step.target in needing else step for step in some)
+
+            steps, watched = carrying(steps), [replace(one, steps=carrying(one.steps)) for one in watched]
+    return steps, watched
+
+
+def _needing(number: int, steps: tuple[Step, ...], watched: list[Watched]) -> set[int]:
+    """The states from which a step leads on to a strategy that begins with these ways."""
+    needing: set[int] = set()
+
+    def needs(op: Op) -> bool:
+        each = watched[op.watcher]
+        begins_here = each.kind in (PLAIN, OTHERS) or each.others is not None
+        return (op.starts and each.others == number) or (op.spawns and begins_here and each.entry in needing)
+
+    before = -1
+    while len(needing) > before:
+        before = len(needing)
+        needing |= {step.source for step in steps if step.target in needing or any(map(needs, step.ops))}
+    return needing
 
 
 def marked_late(fragment: Fragment) -> tuple[Fragment, frozenset[int]]:

@@ -32,7 +32,7 @@ def fingerprint(automaton: Automaton, **options: object) -> str:
         automaton.initial,
         sorted(automaton.finals),
         [
-            (t.source, t.condition, t.label, t.target, sorted(t.writes), sorted(t.clears), t.ops)
+            (t.source, t.condition, t.label, t.target, sorted(t.writes), sorted(t.clears), t.ops, *(t.shows * [True]))
             for t in automaton.transitions
         ],
         automaton.watchers,

@@ -66,7 +66,7 @@ class RegisterEngine:
         self._width = VALUES + len(machine.slots) + len(watchers)
         commons = any(each.kind != PLAIN for each in watchers) or bool(machine.automaton.before)
         self.common: Longs = np.full((1, len(watchers) + 1 if commons else 0), NO_SET, np.int64)
-        self._watches = watches(machine, maximal=maximal)
+        self._levels = max(machine.automaton.depth, int(watches(machine, maximal=maximal)))
         self.sets = self._new_sets(FEWEST_SETS, FEWEST_SETS)
         self._entries = 4 * FEWEST_SETS
         self._spare = FEWEST_SETS
@@ -326,15 +326,14 @@ class RegisterEngine:
         self._watch()
 
     def _watch(self) -> None:
-        """Room for one watched set, of as many rows as there is scratch for, if the query needs any."""
+        """Room for one watched set a level, of as many rows as there is scratch for, if the query needs any."""
         size = self.scratch.order.size
         self.watching: lay.Watching | None = None
-        if self._watches:
-            self.watching = lay.Watching(
-                common=self.common, following=np.full(self.common.shape[1], NO_SET, np.int64),
-                rows=np.zeros((size, self._width), np.int64), label=np.zeros(size, np.int64),
-                order=np.zeros(size, np.int64),
-            )  # fmt: skip
+        following = np.full(self.common.shape[1], NO_SET, np.int64)
+        for _ in range(self._levels):
+            label, order, fresh = (np.zeros(n, np.int64) for n in (size, size, self._width))
+            rows = np.zeros((size, self._width), np.int64)
+            self.watching = lay.Watching(self.common, following, rows, label, order, fresh, self.watching)
 
 
 @kernel

@@ -73,6 +73,7 @@ def _moving(machine: Machine, first: int) -> list[Signature]:
             bit = machine.bit(split.alone)
             if t.target == state and bit < 0 and not split.programs and not split.groups and _leaves_alone(machine, t):
                 loops = True
+                found |= dict.fromkeys(each for op in t.ops for each in watched(machine, op.watcher))
                 continue
             found.setdefault(Signature(lay.ALWAYS) if bit < 0 else Signature(lay.WHEN, bit))
             if t.target not in seen and t.target not in machine.automaton.finals:
@@ -137,13 +138,16 @@ def tables(machine: Machine, *, maximal: bool, listed: bool = True) -> lay.Table
         ops += [
             [op.watcher, int(op.resets), int(op.starts), int(op.spawns), int(op.forbids), int(op.marks)] for op in t.ops
         ]
-        early, marks = int(t.target in automaton.before), int(t.label > 0 or any(op.marks for op in t.ops))
+        early, marks = int(t.target in automaton.before), int(t.label > 0 or t.shows)
         rows.append([machine.bit(split.alone), *put(split.programs), first, len(groups), t.label, target, number,
                      begin, len(ops), early, marks])  # fmt: skip
     watchers = [
-        [each.kind, each.entry, actions.setdefault(tuple(machine.opening(each)), len(actions))]
+        [
+            each.kind, each.entry, actions.setdefault(tuple(machine.opening(each)), len(actions)),
+            -1 if each.others is None else each.others, int(each.reads_around),
+        ]
         for each in automaton.watchers
-    ]
+    ]  # fmt: skip
     apart = {automaton.initial, *automaton.finals, *machine.inner}
     stored = [q for q in range(automaton.n_states) if q not in apart]
     wakes = [signatures(machine, q) if q in stored else () for q in range(automaton.n_states)]
@@ -156,7 +160,7 @@ def tables(machine: Machine, *, maximal: bool, listed: bool = True) -> lay.Table
         program_table=_table([_program_row(each) for each in _placed(machine.programs)], 8),
         wakes_first=_starts([len(each) for each in wakes]),
         wakes=np.array([every.index(one) for each in wakes for one in each], np.int64),
-        signatures=_table([each.row for each in every], 6), ops=_table(ops, 6), watchers=_table(watchers, 3),
+        signatures=_table([each.row for each in every], 6), ops=_table(ops, 6), watchers=_table(watchers, 5),
         shape=np.array([automaton.initial, final, automaton.n_states, len(machine.slots), maximal, len(watchers),
                         bool(automaton.before)], np.int64),
         beyond=np.zeros(1, np.int64),

@@ -29,7 +29,7 @@ class Tables(NamedTuple):
     wakes: Longs
     signatures: Longs
     ops: Longs
-    watchers: Longs  # kind, entry, and the action that keeps what it begins with
+    watchers: Longs  # kind, entry, the action that keeps what it begins with, `others`, whether that is of the run
     shape: Longs
     beyond: Longs  # of one number: 1 once a sum has left 64 bits
 
@@ -96,6 +96,8 @@ class Watching(NamedTuple):
     rows: Longs  # room for one watched set
     label: Longs
     order: Longs
+    fresh: Longs  # the row in which a way begins
+    deeper: Watching | None  # room for what such ways watch themselves
 
 
 class Events(NamedTuple):

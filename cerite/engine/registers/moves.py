@@ -29,7 +29,7 @@ from cerite.engine.registers.layout import (
 )  # fmt: skip
 from cerite.engine.registers.sets import NO_SET, bit_of, copy_row, enabled, follow, intern, place, same_row
 from cerite.engine.registers.tables import BIT, EARLY, LABEL, OPS, OPS_END
-from cerite.engine.registers.watch import advance_common, watch
+from cerite.engine.registers.watch import advance_common, beside_others, watch
 
 THIS, EQUAL, LARGER = range(3)
 
@@ -52,7 +52,7 @@ def reach(rows: Longs, begin: int, end: int, i: int, part: int, events: Events, 
             follow(x, rows[r], scratch.rows[n], i, events.values, events.nulls, tables.t, tables.actions, tables.shape,
                    tables.beyond)  # fmt: skip
             if watching is not None and tables.t[x, OPS] < tables.t[x, OPS_END]:
-                watched = watch(x, rows[r], scratch.rows[n], part, i, events, tables, sets, scratch, code, watching)
+                watched = watch(x, rows[r], scratch.rows[n], part, i, events, tables, sets, code, watching)
                 if watched < 0:
                     return watched
                 if not watched:
@@ -90,7 +90,7 @@ def compared(rows: Longs, begin: int, end: int, i: int, n: int, part: int, event
                     return -MORE_SCRATCH
                 follow(x, rows[r], scratch.rows[n], i, events.values, events.nulls, tables.t, tables.actions,
                        tables.shape, tables.beyond)  # fmt: skip
-                watched = watch(x, rows[r], scratch.rows[n], part, i, events, tables, sets, scratch, code, watching)
+                watched = watch(x, rows[r], scratch.rows[n], part, i, events, tables, sets, code, watching)
                 if watched <= 0:
                     if watched < 0:
                         return watched
@@ -153,12 +153,14 @@ def start_rows(part: int, tables: Tables, sets: Sets, rows: Longs, watching: Wat
     if watching is not None and tables.shape[LATE]:
         waiting = watching.common[part, tables.shape[WATCHERS]]
     count = 1 + (sets.size[waiting] if waiting >= 0 else 0)
-    if 2 * count >= rows.shape[0]:  # the last row is for what is watched
+    if 2 * count > rows.shape[0]:
         return -MORE_SCRATCH
     rows[0, :] = 0
     stored = VALUES + tables.shape[STORED_VALUES]
     rows[0, stored:] = NO_SET
     rows[0, STATE] = tables.shape[INITIAL]
+    if watching is not None:
+        beside_others(rows[0], part, tables, watching)
     for r in range(count - 1):
         copy_row(sets.rows, sets.begin[waiting] + r, rows, 1 + r)
     if not tables.shape[MAXIMAL]:
@@ -232,7 +234,7 @@ def plan(i: int, part: int, moving: int, events: Events, tables: Tables, sets: S
                 scratch.span[y, 0] = -1
                 cursor.moves = before
     if watching is not None and watching.common.size:
-        why = advance_common(part, i, events, tables, sets, scratch, code, watching)
+        why = advance_common(part, i, events, tables, sets, code, watching)
         if why != DONE:
             return why
     while cursor.entered < cursor.sets:

@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from cerite.automaton import TRUE, Automaton
 from cerite.automaton.absences import END, POSITION, START
-from cerite.automaton.automaton import PLAIN, Watcher
+from cerite.automaton.automaton import Watcher
 from cerite.automaton.guards import Guard, Reach, Test
 from cerite.core.errors import PatternError
 from cerite.engine.registers.column_types import ColumnTypes
@@ -146,7 +146,7 @@ class Machine:
                 more = live[t.source] | self.reads(self.split(t.condition)) | (live[t.target] - gone)
                 for op in t.ops:
                     watcher = self.automaton.watchers[op.watcher]
-                    if op.spawns and watcher.kind == PLAIN:
+                    if op.spawns and watcher.reads_around:
                         more |= live[watcher.entry]
                 if more != live[t.source]:
                     live[t.source] = more
@@ -165,10 +165,14 @@ class Machine:
         while changed:
             changed = False
             for t in self.automaton.transitions:
-                if t.source in self.inner:
-                    continue
                 renewed = {op.watcher for op in t.ops if op.resets or op.starts}
                 used = {op.watcher for op in t.ops if not (op.resets or op.starts)}
+                for op in t.ops:
+                    watcher = self.automaton.watchers[op.watcher]
+                    if op.starts and watcher.others is not None:
+                        used.add(watcher.others)
+                    if op.spawns and watcher.reads_around:
+                        used |= watching[watcher.entry]
                 more = watching[t.source] | used | (watching[t.target] - renewed)
                 if more != watching[t.source]:
                     watching[t.source] = more
@@ -198,7 +202,7 @@ class Machine:
 
     def opening(self, watcher: Watcher) -> list[int]:
         """What a watched pattern begins with: the registers around it, but none where ways from any start compare."""
-        if watcher.kind == PLAIN:
+        if watcher.reads_around:
             return self.actions(frozenset(), frozenset(), watcher.entry)
         return [DROP] * (len(self.slots) + len(self.automaton.watchers))
 

@@ -1,16 +1,23 @@
-"""The sets of configurations that a run carries along: see `automaton.watching`.
+"""The sets of configurations that a run carries along: see `automaton.automaton`.
 
 A watched set is a set of rows like any other. A strategy's rows also say, in their state, how their way compares so far
 with the way of the run: `WORSE`, `SAME` or `BETTER`. Beside the runs, every partition has *common* sets: for each
 strategy all ways begun so far from any start, and the ways that have not marked anything yet (`EARLY` transitions).
 
+A watched row may carry watched sets of its own. `Watching.deeper` has the room for them, one record inside the other,
+and the kernels are there once for each level: a level whose record is None is not compiled. (One kernel that calls
+itself would do; but Numba crashes when it loads such a kernel from disk.)
+
 Invariant: a watched set holds exactly the configurations of the watched pattern's ways since it was opened, and of a
 strategy those that may still turn out better.
 """
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 
-from cerite.automaton.automaton import LAST, NEXT, PLAIN
+from cerite.automaton.automaton import LAST, NEXT, OTHERS, PLAIN
 from cerite.core.arrays import Longs
 from cerite.core.jit import inner
 from cerite.engine.cursor import DONE, MORE_SCRATCH, MORE_SETS
@@ -29,7 +36,6 @@ from cerite.engine.registers.layout import (
     WATCHER,
     WATCHERS,
     Events,
-    Scratch,
     Sets,
     Tables,
     Watching,
@@ -38,13 +44,16 @@ from cerite.engine.registers.sets import NO_SET, enabled, follow, intern, place,
 from cerite.engine.registers.tables import ACTIONS, EARLY, KEEP, MARKS, OPS, OPS_END, TARGET
 
 WORSE, SAME, BETTER, GONE = range(4)
-KIND, ENTRY, LIVE = range(3)
+KIND, ENTRY, LIVE, BEGUN_BEFORE, AROUND = range(5)
+MOST_LEVELS = 5
+
+Watch = Callable[..., int]
 
 
 @inner
 def compared_now(kind: int, so_far: int, marks: int, mine: int) -> int:
     """How a way compares after an event that it marks or not, and that the run marks or not."""
-    if kind == PLAIN or marks == mine:
+    if kind in (PLAIN, OTHERS) or marks == mine:
         return so_far
     if kind == LAST:
         return BETTER if marks else WORSE
@@ -54,48 +63,32 @@ def compared_now(kind: int, so_far: int, marks: int, mine: int) -> int:
 
 
 @inner
-def spawned(k: int, row: Longs, made: Longs, tables: Tables) -> None:
+def beside_others(row: Longs, part: int, tables: Tables, watching: Watching) -> None:
+    """What began before a row in which nothing is bound: the ways that the partition's runs have in common."""
+    first = VALUES + tables.shape[STORED_VALUES]
+    for k in range(tables.shape[WATCHERS]):
+        if tables.watchers[k, KIND] == OTHERS:
+            row[first + k] = watching.common[part, k]
+
+
+@inner
+def spawned(k: int, row: Longs, made: Longs, part: int, tables: Tables, watching: Watching) -> None:
     """The configuration in which watcher k begins beside a row (`Machine.opening`)."""
     stored = tables.shape[STORED_VALUES]
     actions = tables.actions[tables.watchers[k, LIVE]]
     made[:] = 0
     made[VALUES + stored :] = NO_SET
     made[STATE] = tables.watchers[k, ENTRY]
+    if not tables.watchers[k, AROUND]:
+        beside_others(made, part, tables, watching)
+        return
     for s in range(stored):
         if actions[s] == KEEP:
             made[VALUES + s] = row[VALUES + s]
             made[FLAGS] |= row[FLAGS] & (np.int64(3) << 2 * s)
-
-
-@inner
-def advance(row: Longs, so_far: int, kind: int, mine: int, early: int, n: int, i: int, events: Events, tables: Tables,
-            code: Code | None, watching: Watching) -> tuple[int, bool]:  # fmt: skip
-    """Add the rows reached from one watched row; how many there are then (-1 without room), and whether one completes.
-
-    With `early`, only ways that have marked nothing yet.
-    """
-    completes = False
-    states = tables.shape[STATES]
-    q = row[STATE] % states
-    for x in range(tables.first[q], tables.first[q + 1]):
-        if early and not tables.t[x, EARLY]:
-            continue
-        if not enabled(x, row, i, events, tables, code):
-            continue
-        now = compared_now(kind, so_far, tables.t[x, MARKS], mine)
-        if now == GONE:
-            continue
-        if tables.t[x, TARGET] == tables.shape[FINAL]:
-            completes |= kind == PLAIN or now == BETTER
-            continue
-        if n == watching.order.size:
-            return np.int64(-1), completes
-        follow(x, row, watching.rows[n], i, events.values, events.nulls, tables.t, tables.actions, tables.shape,
-               tables.beyond)  # fmt: skip
-        watching.rows[n, STATE] += now * states
-        place(n, watching.rows, watching.label, watching.order)
-        n += 1
-    return n, completes
+    for s in range(stored, stored + tables.shape[WATCHERS]):
+        if actions[s] == KEEP:
+            made[VALUES + s] = row[VALUES + s]
 
 
 @inner
@@ -113,86 +106,147 @@ def gathered(n: int, sets: Sets, watching: Watching) -> int:
     return found if found >= 0 else -MORE_SETS
 
 
-@inner
-def operate(o: int, row: Longs, made: Longs, part: int, i: int, events: Events, tables: Tables, sets: Sets,
-            scratch: Scratch, code: Code | None, watching: Watching) -> int:  # fmt: skip
-    """One op: 1 if the step is possible, 0 if it is forbidden, -what there is no room for."""
-    k = tables.ops[o, WATCHER]
-    slot = VALUES + tables.shape[STORED_VALUES] + k
-    if tables.ops[o, RESETS]:
-        made[slot] = NO_SET
-        return 1
-    kind, states, mine = tables.watchers[k, KIND], tables.shape[STATES], tables.ops[o, OP_MARKS]
-    source = row[slot]
-    if tables.ops[o, STARTS]:
-        source = np.int64(NO_SET) if kind == PLAIN else watching.common[part, k]
-    n, completes, no = np.int64(0), False, np.int64(0)
-    if source >= 0:
-        for r in range(sets.begin[source], sets.begin[source] + sets.size[source]):
-            so_far = np.int64(BETTER) if tables.ops[o, STARTS] else sets.rows[r, STATE] // states
-            n, done = advance(sets.rows[r], so_far, kind, mine, no, n, i, events, tables, code, watching)
+def _level(number: int, watch_inside: Watch) -> tuple[Callable[..., tuple[int, bool]], Watch]:
+    """`advance` and `watch` for rows whose own watched sets are those of `watch_inside`."""
+
+    def advance(row: Longs, so_far: int, kind: int, mine: int, early: int, n: int, part: int, i: int, events: Events,
+                tables: Tables, sets: Sets, code: Code | None, watching: Watching,
+                deeper: Watching | None) -> tuple[int, bool]:  # fmt: skip
+        """Add the rows reached from a watched row: how many there are then, or -what is missing; whether one completes.
+
+        With `early`, only ways that have marked nothing yet.
+        """
+        completes = False
+        states = tables.shape[STATES]
+        q = row[STATE] % states
+        for x in range(tables.first[q], tables.first[q + 1]):
+            if early and not tables.t[x, EARLY]:
+                continue
+            if not enabled(x, row, i, events, tables, code):
+                continue
+            now = compared_now(kind, so_far, tables.t[x, MARKS], mine)
+            if now == GONE:
+                continue
+            if n == watching.order.size:
+                return np.int64(-MORE_SCRATCH), completes
+            made = watching.rows[n]
+            follow(x, row, made, i, events.values, events.nulls, tables.t, tables.actions, tables.shape, tables.beyond)
+            if deeper is not None and tables.t[x, OPS] < tables.t[x, OPS_END]:
+                possible = watch_inside(x, row, made, part, i, events, tables, sets, code, deeper)
+                if possible < 0:
+                    return np.int64(possible), completes
+                if not possible:
+                    continue
+            if tables.t[x, TARGET] == tables.shape[FINAL]:
+                completes |= kind == PLAIN or now == BETTER
+                continue
+            made[STATE] += now * states
+            place(n, watching.rows, watching.label, watching.order)
+            n += 1
+        return n, completes
+
+    def operate(o: int, row: Longs, made: Longs, part: int, i: int, events: Events, tables: Tables, sets: Sets,
+                code: Code | None, watching: Watching) -> int:  # fmt: skip
+        """One op: 1 if the step is possible, 0 if it is forbidden, -what there is no room for."""
+        k = tables.ops[o, WATCHER]
+        first = VALUES + tables.shape[STORED_VALUES]
+        if tables.ops[o, RESETS]:
+            made[first + k] = NO_SET
+            return 1
+        kind, states, mine = tables.watchers[k, KIND], tables.shape[STATES], tables.ops[o, OP_MARKS]
+        source = row[first + k]
+        if tables.ops[o, STARTS]:
+            others = tables.watchers[k, BEGUN_BEFORE]
+            source = np.int64(NO_SET) if kind == PLAIN else watching.common[part, k]
+            source = row[first + others] if others >= 0 else source
+        n, completes, no = np.int64(0), False, np.int64(0)
+        if source >= 0:
+            for r in range(sets.begin[source], sets.begin[source] + sets.size[source]):
+                so_far = np.int64(BETTER) if tables.ops[o, STARTS] else sets.rows[r, STATE] // states
+                n, done = advance(sets.rows[r], so_far, kind, mine, no, n, part, i, events, tables, sets, code,
+                                  watching, watching.deeper)  # fmt: skip
+                completes |= done
+                if n < 0:
+                    return n
+        if tables.ops[o, SPAWNS]:
+            spawned(k, row, watching.fresh, part, tables, watching)
+            so_far = np.int64(WORSE if kind == PLAIN or not tables.ops[o, STARTS] else SAME)
+            n, done = advance(watching.fresh, so_far, kind, mine, no, n, part, i, events, tables, sets, code,
+                              watching, watching.deeper)  # fmt: skip
             completes |= done
             if n < 0:
-                return -MORE_SCRATCH
-    if tables.ops[o, SPAWNS]:
-        fresh = scratch.start[scratch.start.shape[0] - 1]
-        spawned(k, row, fresh, tables)
-        so_far = np.int64(WORSE if kind == PLAIN or not tables.ops[o, STARTS] else SAME)
-        n, done = advance(fresh, so_far, kind, mine, no, n, i, events, tables, code, watching)
-        completes |= done
-        if n < 0:
-            return -MORE_SCRATCH
-    if completes and tables.ops[o, FORBIDS]:
-        return 0
-    found = gathered(n, sets, watching)
-    if found == -MORE_SETS:
-        return found
-    made[slot] = found
-    return 1
+                return n
+        if completes and tables.ops[o, FORBIDS]:
+            return 0
+        found = gathered(n, sets, watching)
+        if found == -MORE_SETS:
+            return found
+        made[first + k] = found
+        return 1
+
+    def watch(x: int, row: Longs, made: Longs, part: int, i: int, events: Events, tables: Tables, sets: Sets,
+              code: Code | None, watching: Watching) -> int:  # fmt: skip
+        """Carry the watched sets of a row over transition x; 1, 0 if it is forbidden, -what there is no room for."""
+        for o in range(tables.t[x, OPS], tables.t[x, OPS_END]):
+            done = operate(o, row, made, part, i, events, tables, sets, code, watching)
+            if done != 1:
+                return done
+        actions = tables.actions[tables.t[x, ACTIONS]]
+        stored = tables.shape[STORED_VALUES]
+        for k in range(stored, stored + tables.shape[WATCHERS]):
+            if actions[k] != KEEP:
+                made[VALUES + k] = NO_SET
+        return 1
+
+    advance, operate, watch = (_of_level(number, each) for each in (advance, operate, watch))
+    return advance, watch
+
+
+def _of_level(number: int, function: Callable[..., Any]) -> Callable[..., Any]:
+    """A kernel of one level, kept on disk under a name of its own."""
+    function.__qualname__ = f"{function.__name__}{number}"
+    return inner(function)
+
+
+def _levels() -> tuple[Callable[..., tuple[int, bool]], Watch]:
+    """The outermost level; nothing is watched inside the innermost one."""
+    made: Any = (None, None)
+    for number in range(MOST_LEVELS, 0, -1):
+        made = _level(number, made[1])
+    return made
+
+
+advance, watch = _levels()
 
 
 @inner
-def watch(x: int, row: Longs, made: Longs, part: int, i: int, events: Events, tables: Tables, sets: Sets,
-          scratch: Scratch, code: Code | None, watching: Watching) -> int:  # fmt: skip
-    """Carry the watched sets of a row over transition x; 1, 0 if the step is forbidden, -what there is no room for."""
-    for o in range(tables.t[x, OPS], tables.t[x, OPS_END]):
-        done = operate(o, row, made, part, i, events, tables, sets, scratch, code, watching)
-        if done != 1:
-            return done
-    actions = tables.actions[tables.t[x, ACTIONS]]
-    stored = tables.shape[STORED_VALUES]
-    for k in range(stored, stored + tables.shape[WATCHERS]):
-        if actions[k] != KEEP:
-            made[VALUES + k] = NO_SET
-    return 1
-
-
-@inner
-def advance_common(part: int, i: int, events: Events, tables: Tables, sets: Sets, scratch: Scratch,
+def advance_common(part: int, i: int, events: Events, tables: Tables, sets: Sets,
                    code: Code | None, watching: Watching) -> int:  # fmt: skip
     """What becomes of the partition's common sets, in watching.following; `DONE`, or what there is no room for."""
     watchers = tables.shape[WATCHERS]
     for k in range(watchers + 1):
         watching.following[k] = NO_SET
-        if (k < watchers and tables.watchers[k, KIND] == PLAIN) or (k == watchers and not tables.shape[LATE]):
+        if k < watchers and (tables.watchers[k, KIND] == PLAIN or tables.watchers[k, BEGUN_BEFORE] >= 0):
+            continue
+        if k == watchers and not tables.shape[LATE]:
             continue
         early, plain = np.int64(k == watchers), np.int64(PLAIN)
-        fresh = scratch.start[scratch.start.shape[0] - 1]
-        if early:
-            fresh[:] = 0
-            fresh[VALUES + tables.shape[STORED_VALUES] :] = NO_SET
-            fresh[STATE] = tables.shape[INITIAL]
-        else:
-            spawned(k, fresh, fresh, tables)
-        n, _ = advance(fresh, plain, plain, plain, early, np.int64(0), i, events, tables, code, watching)
+        fresh = watching.fresh
+        fresh[:] = 0
+        fresh[VALUES + tables.shape[STORED_VALUES] :] = NO_SET
+        fresh[STATE] = tables.shape[INITIAL] if early else tables.watchers[k, ENTRY]
+        beside_others(fresh, part, tables, watching)
+        n, _ = advance(fresh, plain, plain, plain, early, np.int64(0), part, i, events, tables, sets, code,
+                       watching, watching.deeper)  # fmt: skip
         source = watching.common[part, k]
         if source >= 0 and n >= 0:
             for r in range(sets.begin[source], sets.begin[source] + sets.size[source]):
-                n, _ = advance(sets.rows[r], plain, plain, plain, early, n, i, events, tables, code, watching)
+                n, _ = advance(sets.rows[r], plain, plain, plain, early, n, part, i, events, tables, sets,
+                               code, watching, watching.deeper)  # fmt: skip
                 if n < 0:
                     break
         if n < 0:
-            return MORE_SCRATCH
+            return -n
         found = gathered(n, sets, watching)
         if found == -MORE_SETS:
             return MORE_SETS
