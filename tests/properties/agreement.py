@@ -116,13 +116,16 @@ def same(found: list[Match], expected: list[Match], query: QuerySpec, everything
     assert occurrences[0] == occurrences[1]
 
 
-def agree(query: QuerySpec, rows: Rows, semantics: Any, dress: Dress = PLAIN, share: Share | None = None) -> None:
-    """Engine and judge find the same; `share` asks for a case that has a match."""
+def agree(
+    query: QuerySpec, rows: Rows, semantics: Any, dress: Dress = PLAIN, share: Share | None = None,
+    *, like: Callable[[QuerySpec], bool] = runnable,
+) -> None:  # fmt: skip
+    """Engine and judge find the same; `share` asks for a case that has a match, and is still `like` what was drawn."""
     if share is not None:
-        query, rows = telling(query, rows, partial(looked_at, semantics=semantics))
+        query, rows = telling(query, rows, partial(looked_at, semantics=semantics, like=like))
     if not sorted_window(query, rows):
         query = replace(query, within=Size.events(4))
-    assume(runnable(query))
+    assume(like(query))
     table = dress.table(rows)
     rows = table.to_pylist()
     try:
@@ -144,9 +147,11 @@ def agree(query: QuerySpec, rows: Rows, semantics: Any, dress: Dress = PLAIN, sh
         share.note(bool(expected))
 
 
-def looked_at(query: QuerySpec, rows: Rows, semantics: Any) -> list[Match] | None:
+def looked_at(
+    query: QuerySpec, rows: Rows, semantics: Any, like: Callable[[QuerySpec], bool] = runnable
+) -> list[Match] | None:
     fits = query if sorted_window(query, rows) else replace(query, within=Size.events(4))
-    return judged(fits, rows, semantics) if runnable(fits) else None
+    return judged(fits, rows, semantics) if like(fits) else None
 
 
 def cases(
@@ -186,13 +191,14 @@ def cases(
 
 
 def stream_agrees(
-    query: QuerySpec, rows: Rows, semantics: Any, rng: Any, share: Share, dress: Dress = PLAIN, *, restored: bool = True
-) -> None:
+    query: QuerySpec, rows: Rows, semantics: Any, rng: Any, share: Share, dress: Dress = PLAIN,
+    *, restored: bool = True, like: Callable[[QuerySpec], bool] = runnable,
+) -> None:  # fmt: skip
     """A stream in batches, taken up again from a snapshot after each if `restored`, finds what the judge finds."""
-    query, rows = telling(query, rows, partial(looked_at, semantics=semantics))
+    query, rows = telling(query, rows, partial(looked_at, semantics=semantics, like=like))
     if not sorted_window(query, rows):
         query = replace(query, within=Size.events(4))
-    assume(runnable(query))
+    assume(like(query))
     table = dress.table(rows)
     rows = table.to_pylist()
     try:

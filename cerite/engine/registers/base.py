@@ -329,11 +329,12 @@ class RegisterEngine:
         """Room for one watched set a level, of as many rows as there is scratch for, if the query needs any."""
         size = self.scratch.order.size
         self.watching: lay.Watching | None = None
-        following = np.full(self.common.shape[1], NO_SET, np.int64)
-        for _ in range(self._levels):
-            label, order, fresh = (np.zeros(n, np.int64) for n in (size, size, self._width))
-            rows = np.zeros((size, self._width), np.int64)
-            self.watching = lay.Watching(self.common, following, rows, label, order, fresh, self.watching)
+        if self._levels:
+            self.watching = lay.Watching(
+                common=self.common, following=np.full(self.common.shape[1], NO_SET, np.int64),
+                rows=np.zeros((self._levels, size, self._width), np.int64), label=np.zeros(size, np.int64),
+                order=np.zeros((self._levels, size), np.int64), fresh=np.zeros((self._levels, self._width), np.int64),
+            )  # fmt: skip
 
 
 @kernel

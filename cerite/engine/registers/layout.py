@@ -93,11 +93,10 @@ class Watching(NamedTuple):
 
     common: Longs  # by partition and watcher: all ways begun so far; in the last column those that marked nothing
     following: Longs  # what `common` of the partition becomes
-    rows: Longs  # room for one watched set
-    label: Longs
-    order: Longs
-    fresh: Longs  # the row in which a way begins
-    deeper: Watching | None  # room for what such ways watch themselves
+    rows: Longs  # room for one watched set, by level: what is watched inside what is watched
+    label: Longs  # zeros: a watched set has no labels
+    order: Longs  # by level
+    fresh: Longs  # by level: the row in which a way begins
 
 
 class Events(NamedTuple):

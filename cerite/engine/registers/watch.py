@@ -4,22 +4,18 @@ A watched set is a set of rows like any other. A strategy's rows also say, in th
 with the way of the run: `WORSE`, `SAME` or `BETTER`. Beside the runs, every partition has *common* sets: for each
 strategy all ways begun so far from any start, and the ways that have not marked anything yet (`EARLY` transitions).
 
-A watched row may carry watched sets of its own. `Watching.deeper` has the room for them, one record inside the other,
-and the kernels are there once for each level: a level whose record is None is not compiled. (One kernel that calls
-itself would do; but Numba crashes when it loads such a kernel from disk.)
+A watched row may carry watched sets of its own, for which `Watching` has room level by level. One kernel, `operate`,
+calls itself for them; it has to be one, because Numba crashes where it loads kernels from disk that call each other.
 
 Invariant: a watched set holds exactly the configurations of the watched pattern's ways since it was opened, and of a
 strategy those that may still turn out better.
 """
 
-from collections.abc import Callable
-from typing import Any
-
 import numpy as np
 
 from cerite.automaton.automaton import LAST, NEXT, OTHERS, PLAIN
 from cerite.core.arrays import Longs
-from cerite.core.jit import inner
+from cerite.core.jit import inlined, inner
 from cerite.engine.cursor import DONE, MORE_SCRATCH, MORE_SETS
 from cerite.engine.registers.interpret import FLAGS, STATE, VALUES, Code
 from cerite.engine.registers.layout import (
@@ -45,9 +41,6 @@ from cerite.engine.registers.tables import ACTIONS, EARLY, KEEP, MARKS, OPS, OPS
 
 WORSE, SAME, BETTER, GONE = range(4)
 KIND, ENTRY, LIVE, BEGUN_BEFORE, AROUND = range(5)
-MOST_LEVELS = 5
-
-Watch = Callable[..., int]
 
 
 @inner
@@ -92,162 +85,151 @@ def spawned(k: int, row: Longs, made: Longs, part: int, tables: Tables, watching
 
 
 @inner
-def gathered(n: int, sets: Sets, watching: Watching) -> int:
-    """The number of the set of the inner rows; `NO_SET` if there are none, -`MORE_SETS` without room."""
+def gathered(level: int, n: int, sets: Sets, watching: Watching) -> int:
+    """The number of the set of a level's rows; `NO_SET` if there are none, -`MORE_SETS` without room."""
+    rows, order = watching.rows[level], watching.order[level]
     kept = np.int64(0)
     for at in range(n):
-        r = watching.order[at]
-        if kept == 0 or not same_row(watching.rows, r, watching.rows, watching.order[kept - 1]):
-            watching.order[kept] = r
+        r = order[at]
+        if kept == 0 or not same_row(rows, r, rows, order[kept - 1]):
+            order[kept] = r
             kept += 1
     if kept == 0:
         return NO_SET
-    found = intern(watching.rows, watching.order, np.int64(0), kept, np.int64(-1), sets)
+    found = intern(rows, order, np.int64(0), kept, np.int64(-1), sets)
     return found if found >= 0 else -MORE_SETS
 
 
-def _level(number: int, watch_inside: Watch) -> tuple[Callable[..., tuple[int, bool]], Watch]:
-    """`advance` and `watch` for rows whose own watched sets are those of `watch_inside`."""
+@inlined
+def advance(level: int, row: Longs, so_far: int, kind: int, mine: int, early: int, n: int, part: int, i: int,
+            events: Events, tables: Tables, sets: Sets, code: Code | None,
+            watching: Watching) -> tuple[int, bool]:  # fmt: skip
+    """Add the rows reached from a watched row: how many there are then, or -what is missing; whether one completes.
 
-    def advance(row: Longs, so_far: int, kind: int, mine: int, early: int, n: int, part: int, i: int, events: Events,
-                tables: Tables, sets: Sets, code: Code | None, watching: Watching,
-                deeper: Watching | None) -> tuple[int, bool]:  # fmt: skip
-        """Add the rows reached from a watched row: how many there are then, or -what is missing; whether one completes.
+    With `early`, only ways that have marked nothing yet.
+    """
+    completes = False
+    states = tables.shape[STATES]
+    q = row[STATE] % states
+    for x in range(tables.first[q], tables.first[q + 1]):
+        if early and not tables.t[x, EARLY]:
+            continue
+        if not enabled(x, row, i, events, tables, code):
+            continue
+        now = compared_now(kind, so_far, tables.t[x, MARKS], mine)
+        if now == GONE:
+            continue
+        if n == watching.label.size:
+            n = np.int64(-MORE_SCRATCH)
+            break
+        made = watching.rows[level, n]
+        follow(x, row, made, i, events.values, events.nulls, tables.t, tables.actions, tables.shape, tables.beyond)
+        possible = carry(level + 1, x, row, made, part, i, events, tables, sets, code, watching)
+        if possible < 0:
+            n = np.int64(possible)
+            break
+        if not possible:
+            continue
+        if tables.t[x, TARGET] == tables.shape[FINAL]:
+            completes |= kind == PLAIN or now == BETTER
+            continue
+        made[STATE] += now * states
+        place(n, watching.rows[level], watching.label, watching.order[level])
+        n += 1
+    return n, completes
 
-        With `early`, only ways that have marked nothing yet.
-        """
-        completes = False
-        states = tables.shape[STATES]
-        q = row[STATE] % states
-        for x in range(tables.first[q], tables.first[q + 1]):
-            if early and not tables.t[x, EARLY]:
-                continue
-            if not enabled(x, row, i, events, tables, code):
-                continue
-            now = compared_now(kind, so_far, tables.t[x, MARKS], mine)
-            if now == GONE:
-                continue
-            if n == watching.order.size:
-                return np.int64(-MORE_SCRATCH), completes
-            made = watching.rows[n]
-            follow(x, row, made, i, events.values, events.nulls, tables.t, tables.actions, tables.shape, tables.beyond)
-            if deeper is not None and tables.t[x, OPS] < tables.t[x, OPS_END]:
-                possible = watch_inside(x, row, made, part, i, events, tables, sets, code, deeper)
-                if possible < 0:
-                    return np.int64(possible), completes
-                if not possible:
-                    continue
-            if tables.t[x, TARGET] == tables.shape[FINAL]:
-                completes |= kind == PLAIN or now == BETTER
-                continue
-            made[STATE] += now * states
-            place(n, watching.rows, watching.label, watching.order)
-            n += 1
-        return n, completes
 
-    def operate(o: int, row: Longs, made: Longs, part: int, i: int, events: Events, tables: Tables, sets: Sets,
-                code: Code | None, watching: Watching) -> int:  # fmt: skip
-        """One op: 1 if the step is possible, 0 if it is forbidden, -what there is no room for."""
-        k = tables.ops[o, WATCHER]
-        first = VALUES + tables.shape[STORED_VALUES]
-        if tables.ops[o, RESETS]:
-            made[first + k] = NO_SET
-            return 1
-        kind, states, mine = tables.watchers[k, KIND], tables.shape[STATES], tables.ops[o, OP_MARKS]
-        source = row[first + k]
-        if tables.ops[o, STARTS]:
-            others = tables.watchers[k, BEGUN_BEFORE]
-            source = np.int64(NO_SET) if kind == PLAIN else watching.common[part, k]
-            source = row[first + others] if others >= 0 else source
-        n, completes, no = np.int64(0), False, np.int64(0)
-        if source >= 0:
-            for r in range(sets.begin[source], sets.begin[source] + sets.size[source]):
-                so_far = np.int64(BETTER) if tables.ops[o, STARTS] else sets.rows[r, STATE] // states
-                n, done = advance(sets.rows[r], so_far, kind, mine, no, n, part, i, events, tables, sets, code,
-                                  watching, watching.deeper)  # fmt: skip
-                completes |= done
-                if n < 0:
-                    return n
-        if tables.ops[o, SPAWNS]:
-            spawned(k, row, watching.fresh, part, tables, watching)
-            so_far = np.int64(WORSE if kind == PLAIN or not tables.ops[o, STARTS] else SAME)
-            n, done = advance(watching.fresh, so_far, kind, mine, no, n, part, i, events, tables, sets, code,
-                              watching, watching.deeper)  # fmt: skip
-            completes |= done
-            if n < 0:
-                return n
-        if completes and tables.ops[o, FORBIDS]:
-            return 0
-        found = gathered(n, sets, watching)
-        if found == -MORE_SETS:
-            return found
-        made[first + k] = found
-        return 1
-
-    def watch(x: int, row: Longs, made: Longs, part: int, i: int, events: Events, tables: Tables, sets: Sets,
-              code: Code | None, watching: Watching) -> int:  # fmt: skip
-        """Carry the watched sets of a row over transition x; 1, 0 if it is forbidden, -what there is no room for."""
-        for o in range(tables.t[x, OPS], tables.t[x, OPS_END]):
-            done = operate(o, row, made, part, i, events, tables, sets, code, watching)
-            if done != 1:
-                return done
+@inlined
+def carry(level: int, x: int, row: Longs, made: Longs, part: int, i: int, events: Events, tables: Tables, sets: Sets,
+          code: Code | None, watching: Watching) -> int:  # fmt: skip
+    """Carry the watched sets of a row over transition x; 1, 0 if the step is forbidden, -what there is no room for."""
+    done = np.int64(1)
+    for o in range(tables.t[x, OPS], tables.t[x, OPS_END]):
+        done = np.int64(operate(level, o, row, made, part, i, events, tables, sets, code, watching))
+        if done != 1:
+            break
+    if done == 1 and tables.t[x, OPS] < tables.t[x, OPS_END]:
         actions = tables.actions[tables.t[x, ACTIONS]]
         stored = tables.shape[STORED_VALUES]
         for k in range(stored, stored + tables.shape[WATCHERS]):
             if actions[k] != KEEP:
                 made[VALUES + k] = NO_SET
-        return 1
-
-    advance, operate, watch = (_of_level(number, each) for each in (advance, operate, watch))
-    return advance, watch
-
-
-def _of_level(number: int, function: Callable[..., Any]) -> Callable[..., Any]:
-    """A kernel of one level, kept on disk under a name of its own."""
-    function.__qualname__ = f"{function.__name__}{number}"
-    return inner(function)
-
-
-def _levels() -> tuple[Callable[..., tuple[int, bool]], Watch]:
-    """The outermost level; nothing is watched inside the innermost one."""
-    made: Any = (None, None)
-    for number in range(MOST_LEVELS, 0, -1):
-        made = _level(number, made[1])
-    return made
-
-
-advance, watch = _levels()
+    return done
 
 
 @inner
-def advance_common(part: int, i: int, events: Events, tables: Tables, sets: Sets,
-                   code: Code | None, watching: Watching) -> int:  # fmt: skip
+def operate(level: int, o: int, row: Longs, made: Longs, part: int, i: int, events: Events, tables: Tables, sets: Sets,
+            code: Code | None, watching: Watching) -> int:  # fmt: skip
+    """One op: 1 if the step is possible, 0 if it is forbidden, -what there is no room for."""
+    k = tables.ops[o, WATCHER]
+    first = VALUES + tables.shape[STORED_VALUES]
+    if tables.ops[o, RESETS]:
+        made[first + k] = NO_SET
+        return np.int64(1)
+    kind, states, mine = tables.watchers[k, KIND], tables.shape[STATES], tables.ops[o, OP_MARKS]
+    source, starts = row[first + k], tables.ops[o, STARTS]
+    if starts:
+        others = tables.watchers[k, BEGUN_BEFORE]
+        source = np.int64(NO_SET) if kind == PLAIN else watching.common[part, k]
+        source = row[first + others] if others >= 0 else source
+    begin, count = (sets.begin[source], sets.size[source]) if source >= 0 else (np.int64(0), np.int64(0))
+    fresh = watching.fresh[level]
+    if tables.ops[o, SPAWNS]:
+        spawned(k, row, fresh, part, tables, watching)
+    n, completes, no = np.int64(0), False, np.int64(0)
+    for r in range(begin, begin + count + tables.ops[o, SPAWNS]):
+        begun = r < begin + count
+        way = sets.rows[r] if begun else fresh
+        so_far = np.int64(WORSE)
+        if begun:
+            so_far = np.int64(BETTER) if starts else way[STATE] // states
+        elif kind != PLAIN and starts:
+            so_far = np.int64(SAME)
+        n, done = advance(level, way, so_far, kind, mine, no, n, part, i, events, tables, sets, code, watching)
+        completes |= done
+        if n < 0:
+            return n
+    if completes and tables.ops[o, FORBIDS]:
+        return np.int64(0)
+    found = gathered(level, n, sets, watching)
+    if found == -MORE_SETS:
+        return np.int64(found)
+    made[first + k] = found
+    return np.int64(1)
+
+
+@inner
+def watch(x: int, row: Longs, made: Longs, part: int, i: int, events: Events, tables: Tables, sets: Sets,
+          code: Code | None, watching: Watching) -> int:  # fmt: skip
+    """`carry` for the row of a run, which is inside nothing that is watched."""
+    return carry(np.int64(0), x, row, made, part, i, events, tables, sets, code, watching)
+
+
+@inner
+def advance_common(part: int, i: int, events: Events, tables: Tables, sets: Sets, code: Code | None,
+                   watching: Watching) -> int:  # fmt: skip
     """What becomes of the partition's common sets, in watching.following; `DONE`, or what there is no room for."""
-    watchers = tables.shape[WATCHERS]
+    watchers, top = tables.shape[WATCHERS], np.int64(0)
+    fresh = watching.fresh[top]
     for k in range(watchers + 1):
         watching.following[k] = NO_SET
         if k < watchers and (tables.watchers[k, KIND] == PLAIN or tables.watchers[k, BEGUN_BEFORE] >= 0):
             continue
         if k == watchers and not tables.shape[LATE]:
             continue
-        early, plain = np.int64(k == watchers), np.int64(PLAIN)
-        fresh = watching.fresh
+        early, plain, n = np.int64(k == watchers), np.int64(PLAIN), np.int64(0)
         fresh[:] = 0
         fresh[VALUES + tables.shape[STORED_VALUES] :] = NO_SET
         fresh[STATE] = tables.shape[INITIAL] if early else tables.watchers[k, ENTRY]
         beside_others(fresh, part, tables, watching)
-        n, _ = advance(fresh, plain, plain, plain, early, np.int64(0), part, i, events, tables, sets, code,
-                       watching, watching.deeper)  # fmt: skip
         source = watching.common[part, k]
-        if source >= 0 and n >= 0:
-            for r in range(sets.begin[source], sets.begin[source] + sets.size[source]):
-                n, _ = advance(sets.rows[r], plain, plain, plain, early, n, part, i, events, tables, sets,
-                               code, watching, watching.deeper)  # fmt: skip
-                if n < 0:
-                    break
-        if n < 0:
-            return -n
-        found = gathered(n, sets, watching)
+        begin, count = (sets.begin[source], sets.size[source]) if source >= 0 else (np.int64(0), np.int64(0))
+        for r in range(begin, begin + count + 1):
+            way = sets.rows[r] if r < begin + count else fresh
+            n, _ = advance(top, way, plain, plain, plain, early, n, part, i, events, tables, sets, code, watching)
+            if n < 0:
+                return -n
+        found = gathered(top, n, sets, watching)
         if found == -MORE_SETS:
             return MORE_SETS
         watching.following[k] = found
