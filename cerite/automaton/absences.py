@@ -6,6 +6,7 @@ that those whose windows end at different events are told apart, and of their la
 
 `NOT ν ; φ`: every event knows the key of the latest start of an occurrence of ν that ended before it (a column, which
 the intake makes: `since`). A run stores that of its first event, and completes only where the window does not reach it.
+A part with a window of its own does the same, with columns measured by that window.
 
 Names that begin with a prime are columns and registers of our own; no user can write them.
 """
@@ -28,6 +29,11 @@ POSITION, LOW = "\N{PRIME}position", "\N{PRIME}low"  # columns: an event's posit
 def since(number: int) -> str:
     """The column of when a pattern that must be absent before a match last began."""
     return f"\N{PRIME}since{number}"
+
+
+def low(number: int) -> str:
+    """The column of where the window of a part begins in which that pattern must be absent."""
+    return f"{LOW}{number}"
 
 
 def is_own(name: str) -> bool:
@@ -73,8 +79,11 @@ def followed(fragment: Fragment, gap: Gap) -> Fragment:
     )
 
 
-def preceded(fragment: Fragment, numbers: range, node: Pattern) -> Fragment:
-    """The ways through a fragment that end where the window reaches none of the patterns absent before their start."""
+def preceded(fragment: Fragment, numbers: range, node: Pattern, register: str | None = None) -> Fragment:
+    """The ways through a fragment that end where the window reaches none of the patterns absent before their start.
+
+    A part with a window of its own has a `register` of its own for its first event.
+    """
     if not all(entry.marks for entry in fragment.entries):
         raise PatternError(
             "the engine does not run NOT before an event that the pattern does not mark", span=node.span,
@@ -84,14 +93,17 @@ def preceded(fragment: Fragment, numbers: range, node: Pattern) -> Fragment:
     def completing(step: Step) -> Step:
         begins = step.source == ENTRY
         reached = (
-            Comparison(">=", Attribute(since(k)) if begins else Reference(START, since(k)), Attribute(LOW))
+            Comparison(
+                ">=", Attribute(since(k)) if begins else Reference(register or START, since(k)),
+                Attribute(LOW if register is None else low(k)),
+            )
             for k in numbers
-        )
+        )  # fmt: skip
         return replace(step, guard=step.guard & Guard(negated=frozenset(Test(None, each) for each in reached)))
 
-    return ending(started(fragment), completing)
+    return ending(_started(fragment, register or START), completing)
 
 
-def started(fragment: Fragment) -> Fragment:
-    """The first event that a way marks is in `START`; here that is the event by which it is entered."""
-    return replace(fragment, entries=tuple(replace(each, writes=each.writes | {START}) for each in fragment.entries))
+def _started(fragment: Fragment, register: str) -> Fragment:
+    """The first event that a way marks is in the register; here that is the event by which it is entered."""
+    return replace(fragment, entries=tuple(replace(each, writes=each.writes | {register}) for each in fragment.entries))

@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from cerite.automaton.draw import Arrow, Diagram, Drawable
+from cerite.pattern.nodes import Size
 
 # Watchers: sets of configurations that a run carries along, to know of other ways through the same events.
 #
@@ -96,7 +97,8 @@ class Automaton(Drawable):
     before: frozenset[int] = frozenset()  # states of ways that have marked nothing yet: no match has started
     tails: frozenset[int] = frozenset()  # states in which a run is a match once its window is over
     ends: bool = False  # whether such a run must remember where it ended: the event is not among those it shows
-    preceding: tuple[Automaton, ...] = ()  # of patterns that are absent before a match, by number
+    preceding: tuple[Automaton, ...] = ()  # of patterns that are absent before a match or a part, by number
+    reaches: tuple[Size | None, ...] = ()  # the windows in which these are absent, by number; None: the query's
 
     def __post_init__(self) -> None:
         if not self.labels or self.labels[0]:

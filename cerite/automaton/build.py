@@ -42,8 +42,9 @@ from cerite.automaton.wholes import completed
 from cerite.core.errors import PatternError
 from cerite.pattern import nodes
 from cerite.pattern.absences import absences, ends_in_absence
-from cerite.pattern.nodes import Pattern, transform, walk
+from cerite.pattern.nodes import Pattern, Size, transform, walk
 from cerite.pattern.references import orient_references
+from cerite.pattern.rewrite.absent import asked_before
 from cerite.pattern.rewrite.counts import bounded_counts
 from cerite.pattern.rewrite.lp import lp_normal
 from cerite.pattern.rewrite.skips import expand_skips
@@ -60,12 +61,13 @@ def build(pattern: Pattern, attribute: str | None = None) -> Automaton:
     >>> automaton.n_states, [str(guard) for guard in automaton.conditions]
     (4, ['A', 'B'])
     """
-    whole = transform(prepared(pattern), _before_absences)
+    whole = transform(prepared(pattern), asked_before)
     check_scopes(whole)
     inside = whole.operand if isinstance(whole, nodes.Select) else whole  # STRICT around everything
     builder = _Builder(whole, attribute, frozenset(map(id, absences(inside))))
     late = ends_in_absence(whole)
-    return _automaton(builder.fragment(whole), builder.watched, builder.preceding, late=late)
+    made = _automaton(builder.fragment(whole), builder.watched, late=late)
+    return replace(made, preceding=tuple(builder.preceding), reaches=tuple(builder.reaches))
 
 
 def prepared(pattern: Pattern) -> Pattern:
@@ -98,6 +100,8 @@ class _Builder:
     outermost: frozenset[int] = frozenset()  # the sequences that have the query's window around their NOTs
     watched: list[Watched] = field(default_factory=list)
     preceding: list[Automaton] = field(default_factory=list)
+    reaches: list[Size | None] = field(default_factory=list)  # the windows in which they are absent; None: the query's
+    windows: dict[int, Size] = field(default_factory=dict)  # of the sequences that have another one around their NOTs
     registers: Registers = field(default_factory=Registers)
     depth: int = 0  # how many watched patterns there are around
 
@@ -127,6 +131,7 @@ class _Builder:
             case nodes.Iteration():
                 return self._iteration(node)
             case nodes.Window(operand=operand, size=size):
+                self.windows.update((id(each), size) for each in absences(operand))
                 return windowed(self.fragment(operand), size, self.registers.new("window"), ending=self.depth > 0)
             case nodes.Complement(operand=operand):
                 if has_memory(operand):
@@ -154,17 +159,26 @@ class _Builder:
         return projected(fragment, frozenset(node.variables), names)
 
     def _with_absences(self, node: nodes.Sequence) -> Fragment:
-        """φ with NOT at its ends; only around the whole pattern, where the query's window is the one that counts."""
-        if id(node) not in self.outermost:
+        """φ with NOT at its ends: at the end only of the whole pattern, where the query's window counts."""
+        size = None if id(node) in self.outermost else self.windows[id(node)]
+        if size is not None and node.after:
             raise _unsupported(
-                node, "NOT at an end of a part with a window of its own",
-                "put NOT at the end of the whole query, or match the part and the rest in two queries",
+                node, "NOT at the end of a part with a window of its own",
+                "put NOT at the end of the whole query; for what follows after the part's window, compare times: "
+                "`A AS x ; NOT B[at - x.at <= 30 seconds] ; C[at - x.at > 30 seconds]`",
+            )  # fmt: skip
+        if size is not None and not size.is_time:
+            raise _unsupported(
+                node, "NOT at the start of a part with a window of events or of an attribute",
+                "give the part a window of time, or put NOT at the start of the whole query",
             )  # fmt: skip
         fragment = self.fragment(replace(node, before=(), after=()))
         if node.before:
             first = len(self.preceding)
             self.preceding.extend(map(self._preceding, node.before))
-            fragment = preceded(fragment, range(first, len(self.preceding)), node)
+            self.reaches.extend(size for _ in node.before)
+            register = None if size is None else self.registers.new("start")
+            fragment = preceded(fragment, range(first, len(self.preceding)), node, register)
         return followed(fragment, self._gap(node.after)) if node.after else fragment
 
     def _preceding(self, node: Pattern) -> Automaton:
@@ -176,7 +190,13 @@ class _Builder:
         every = self.fragment(node).changed(
             lambda step: replace(step, labels=frozenset(), writes=frozenset(), marks=True)
         )
-        return _automaton(every, [])  # it occurs from its first event to its last, whatever it marks
+        made = _automaton(every, [])  # it occurs from its first event to its last, whatever it marks
+        for name in sorted(frozenset().union(*(guard.reads for guard in made.conditions))):
+            raise _unsupported(
+                node, f"NOT at the start of a part of what reads `{name}` of before the part",
+                "put it into the gap before the part: `A AS x ; NOT B[id = x.id] ; C`",
+            )  # fmt: skip
+        return made
 
     def _gap(self, absent: tuple[Pattern, ...]) -> Gap:
         """The gap in which none of these occurs, with its last event where the query's window can place it."""
@@ -261,9 +281,7 @@ class _Builder:
         return iterate(tuple(copies), node.least, link)
 
 
-def _automaton(
-    fragment: Fragment, watched: list[Watched], preceding: list[Automaton] | None = None, *, late: bool = False
-) -> Automaton:
+def _automaton(fragment: Fragment, watched: list[Watched], *, late: bool = False) -> Automaton:
     """The automaton of a whole pattern; a `late` one has matches in its tails, when their windows are over."""
     before: frozenset[int] = frozenset()
     if any(not entry.marks for entry in fragment.entries):
@@ -279,8 +297,7 @@ def _automaton(
     every = (*steps, *ends, *(step for each in watched for step in each.completing(final)))
     possible = dict.fromkeys(step for step in every if step.guard.possible)
     numbering = _Numbering(possible, late=late)
-    automaton = numbering.automaton(final, watched, before, fragment.exits if late else frozenset())
-    return replace(automaton.trim(), preceding=tuple(preceding or ()))
+    return numbering.automaton(final, watched, before, fragment.exits if late else frozenset()).trim()
 
 
 def _stamped(step: Step) -> Step:
@@ -321,22 +338,6 @@ class _Numbering:
             len(self._states), 0, frozenset((last,)), self._transitions, conditions, tuple(self._labels), watchers,
             before, tail, self._ends,
         )  # fmt: skip
-
-
-def _before_absences(node: Pattern) -> Pattern:
-    """A condition on the whole asked of what occurs, before what is absent: both only leave matches out."""
-    if not isinstance(node, nodes.Having) or next(absences(node), None) is None:
-        return node
-    operand = node.operand
-    if isinstance(operand, nodes.Filter):
-        return replace(operand, operand=_before_absences(replace(node, operand=operand.operand)))
-    if isinstance(operand, nodes.Sequence):
-        whole = replace(node, operand=replace(operand, before=(), after=()))
-        return nodes.Sequence((whole,), (), operand.before, operand.after, span=operand.span)
-    raise _unsupported(
-        node, "a condition on a whole pattern around a name, a projection or OR over NOT at an end",
-        "put the condition on what occurs: `(φ FILTER COUNT(y) >= 5) ; NOT ν`",
-    )  # fmt: skip
 
 
 def _unsupported(node: Pattern, what: str, advice: str) -> PatternError:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from cerite.automaton.absences import LOW, POSITION, is_own, since
+from cerite.automaton.absences import LOW, POSITION, is_own, low, since
 from cerite.automaton.guards import Guard, Test, distinct_tests
 from cerite.core.errors import Hint, Setting, StreamError, listed, suggestion
 from cerite.engine.events.keys import time_of
@@ -102,13 +102,17 @@ def bind(plan: Plan, schema: pa.Schema, columns: Columns) -> Program:
 
 def preceding(plan: Plan, schema: pa.Schema, columns: Columns) -> list[Since]:
     """What follows the patterns that are absent before a match, one for each; they change from batch to batch."""
-    return [Since(each, schema, columns.type) for each in plan.automaton.preceding]
+    automaton = plan.automaton
+    return [
+        Since(each, schema, columns, size) for each, size in zip(automaton.preceding, automaton.reaches, strict=True)
+    ]
 
 
 def _own_columns(plan: Plan) -> tuple[str, ...]:
     automaton = plan.automaton
-    before = (LOW, *map(since, range(len(automaton.preceding)))) if automaton.preceding else ()
-    return (*((POSITION,) if automaton.tails else ()), *before)
+    before = (*map(since, range(len(automaton.preceding))), *((LOW,) if None in automaton.reaches else ()))
+    parts = (low(k) for k, size in enumerate(automaton.reaches) if size is not None)
+    return (*((POSITION,) if automaton.tails else ()), *before, *parts)
 
 
 def chosen(plan: Plan) -> Choice:

@@ -46,8 +46,9 @@ def identity(program: Program, ordering: Ordering) -> Identity:
 
 def _absent(plan: Plan) -> Iterator[str]:
     """What is absent at the ends of the pattern, as far as the guards do not say it."""
-    for each in plan.automaton.preceding:
-        yield f"NOT before: {'; '.join(map(str, each.conditions))}"
+    for each, size in zip(plan.automaton.preceding, plan.automaton.reaches, strict=True):
+        within = "" if size is None else f" WITHIN {size}"
+        yield f"NOT before: {'; '.join(map(str, each.conditions))}{within}"
     if plan.late:
         yield "decided when the window is over"
 

@@ -24,6 +24,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from cerite.automaton.absences import LOW, POSITION, since
+from cerite.automaton.absences import low as low_of
 from cerite.core.arrays import Flags, Longs, distinct, picked
 from cerite.core.errors import Hint, OrderError, Setting, StreamError
 from cerite.engine.bind import Program, preceding
@@ -141,7 +142,10 @@ class Intake:
     ) -> pa.RecordBatch:  # fmt: skip
         """The batch and the columns that absences have to know."""
         computed = {POSITION: pa.array(position), LOW: pa.array(low)}
-        computed |= {since(k): each.column(batch, key, missing, partition) for k, each in enumerate(self._preceding)}
+        for k, each in enumerate(self._preceding):
+            keys = (key, low, missing) if each.size is None else each.keys(batch)
+            computed[since(k)] = each.column(batch, *keys, partition)
+            computed[low_of(k)] = pa.array(keys[1])
         names = [*batch.schema.names, *self.program.own]
         return pa.RecordBatch.from_arrays([*batch.columns, *(computed[name] for name in self.program.own)], names=names)
 

@@ -17,10 +17,10 @@ from cerite.automaton.build import build
 from cerite.automaton.guards import Guard, Test, distinct_tests
 from cerite.automaton.labelling import known_by_marks
 from cerite.core.errors import PatternError
-from cerite.pattern.absences import has_absence
 from cerite.pattern.check import check
 from cerite.pattern.nodes import Pattern, Project, Select, Size, Strategy, Window
 from cerite.pattern.query import Consume, QuerySpec, Suppress
+from cerite.pattern.rewrite.absent import one_window
 from cerite.predicate.expression import Attribute, Expression, IsNull, Not, conjunction, variables
 
 Semantics = Literal["valuations", "complex-events"]
@@ -167,17 +167,13 @@ def _peeled(query: QuerySpec) -> _Layers:
 
     A strategy around everything is the clause if nothing comes after it; of windows, all of one kind.
     """
-    pattern, strategy = query.where, query.strategy
-    if isinstance(pattern, Window) and has_absence(pattern) and (query.within or isinstance(pattern.operand, Window)):
-        raise PatternError(
-            "the engine does not run NOT at an end of a pattern with two windows around it", span=pattern.span,
-            hint="write one: the query's WITHIN, or the one in parentheses",
-        )  # fmt: skip
-    if strategy is None and query.variables is None and query.within is None and isinstance(pattern, Select):
+    strategy = query.strategy
+    pattern, window = one_window(query.where, query.within)
+    if strategy is None and query.variables is None and window is None and isinstance(pattern, Select):
         strategy, pattern = pattern.strategy, pattern.operand
-    window, kept = query.within, []
+    kept: list[Size] = []
     while isinstance(pattern, Window):
-        if window is None or _kind(window) == _kind(pattern.size):
+        if window is None or window.measure == pattern.size.measure:
             window = pattern.size if window is None else min(window, pattern.size, key=lambda size: size.width)
         else:
             kept.append(pattern.size)
@@ -185,10 +181,6 @@ def _peeled(query: QuerySpec) -> _Layers:
     for size in kept:
         pattern = Window(pattern, size)
     return _Layers(pattern, strategy, window)
-
-
-def _kind(size: Size) -> tuple[str, str | None]:
-    return ("time" if size.is_time else size.unit, size.attribute)
 
 
 def _with_known_ends(automaton: Automaton, attribute: str) -> Automaton:

@@ -391,6 +391,11 @@ class Size:
         return self.unit in UNITS
 
     @property
+    def measure(self) -> tuple[str, str | None]:
+        """What it is a number of: windows with the same one can be compared by their width."""
+        return "time" if self.is_time else self.unit, self.attribute
+
+    @property
     def width(self) -> Fraction:
         """The length exactly as written, of a time window in milliseconds: `0.1` is a tenth, not the nearest double.
 

@@ -1,4 +1,4 @@
-"""A negated part inside a negated part: the engine finds what the judge finds or refuses, and forgets no memory."""
+"""A negated part inside a negated part: the engine finds what the judge finds, and forgets no memory."""
 
 from __future__ import annotations
 
@@ -35,7 +35,14 @@ def test_a_complement_inside_a_complement_reads_a_register(output: bool, registe
     assert matched > 10
 
 
-def test_not_around_a_not_that_compares_its_own_events_is_refused() -> None:
-    query = parse_query("SELECT * FROM S WHERE A ; NOT (B ; NOT (C AS c ; D[id = c.id]) ; E) ; F WITHIN 12 EVENTS")
-    with pytest.raises(PatternError, match="does not watch one stateful pattern inside another"):
-        Query(query).plan()
+def test_stateful_patterns_run_four_deep() -> None:
+    deep = "D AS d ; E[id = d.id]"
+    for _ in range(3):
+        deep = f"A ; NOT ({deep}) ; B"
+    query = parse_query(f"SELECT * FROM S WHERE A ; NOT ({deep}) ; C WITHIN 12 EVENTS")
+    rows = [{"type": kind, "id": 1} for kind in "AADEBC"]
+    assert set(Query(query).run(rows)) == set(matches(query, Stream.of(rows)))
+    assert Query(query).plan().automaton.depth == 4
+    deeper = parse_query(f"SELECT * FROM S WHERE A ; NOT (A ; NOT ({deep}) ; B) ; C WITHIN 12 EVENTS")
+    with pytest.raises(PatternError, match="watches 4 stateful patterns one inside the other, and here are more"):
+        Query(deeper).plan()

@@ -110,18 +110,18 @@ def test_a_window_attribute_that_goes_back_is_refused() -> None:
 
 def test_what_the_engine_does_not_run_is_said_with_a_place() -> None:
     with pytest.raises(PatternError) as error:
-        cerite.query("SELECT * FROM S WHERE A AS x ; NEXT(B[v > x.v]) ; C").run(rows(1))
-    assert "NEXT(…) compares all matches of a part, so it cannot read `x` of outside" in message(error)
+        cerite.query("SELECT * FROM S WHERE A AS x ; NEXT(PROJECT{c}(B ; C AS c))").run(rows(1))
+    assert "NEXT(…) of a part that begins with an event it does not show" in message(error)
     assert "^" in message(error)
 
 
 @pytest.mark.parametrize("pattern", ["C AS z ; {}", "{}+", "(A AS z)? ; (C OR {})"])
-def test_a_selection_that_may_read_a_variable_of_before_it_is_refused(pattern: str) -> None:
+def test_last_of_what_may_read_its_own_variable_or_one_of_before_is_refused(pattern: str) -> None:
     """It binds z itself, but on one way only; on the other z would be that of an earlier part or repetition."""
     text = "SELECT * FROM S WHERE " + pattern.format("LAST((_ OR A AS z) ; B FILTER B[v >= z.v])")
     with pytest.raises(PatternError) as error:
         cerite.query(text).run(rows(1))
-    assert "LAST(…) compares all matches of a part, so it cannot read `z` of outside" in message(error)
+    assert "LAST(…) of a part reads `z`, which may be bound before the part or by it" in message(error)
     assert "bind `z` on every way to the condition" in message(error)
 
 

@@ -12,6 +12,7 @@ from cerite.pattern import (
     Consume,
     Event,
     Filter,
+    Having,
     Item,
     Iteration,
     Named,
@@ -24,10 +25,11 @@ from cerite.pattern import (
     Size,
     Strategy,
     Union,
+    Window,
 )
 from cerite.pattern.absences import ends_in_absence
 from cerite.pattern.variables import bound
-from cerite.predicate.expression import Attribute, Comparison, Expression, Literal, Reference
+from cerite.predicate.expression import Aggregate, Attribute, Comparison, Expression, Literal, Reference
 from tests.properties.agreement import Rows, judged, runnable
 
 SIZES = (
@@ -36,6 +38,7 @@ SIZES = (
     | st.builds(Size, st.integers(0, 6), st.just("milliseconds"))
     | st.builds(Size.of, st.just("price"), st.integers(0, 3) | st.just(0.5))
 )
+RISING_SIZES = st.integers(1, 5).map(Size.events) | st.builds(Size, st.integers(0, 6), st.just("milliseconds"))
 
 
 def compared(readable: tuple[str, ...]) -> st.SearchStrategy[Expression]:
@@ -94,7 +97,7 @@ def absences(draw: st.DrawFn) -> Pattern:
     after = tuple(draw(st.lists(absent_patterns(known), min_size=1, max_size=2))) if where != 1 else ()
     before = tuple(draw(st.lists(absent_patterns(()), min_size=1, max_size=1))) if where in (1, 2) else ()
     made: Pattern = replace(inner, before=before, after=after)
-    outer = draw(st.integers(0, 7))
+    outer = draw(st.integers(0, 11))
     if outer == 0:
         made = Filter(made, (On("x", draw(compared(()))),))
     if outer == 1:
@@ -103,10 +106,41 @@ def absences(draw: st.DrawFn) -> Pattern:
         made = Union((made, Sequence((Event("C"),), after=after, before=before)))
     if outer == 3:
         made = Project(made, ("x",))
+    if outer == 4:
+        made = Window(made, draw(RISING_SIZES))
+    if outer == 5:
+        made = Named(Window(made, draw(RISING_SIZES)), "z")
+    if outer == 6:
+        other = Sequence((Iteration(Event("B"), 1, None),), after=after, before=before)
+        made = Having(Named(Union((made, other)), "z"), (_at_least("z", draw(st.integers(1, 2))),))
+    if outer == 7:
+        made = Having(Project(made, ("x",)), (_at_least("x", 1),))
     return made
 
 
-PLAIN_QUERIES = st.builds(QuerySpec, absences(), within=SIZES)
+def _at_least(name: str, number: int) -> Expression:
+    return Comparison(">=", Aggregate("COUNT", name, None), Literal(number))
+
+
+@st.composite
+def parts(draw: st.DrawFn) -> Pattern:
+    """Something that is absent before a part of the pattern, in the part's own window."""
+    before = tuple(draw(st.lists(absent_patterns(()), min_size=1, max_size=2)))
+    part: Pattern = Window(
+        Sequence((draw(cores()),), before=before), Size(draw(st.sampled_from((1, 2, 1001))), "milliseconds")
+    )
+    other = Named(Event(draw(st.sampled_from("ABC"))), "w")
+    shape = draw(st.integers(0, 5))
+    if shape <= 1:
+        return Sequence((part, other))
+    if shape <= 3:
+        return Sequence((other, part))
+    if shape == 4:
+        return Sequence((other, Iteration(part, 1, 2)))
+    return Sequence((other, Union((part, Event("C")))))
+
+
+PLAIN_QUERIES = st.builds(QuerySpec, absences() | absences() | parts(), within=SIZES)
 
 
 @st.composite

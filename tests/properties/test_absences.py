@@ -46,7 +46,8 @@ def drawn(query: QuerySpec, rows: Rows, semantics: Any, dress: Dress) -> tuple[Q
 
 def in_order(query: QuerySpec, found: list[Match], rows: Rows) -> None:
     """Matches come in the order in which their windows end."""
-    if query.within is not None and query.within.is_time and ends_in_absence(query.where):
+    window = plan(query).window
+    if window is not None and window.is_time and ends_in_absence(query.where):
         times = [rows[each.start]["at"] for each in found]
         assert times == sorted(times)
 

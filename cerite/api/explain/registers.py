@@ -13,7 +13,7 @@ from rich.text import Text
 from rich.tree import Tree
 
 from cerite.automaton import Transition
-from cerite.automaton.automaton import LAST, MAX, NEXT, PLAIN, TRUE
+from cerite.automaton.automaton import LAST, MAX, NEXT, OTHERS, PLAIN, TRUE
 from cerite.automaton.guards import Reach
 from cerite.engine.plan import Plan
 from cerite.engine.registers import layout as lay
@@ -31,6 +31,7 @@ _WATCHED = {
     NEXT: "NEXT: every other way through the part is compared with this one",
     LAST: "LAST: every other way through the part is compared with this one",
     MAX: "MAX: every other way through the part is compared with this one",
+    OTHERS: "the ways that begin before the part does, with what the run has bound",
 }
 
 

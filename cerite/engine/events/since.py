@@ -21,17 +21,22 @@ from cerite.automaton.automaton import TRUE, Automaton
 from cerite.automaton.guards import Guard, Test, distinct_tests
 from cerite.core.arrays import Flags, Longs, Words, picked
 from cerite.core.jit import kernel
-from cerite.engine.events.keys import LEAST
+from cerite.engine.events.keys import LEAST, time_of, value_keys
+from cerite.engine.events.rows import Columns
+from cerite.pattern.nodes import Size
 from cerite.predicate.columns.bits import ConditionBits
 
 
 class Since:
     """Follows one pattern through the batches of a run."""
 
-    def __init__(self, automaton: Automaton, schema: pa.Schema, type_column: str | None) -> None:
+    def __init__(self, automaton: Automaton, schema: pa.Schema, columns: Columns, size: Size | None) -> None:
+        self.size = size  # of the window in which it is absent, if that is not the query's
+        self._time, self._unit = columns.time, columns.unit
+        self._low = LEAST  # of all events to come, if time tells
         self._automaton = automaton
         self._tests = distinct_tests(automaton.conditions)
-        self._conditions = ConditionBits([(each.type, each.condition) for each in self._tests], schema, type_column)
+        self._conditions = ConditionBits([(each.type, each.condition) for each in self._tests], schema, columns.type)
         self._table = np.array([[t.source, t.condition, t.target] for t in automaton.transitions], np.int64)
         self._table = self._table.reshape(len(automaton.transitions), 3)
         self._final = min(automaton.finals, default=automaton.n_states)
@@ -43,8 +48,18 @@ class Since:
         """What its conditions look at."""
         return self._conditions.columns
 
-    def column(self, batch: pa.RecordBatch, key: Longs, missing: Flags | None, partition: Longs | None) -> pa.Array:
+    def keys(self, batch: pa.RecordBatch) -> tuple[Longs, Longs, Flags | None]:
+        """Key and low of every event by the window of its own."""
+        assert self.size is not None
+        name = time_of(self.size, self._time)
+        return value_keys(batch.column(name), name, self.size, self._unit)
+
+    def column(
+        self, batch: pa.RecordBatch, key: Longs, low: Longs, missing: Flags | None, partition: Longs | None
+    ) -> pa.Array:
         """The key for every event of the next batch, NULL where the pattern has not occurred."""
+        if self.size is not None and self.size.is_time and low.size:
+            self._low = int(low[-1])
         ids = np.zeros(key.size, np.int64) if partition is None else partition
         top = int(ids.max()) + 1 if ids.size else 0
         if top > self._state.shape[0]:
@@ -72,8 +87,9 @@ class Since:
 
     def partitions(self, lows: Longs) -> Longs:
         """The partitions in which something lies in the window of an event that may still come."""
-        known = self._state[: lows.size]
-        return np.flatnonzero((known.max(axis=1) > LEAST) & (known.max(axis=1) >= lows[: known.shape[0]]))
+        known = self._state[: lows.size].max(axis=1)
+        least = lows[: known.size] if self.size is None else self._low
+        return np.flatnonzero((known > LEAST) & (known >= least))
 
     def keep(self, partitions: Longs) -> None:
         """Number these partitions from 0 on; of the others nothing is in any window."""

@@ -139,7 +139,9 @@ def _reading_bits(plan: Plan, resized: Callable[[Size], Size]) -> Plan:
 
     def reading(automaton: Automaton) -> Automaton:
         guards = tuple(_prepared(guard, number, resized) for guard in automaton.conditions)
-        return replace(automaton, conditions=guards, preceding=tuple(map(reading, automaton.preceding)))
+        reaches = tuple(None if size is None else resized(size) for size in automaton.reaches)
+        preceding = tuple(map(reading, automaton.preceding))
+        return replace(automaton, conditions=guards, preceding=preceding, reaches=reaches)
 
     return replace(
         plan, automaton=reading(plan.automaton),

@@ -1,0 +1,105 @@
+"""NOT at the ends of a pattern, brought to the form that the engine decides: one window around it, nothing asked later.
+
+A window, a name, a filter and a projection leave a match's start and end as they are, and an absence binds nothing. So
+these may change places: a second window, and a condition on the whole, hold for what occurs as well as for all.
+
+Invariant: the matches are those of the pattern; `tests/properties/test_absences.py` asks the judge.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from cerite.core.errors import PatternError
+from cerite.pattern.absences import absences
+from cerite.pattern.nodes import Filter, Having, Named, Pattern, Project, Sequence, Size, Union, Window, conditions_of
+from cerite.predicate.expression import variables
+
+
+def one_window(pattern: Pattern, within: Size | None) -> tuple[Pattern, Size | None]:
+    """A pattern with its absences directly inside one window, and that window; as it is if it has none of its own.
+
+    Of the windows around an absence the innermost is the one that it looks at; the others are about the match alone.
+
+    >>> from cerite.language.ceql import parse_pattern
+    >>> made, size = one_window(parse_pattern("(A ; NOT B WITHIN 9 EVENTS) AS x"), Size.events(4))
+    >>> print(made, "|", size)
+    ((A WITHIN 4 EVENTS) ; NOT B) AS x | 9 EVENTS
+    """
+    core, sizes = _outward(pattern)
+    if not sizes or next(absences(core), None) is None:
+        return pattern, within
+    *around, size = ([] if within is None else [within]) + sizes
+    for other in around:
+        if other.measure != size.measure or other.width < size.width:
+            core = _bounded(core, other)
+    return core, size
+
+
+def _outward(pattern: Pattern) -> tuple[Pattern, list[Size]]:
+    """A pattern without the windows around its absences, and these, the innermost last."""
+    if isinstance(pattern, Window):
+        core, sizes = _outward(pattern.operand)
+        return core, [pattern.size, *sizes]
+    if isinstance(pattern, (Filter, Having, Named, Project)):
+        core, sizes = _outward(pattern.operand)
+        return (replace(pattern, operand=core), sizes) if sizes else (pattern, [])
+    if isinstance(pattern, Union):
+        sides = [_outward(part) for part in pattern.parts]
+        if all(sizes == sides[0][1] for _, sizes in sides):
+            return replace(pattern, parts=tuple(core for core, _ in sides)), sides[0][1]
+    return pattern, []
+
+
+def _bounded(node: Pattern, size: Size) -> Pattern:
+    """What occurs fits into a window, too."""
+    if isinstance(node, Sequence) and (node.before or node.after):
+        occurs = Window(replace(node, before=(), after=()), size)
+        return Sequence((occurs,), (), node.before, node.after, span=node.span)
+    if isinstance(node, Union):
+        return replace(node, parts=tuple(_bounded(part, size) for part in node.parts))
+    if isinstance(node, (Filter, Having, Named, Project)):
+        return replace(node, operand=_bounded(node.operand, size))
+    return Window(node, size)
+
+
+def asked_before(node: Pattern) -> Pattern:
+    """A condition on the whole asked of what occurs, before what is absent: both only leave matches out."""
+    if not isinstance(node, Having) or next(absences(node), None) is None:
+        return node
+    operand = node.operand
+    if isinstance(operand, Union):
+        return replace(operand, parts=tuple(asked_before(replace(node, operand=part)) for part in operand.parts))
+    if isinstance(operand, Filter) or (isinstance(operand, Project) and _reads(node) <= frozenset(operand.variables)):
+        return replace(operand, operand=asked_before(replace(node, operand=operand.operand)))
+    if isinstance(operand, Named) and (named := _named_before(operand)) is not None:
+        return asked_before(replace(node, operand=named))
+    if isinstance(operand, Sequence):
+        occurs = replace(node, operand=replace(operand, before=(), after=()))
+        return Sequence((occurs,), (), operand.before, operand.after, span=operand.span)
+    raise PatternError(
+        "the engine does not run a condition on a whole pattern around a name or projection of what ends in NOT and is "
+        "filtered inside, or that reads what the projection hides", span=node.span,
+        hint="put the condition on what occurs: `(φ FILTER COUNT(y) >= 5) ; NOT ν`",
+    )  # fmt: skip
+
+
+def _named_before(node: Named) -> Pattern | None:
+    """`(φ ; NOT ν) AS x` as `(φ AS x) ; NOT ν`: what is absent has no events to name; None where that may differ."""
+    inside = node.operand
+    if isinstance(inside, Sequence) and (inside.before or inside.after):
+        if any(node.variable in variables(each) for part in inside.negated for each in conditions_of(part)):
+            return None
+        occurs = replace(node, operand=replace(inside, before=(), after=()))
+        return Sequence((occurs,), (), inside.before, inside.after, span=inside.span)
+    if isinstance(inside, Union):
+        parts = [_named_before(replace(node, operand=part)) for part in inside.parts]
+        return None if None in parts else replace(inside, parts=tuple(part for part in parts if part is not None))
+    if isinstance(inside, Named):
+        first = _named_before(inside)
+        return None if first is None else _named_before(replace(node, operand=first))
+    return None if next(absences(inside), None) is not None else node
+
+
+def _reads(node: Having) -> frozenset[str]:
+    return frozenset().union(*map(variables, node.conditions))
