@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import random
 from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
 
 import cerite
+from cerite import reference
 from cerite.core.errors import PatternError
 
 Rows = list[dict[str, Any]]
@@ -78,8 +80,46 @@ def test_memory_follows_the_open_windows() -> None:
     assert stream.close().count() == 500
 
 
-@pytest.mark.parametrize("pattern", ["(A ; NOT B WITHIN 5 seconds) ; C", "(NOT A ; B WITHIN 5 seconds)+"])
-def test_a_part_with_a_window_of_its_own_is_refused(pattern: str) -> None:
-    with pytest.raises(PatternError, match="NOT at an end of a part with a window of its own") as refused:
+@pytest.mark.parametrize(
+    ("pattern", "what", "advice"),
+    [
+        ("(A ; NOT B WITHIN 5 seconds) ; C", "NOT at the end of a part with a window of its own", "compare times"),
+        ("(NOT A ; B WITHIN 5 EVENTS) ; C", "NOT at the start of a part with a window of events", "window of time"),
+        ("A AS x ; (NOT B[key = x.key] ; C WITHIN 5 seconds)", "of what reads `x` of before the part", "into the gap"),
+        ("NOT (A AS x ; B[key = x.key]) ; C", "compares its own events or has a window inside", "something simpler"),
+    ],
+)  # fmt: skip
+def test_what_the_engine_does_not_run_says_what_to_write(pattern: str, what: str, advice: str) -> None:
+    with pytest.raises(PatternError) as refused:
         cerite.query(f"SELECT * FROM S WHERE {pattern} WITHIN 1 hour").run([{"type": "A"}])
-    assert "two queries" in str(refused.value)
+    assert what in str(refused.value)
+    assert advice in str(refused.value)
+
+
+def test_a_transfer_without_a_login_before_it_then_a_closed_account() -> None:
+    text = "SELECT t FROM S WHERE (NOT LOGIN ; TRANSFER AS t WITHIN 1 hour) ; CLOSE PARTITION BY [key] WITHIN 1 day"
+    rows = events(
+        ("LOGIN", "a", 0), ("TRANSFER", "a", 60), ("TRANSFER", "b", 61), ("CLOSE", "a", 9e3), ("CLOSE", "b", 9e3)
+    )
+    assert keys(cerite.query(text).run(rows, time="at"), "t") == ["b"]
+
+
+def test_what_is_advised_instead_of_not_at_the_end_of_a_part_means_the_same() -> None:
+    part = cerite.query("SELECT x, c FROM S WHERE (A AS x ; NOT B WITHIN 30 seconds) ; C AS c WITHIN 9 minutes")
+    advised = cerite.query(
+        "SELECT x, c FROM S WHERE A AS x ; NOT B[at - x.at <= 30 seconds] ; C[at - x.at > 30 seconds] AS c "
+        "WITHIN 9 minutes"
+    )
+    with pytest.raises(PatternError, match="NOT at the end of a part with a window of its own") as error:
+        part.run(events(("A", "", 0)), time="at")
+    assert "A AS x ; NOT B[at - x.at <= 30 seconds] ; C[at - x.at > 30 seconds]" in str(error.value.hint)
+    matched = 0
+    for seed in range(60):
+        draw = random.Random(seed)
+        times = sorted(draw.choice((0, 5, 30, 31, 45, 60, 61, 90)) for _ in range(8))
+        rows = events(*((draw.choice("AABCC"), "", seconds) for seconds in times))
+        judged = reference.matches(part.query, rows, time="at")
+        after = {each for each in judged if rows[each.end]["at"] - rows[each.start]["at"] > timedelta(seconds=30)}
+        assert set(advised.run(rows, time="at")) == after
+        matched += bool(after)
+    assert matched > 20
