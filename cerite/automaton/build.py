@@ -31,6 +31,7 @@ from cerite.automaton.scopes import (
     also_bound,
     check_scopes,
     hidden_names,
+    is_repeated,
     narrowed,
     projected,
     read_unwritten,
@@ -155,8 +156,18 @@ class _Builder:
         fragment = self.fragment(operand)
         names = hidden_names(fragment, node, self.whole, self.registers)
         for number in range(first, len(self.watched)):
+            self._check_repeated(node, self.watched[number], names)
             self.watched[number] = self.watched[number].renamed(names)
         return projected(fragment, frozenset(node.variables), names)
+
+    def _check_repeated(self, node: nodes.Project, watched: Watched, names: dict[str, str]) -> None:
+        """Earlier ways of a strategy would read what another repetition of the projection has bound and forgotten."""
+        hidden = sorted(watched.reads & names.keys())
+        if watched.others is not None and hidden and is_repeated(self.whole, node):
+            raise PatternError(
+                f"a strategy reads `{hidden[0]}` from outside, inside a repeated projection that hides it",
+                span=node.span, hint=f"keep `{hidden[0]}` in the projection, or bind it inside the strategy",
+            )  # fmt: skip
 
     def _with_absences(self, node: nodes.Sequence) -> Fragment:
         """φ with NOT at its ends: at the end only of the whole pattern, where the query's window counts."""
@@ -185,7 +196,7 @@ class _Builder:
         if has_memory(node):
             raise _unsupported(
                 node, "NOT before a match of a pattern that compares its own events or has a window inside",
-                "negate something simpler there",
+                "negate one of its events there, or match it in a query of its own",
             )  # fmt: skip
         every = self.fragment(node).changed(
             lambda step: replace(step, labels=frozenset(), writes=frozenset(), marks=True)

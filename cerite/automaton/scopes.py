@@ -230,6 +230,16 @@ def written_before(whole: Pattern, part: Pattern) -> Labels:
     return frozenset(names)
 
 
+def is_repeated(whole: Pattern, part: Pattern) -> bool:
+    """Whether a part of a pattern lies in an iteration, so that it may come more than once."""
+    if whole is part:
+        return False
+    again = isinstance(whole, Iteration) and whole.most != 1
+    return any(
+        is_repeated(child, part) or (again and any(node is part for node in walk(child))) for child in whole.children
+    )
+
+
 def _written_outside(whole: Pattern, inside: Pattern) -> Labels:
     if whole is inside:
         return frozenset()

@@ -86,7 +86,8 @@ def test_memory_follows_the_open_windows() -> None:
         ("(A ; NOT B WITHIN 5 seconds) ; C", "NOT at the end of a part with a window of its own", "compare times"),
         ("(NOT A ; B WITHIN 5 EVENTS) ; C", "NOT at the start of a part with a window of events", "window of time"),
         ("A AS x ; (NOT B[key = x.key] ; C WITHIN 5 seconds)", "of what reads `x` of before the part", "into the gap"),
-        ("NOT (A AS x ; B[key = x.key]) ; C", "compares its own events or has a window inside", "something simpler"),
+        ("PROJECT{x}(A AS x ; B AS y ; NOT C) AS z FILTER MIN(z.at) > 1", "a projection leaves", "on what occurs"),
+        ("NOT (A AS x ; B[key = x.key]) ; C", "compares its own events or has a window inside", "one of its events"),
     ],
 )  # fmt: skip
 def test_what_the_engine_does_not_run_says_what_to_write(pattern: str, what: str, advice: str) -> None:

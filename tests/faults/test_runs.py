@@ -206,3 +206,13 @@ def test_outputs_that_cannot_be_written(name: str, tmp_path: Path) -> None:
     events.write_text('{"type": "A"}\n')
     done = command("run", "SELECT * FROM S WHERE A", str(events), "-o", str(tmp_path / name), code=1)
     assert "error:" in done.stderr
+
+
+def test_a_strategy_reads_nothing_that_a_repeated_projection_hides() -> None:
+    """Its earlier ways would read what another repetition bound, which is forgotten."""
+    part = "PROJECT{c}(A AS x ; NEXT(B ; C[v = x.v] AS c))"
+    assert cerite.query(f"SELECT * FROM S WHERE {part}").plan().automaton.watchers
+    with pytest.raises(PatternError) as error:
+        cerite.query(f"SELECT * FROM S WHERE ({part})+").run(rows(1))
+    assert "a strategy reads `x` from outside, inside a repeated projection that hides it" in message(error)
+    assert "keep `x` in the projection" in message(error)

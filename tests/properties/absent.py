@@ -130,9 +130,13 @@ def parts(draw: st.DrawFn) -> Pattern:
         Sequence((draw(cores()),), before=before), Size(draw(st.sampled_from((1, 2, 1001))), "milliseconds")
     )
     other = Named(Event(draw(st.sampled_from("ABC"))), "w")
-    shape = draw(st.integers(0, 5))
+    shape = draw(st.integers(0, 7))
     if shape <= 1:
         return Sequence((part, other))
+    if shape == 6:
+        return Sequence((Named(Event("A"), "x"), other), ((part,),))
+    if shape == 7:
+        return Sequence((other, Select(draw(st.sampled_from((Strategy.LAST, Strategy.NEXT, Strategy.MAX))), part)))
     if shape <= 3:
         return Sequence((other, part))
     if shape == 4:

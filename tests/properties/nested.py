@@ -15,6 +15,7 @@ from cerite.pattern import (
     Iteration,
     Named,
     Pattern,
+    Project,
     QuerySpec,
     Select,
     Sequence,
@@ -78,7 +79,7 @@ def _part(draw: st.DrawFn, scope: Scope, depth: int) -> Pattern:
     if depth <= 0:
         return draw(_sequence(scope, 0, gaps=False) | _event(scope, "v0"))
     inner = draw(_sequence(scope, depth, gaps=True))
-    shape = draw(st.integers(0, 9))
+    shape = draw(st.integers(0, 11))
     if shape <= 4:
         return Select(draw(st.sampled_from(STRATEGIES)), inner)
     if shape == 5:
@@ -89,7 +90,11 @@ def _part(draw: st.DrawFn, scope: Scope, depth: int) -> Pattern:
         return Union((inner, draw(_event(scope, "u0"))))
     if shape == 8:
         return Iteration(inner, 1, draw(st.sampled_from((None, 2))), draw(st.booleans()))
-    return Concat((Event(None), Complement(inner), Event(None)))
+    if shape == 9:
+        return Concat((Event(None), Complement(inner), Event(None)))
+    names = sorted(bound(inner) & {f"{letter}{depth}" for letter in "uvw"})
+    kept = Project(inner, tuple(draw(st.lists(st.sampled_from(names), unique=True, min_size=1)))) if names else inner
+    return kept if shape == 10 else Iteration(kept, 1, 2)
 
 
 @st.composite

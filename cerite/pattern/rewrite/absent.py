@@ -78,9 +78,8 @@ def asked_before(node: Pattern) -> Pattern:
         occurs = replace(node, operand=replace(operand, before=(), after=()))
         return Sequence((occurs,), (), operand.before, operand.after, span=operand.span)
     raise PatternError(
-        "the engine does not run a condition on a whole pattern around a name or projection of what ends in NOT and is "
-        "filtered inside, or that reads what the projection hides", span=node.span,
-        hint="put the condition on what occurs: `(φ FILTER COUNT(y) >= 5) ; NOT ν`",
+        "the engine does not run a condition on a whole pattern that names what a projection leaves of a NOT at an end",
+        span=node.span, hint="put the condition on what occurs: `(φ FILTER COUNT(y) >= 5) ; NOT ν`",
     )  # fmt: skip
 
 
