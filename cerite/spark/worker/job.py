@@ -112,7 +112,7 @@ def windows(plan: Plan) -> tuple[Size, ...]:
     tests = (test for guard in plan.guards for test in guard.tests | guard.negated)
     inner = (test.size for test in tests if isinstance(test, Reach))
     silent = None if plan.suppress is None else plan.suppress.size
-    return tuple(size for size in (plan.window, silent, *inner) if size is not None)
+    return tuple(size for size in (plan.window, silent, *inner, *plan.automaton.reaches) if size is not None)
 
 
 def task_plan(plan: Plan, time: str | None, ticks: Fraction) -> Plan:
