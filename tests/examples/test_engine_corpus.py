@@ -12,13 +12,9 @@ from tests.corpus.support import FEATURES, PAGE, Known, known, page, table
 
 CASES = [known(case) for case in load()]
 REFUSED = {
-    "NOT of what compares its own events inside another such",
-    "two NOTs of what compares its own events around a part that may be empty",
-    "a strategy around another on a part",
     "sremo reads an empty register",
     "sremo skip till next of a sequence",
     "a part that ends in an absence of its own window",
-    "a part that begins with an absence of its own window",
 }
 
 
