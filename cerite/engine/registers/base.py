@@ -159,9 +159,9 @@ class RegisterEngine:
             for slot, known in self._strings_in(rows):
                 column = rows[:, VALUES + slot]
                 column[known] = np.searchsorted(strings, column[known])
-        if self._watches:
+        if self._levels:
             self._rename(kept, rows)
-        if self._watches or partitions is not None or strings is not None:
+        if self._levels or partitions is not None or strings is not None:
             _fill_codes(sets, kept.size)
         self._fit()
         self._index()
