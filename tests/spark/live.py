@@ -8,7 +8,6 @@ from __future__ import annotations
 import random
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from functools import reduce
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +18,7 @@ from pyspark.sql import functions as fn
 from pyspark.sql.streaming.query import StreamingQuery
 
 from cerite.spark import match
+from tests.spark.support import united
 
 Rows = list[dict[str, Any]]
 
@@ -70,7 +70,7 @@ class Folder:
             )
             for number, (query, how) in enumerate(questions)
         ]
-        return reduce(DataFrame.union, found)
+        return united(found)
 
 
 def disordered(rows: Iterable[Any], by: int, seed: int) -> list[Any]:

@@ -52,10 +52,18 @@ def together(results: Sequence[DataFrame]) -> list[dict[str, Match]]:
     plain = [_positions(number, *each) for number, each in enumerate(zip(results, schemas, strict=True))]
     variables = [[each.name for each in schema if isinstance(each.dataType, ArrayType)] for schema in schemas]
     found: list[dict[str, Match]] = [{} for _ in results]
-    for number, name, start, end, bound in reduce(DataFrame.unionAll, plain).collect():
+    for number, name, start, end, bound in united(plain).collect():
         assert name not in found[number], "every match has an id of its own"
         found[number][name] = _match(start, end, dict(zip(variables[number], map(tuple, bound), strict=True)))
     return found
+
+
+def united(frames: Sequence[DataFrame]) -> DataFrame:
+    """All rows; the frames are joined in pairs, because Spark looks at a whole plan again with every union."""
+    while len(frames) > 1:
+        pairs = [frames[place : place + 2] for place in range(0, len(frames), 2)]
+        frames = [reduce(DataFrame.unionAll, pair) for pair in pairs]
+    return frames[0]
 
 
 def matches(result: DataFrame) -> list[Match]:

@@ -2,8 +2,8 @@
 
 Most cases have neither a window nor a partition, so that one ordered task runs them whatever the number. They run with
 their stream there three times, each time as a partition of its own; as they are, all of them run at night, and with
-every change some that have every kind of pattern, strategy and window between them. Many cases go into one Spark job,
-and some jobs run at the same time: a tiny job is mostly waiting.
+every change some that have every kind of pattern, strategy and window between them. The others run over two numbers of
+partitions, at night over all. Many cases go into one Spark job, and some jobs run at once: a tiny job mostly waits.
 """
 
 from __future__ import annotations
@@ -29,7 +29,10 @@ from tests.corpus.loader import Case, load
 from tests.spark.support import POSITION, frame, rows_table, shifted, together
 
 TASKS = (1, 2, 7)
+MANY_TASKS = 200
 COPY = "copy of the stream"
+COPIES = 3
+BY_DAY = {"chunks: registers", "chunks: within events", "chunks: Concat", "partitions: within events"}
 IN_A_JOB = 20
 AT_ONCE = 3
 
@@ -108,10 +111,12 @@ def corpus() -> list[Known]:
 def test_the_corpus(quick: SparkSession, corpus: list[Known]) -> None:
     alone = [known for known in corpus if known.operator == "sequence"]
     copied = [known for known in alone if known.may_be_copied]
-    runs = [Run(known, tasks) for known in corpus if known.operator != "sequence" for tasks in TASKS]
+    others = [known for known in corpus if known.operator != "sequence"]
+    runs = [Run(known, TASKS[-1]) for known in others]
+    runs += [Run(known, tasks) for known, tasks in zip(others, cycle(TASKS[:-1]), strict=False)]
     runs += [Run(known, TASKS[-1]) for known in alone if not known.may_be_copied]
     runs += [Run(known, TASKS[-1]) for known in _of_every_kind(copied)]
-    runs += [Run(known, tasks, 3) for known, tasks in zip(copied, cycle(TASKS), strict=False)]
+    runs += [Run(known, 1 + number % COPIES, COPIES) for number, known in enumerate(copied)]
     _check(quick, runs)
 
 
@@ -120,25 +125,32 @@ def test_the_corpus(quick: SparkSession, corpus: list[Known]) -> None:
 def test_the_corpus_over_every_number_of_partitions(quick: SparkSession, corpus: list[Known]) -> None:
     copied = [known for known in corpus if known.operator == "sequence" and known.may_be_copied]
     runs = [Run(known, tasks) for known in corpus for tasks in TASKS]
-    _check(quick, runs + [Run(known, tasks, 3) for known in copied for tasks in TASKS])
+    _check(quick, runs + [Run(known, tasks, COPIES) for known in copied for tasks in TASKS])
 
 
 def test_two_hundred_partitions(quick: SparkSession, corpus: list[Known]) -> None:
-    """Cases that have every kind of pattern, window and strategy between them, in chunks and in partitions."""
-    some = _of_every_kind([known for known in corpus if known.operator != "sequence"])
-    runs, seen = [Run(known, 200) for known in some], set[str]().union(*(known.features for known in some))
-    assert {"chunks: registers", "chunks: within events", "chunks: Concat", "partitions: within events"} <= seen
-    runs.append(Run(next(known for known in corpus if "sequence: registers" in known.features), 200, 3))
-    _check(quick, runs)
+    """Cases in chunks and in partitions, by time and by number, with registers and neighbours; and a stream copied."""
+    chosen = _of_every_kind([known for known in corpus if known.operator != "sequence"], BY_DAY)
+    copied = next(known for known in corpus if known.may_be_copied and "sequence: registers" in known.features)
+    _check(quick, [*(Run(known, MANY_TASKS) for known in chosen), Run(copied, MANY_TASKS, COPIES)])
 
 
-def _of_every_kind(corpus: Iterable[Known]) -> list[Known]:
-    """Cases that have between them every feature that the cases have."""
-    seen, chosen = set[str](), list[Known]()
-    for known in corpus:
-        if known.features - seen:
-            chosen.append(known)
-            seen |= known.features
+@pytest.mark.nightly
+def test_two_hundred_partitions_with_every_kind_of_pattern(quick: SparkSession, corpus: list[Known]) -> None:
+    chosen = _of_every_kind([known for known in corpus if known.operator != "sequence"])
+    _check(quick, [Run(known, MANY_TASKS) for known in chosen])
+
+
+def _of_every_kind(corpus: Iterable[Known], wanted: set[str] | None = None) -> list[Known]:
+    """Cases that have between them every feature that the cases have, or all that are wanted: few, each with many."""
+    cases = list(corpus)
+    missing = set[str]().union(*(known.features for known in cases)) if wanted is None else set(wanted)
+    chosen = list[Known]()
+    while missing:
+        most = max(cases, key=lambda known: len(known.features & missing))
+        assert most.features & missing, f"no case has {missing}"
+        chosen.append(most)
+        missing -= most.features
     return chosen
 
 

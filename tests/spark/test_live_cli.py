@@ -136,7 +136,8 @@ def test_a_checkpoint_that_cannot_be_read(spark: SparkSession, options: list[str
 @pytest.mark.parametrize("sink", ["matches", pytest.param("-", marks=pytest.mark.nightly)])
 def test_ctrl_c_ends_it_with_one_line(options: list[str], tmp_path: Path, sink: str) -> None:
     where = sink if sink == "-" else str(tmp_path / sink)
-    command = [sys.executable, "-m", "cerite", "stream", QUERY, *options, "--sink", where]
+    few = ("--conf", "spark.sql.shuffle.partitions=2")  # and not 200 stores of state
+    command = [sys.executable, "-m", "cerite", "stream", QUERY, *options, *few, "--sink", where]
     quick = {"JDK_JAVA_OPTIONS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC", **os.environ}
     child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=quick)
     commits = tmp_path / "state" / "commits"

@@ -59,13 +59,14 @@ def test_csv_has_the_kinds_and_values_that_it_has_locally(spark: SparkSession, t
         read_csv(spark, str(path), ",", Reading.of({"g": "int"}))
 
 
-def test_random_columns_are_what_they_are_locally(quick: SparkSession, tmp_path: Path) -> None:
+@pytest.mark.parametrize("many", [60, pytest.param(300, marks=pytest.mark.nightly)])
+def test_random_columns_are_what_they_are_locally(quick: SparkSession, tmp_path: Path, many: int) -> None:
     """Many columns of few spellings each: mixtures, missing values and doubtful numbers in all combinations."""
     chance = random.Random(7)
     pools = ("1", "-2", "+5", "2.5", "1e3", "007", "0", "0x7", "9223372036854775808", "inf", "true", "False", "Ann",
              "2024-05-01", "2024-05-01T12:00:00", "2024-05-01 12:00:00.5", "2024-05-01T12:00:00Z", "1,000")  # fmt: skip
     columns = []
-    for _ in range(150):
+    for _ in range(many):
         own = chance.sample(pools, chance.choice((1, 1, 2, 3))) + chance.sample(MISSING, 2)
         columns.append([chance.choice(own) for _ in range(8)])
     path = tmp_path / "x.csv"

@@ -36,7 +36,7 @@ def test_a_hundred_thousand_keys(spark: SparkSession, numbers: tuple[int, int]) 
     assert list(found.pop()[:3]) == [sum(local.values()), *sums]
 
 
-@pytest.mark.parametrize("tasks", [2, 7, 200])
+@pytest.mark.parametrize("tasks", [2, 7, pytest.param(200, marks=pytest.mark.nightly)])
 def test_a_hot_key_is_cut(spark: SparkSession, tasks: int) -> None:
     rng = np.random.default_rng(4)
     keys = np.where(rng.random(6000) < 0.8, 0, rng.integers(1, 200, 6000))

@@ -51,17 +51,17 @@ CASES: dict[str, tuple[str, dict[str, Any]]] = {
 }
 
 
-def test_spark_gives_what_is_found_in_process(spark: SparkSession, tmp_path: Path) -> None:
+def test_spark_gives_what_is_found_in_process(quick: SparkSession, tmp_path: Path) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        df = spark.createDataFrame(EVENTS_TABLE)
+        df = quick.createDataFrame(EVENTS_TABLE)
         for text, options in CASES.values():
             assert_same(cs.match(df, text, time="at", **options).toArrow(), text, EVENTS_TABLE, options)
         pq.write_table(EVENTS_TABLE.slice(0, 25), tmp_path / "1.parquet")
         pq.write_table(EVENTS_TABLE.slice(25), tmp_path / "2.parquet")
         text, _ = CASES["by time alone"]
         for read in ("auto", "spark"):
-            found = cs.match(spark.read.parquet(str(tmp_path)), text, time="at", read=read)
+            found = cs.match(quick.read.parquet(str(tmp_path)), text, time="at", read=read)
             assert_same(found.toArrow(), text, str(tmp_path), {})
 
 
@@ -80,9 +80,9 @@ def test_the_measures_of_the_corpus(quick: SparkSession) -> None:
 
 
 def test_measures_of_a_live_stream_are_those_of_data_at_rest_and_may_change(
-    spark: SparkSession, tmp_path: Path
+    quick: SparkSession, tmp_path: Path
 ) -> None:
-    folder = Folder(spark, tmp_path, "type string, k string, v long, at timestamp, n long, price decimal(8,2)")
+    folder = Folder(quick, tmp_path, "type string, k string, v long, at timestamp, n long, price decimal(8,2)")
     how: dict[str, Any] = {"time": "at", "order_by": "n"}
     live = {**how, "watermark": "1 second", "shards": 2}
     for begin in (0, 20):
