@@ -15,7 +15,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from hypothesis import assume, given
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 from cerite.api.query import Query
 from cerite.core.errors import PatternError, StreamError
@@ -87,23 +87,24 @@ def check(spark: SparkSession, table: pa.Table, answered: list[Answered], share:
     most_told = sorted(answered, key=lambda each: not each[1])
     reading = [each for each in most_told if plan(each[0][0]).has_registers]
     asked = [each for each in most_told if each not in reading][:6] + reading[:3]
-    kept = [each for each in asked if not refused(spark, table, *each[0])]
+    df = frame(spark, table)
+    kept = [each for each in asked if not refused(df, table, *each[0])]
     share.refused += len(asked) - len(kept)
     share.drawn += len(asked)
     assume(kept)
     for _, expected in kept:
         share.note(bool(expected))
     asked = kept
-    found = found_by_spark(spark, table, [question for question, _ in asked])
+    found = found_by_spark(df, [question for question, _ in asked])
     for ((query, _), expected), mine in zip(asked, found, strict=True):
         wrong = difference(told(query, mine), told(query, expected))
         assert not wrong, f"{query}: {wrong}"
 
 
-def refused(spark: SparkSession, table: pa.Table, query: QuerySpec, semantics: Any) -> bool:
+def refused(df: DataFrame, table: pa.Table, query: QuerySpec, semantics: Any) -> bool:
     """Whether the query compares decimals with floats that it computes, which is not exact everywhere."""
     how: Any = {"time": "at", "order_by": (), "semantics": semantics}
-    asked = make_request(frame(spark, table), query, Options(type="type", position=POSITION, **how))
+    asked = make_request(df, query, Options(type="type", position=POSITION, **how))
     try:
         for test in unary_tests(asked.plan):
             asked.conditions.column(asked.conditions.test(test))
@@ -113,9 +114,8 @@ def refused(spark: SparkSession, table: pa.Table, query: QuerySpec, semantics: A
     return False
 
 
-def found_by_spark(spark: SparkSession, table: pa.Table, questions: list[Question]) -> list[list[Match]]:
+def found_by_spark(df: DataFrame, questions: list[Question]) -> list[list[Match]]:
     """What Spark finds for every query; the number of partitions must not matter."""
-    df = frame(spark, table)
     pairs = [TASKS[place % len(TASKS)] for place in range(len(questions))]
     options = [{"time": "at", "position": POSITION, "semantics": semantics} for _, semantics in questions]
     asked = list(zip(questions, pairs, options, strict=True))
