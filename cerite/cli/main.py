@@ -182,8 +182,8 @@ def warm_up_command(
 ) -> None:
     """Compile the kernels for this machine ahead of the first query: when an image is built, say.
 
-    Every query compiles what it needs, once per machine, and says so; after this none has to. `NUMBA_CACHE_DIR` names
-    another folder to keep them in.
+    Every query compiles what it needs, once per machine, and says so; after this none has to wait. `NUMBA_CACHE_DIR`
+    names another folder to keep them in.
     """
     warm_up(everything=everything, out=out, err=err)
 

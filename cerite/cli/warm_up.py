@@ -22,12 +22,13 @@ from cerite.core.kernel_cache import places, writable
 
 _EVENTS = pa.table({
     "type": ["A", "B", "B", "A", "B", "C"] * 3, "k": ["x", "y"] * 9, "v": [float(v % 7) for v in range(18)],
-    "at": range(0, 1_800, 100),
+    "n": [1, 2] * 9, "at": range(0, 1_800, 100),
 })  # fmt: skip
 
 
 _WINDOW = "WITHIN 1 seconds"
 _PLAIN = "* FROM S WHERE A AS x ; B+ AS y"
+_NEXT_TO = "x, y FROM S WHERE A AS x : B:+ AS y PARTITION BY [n]"
 _ACROSS = "x, y FROM S WHERE A AS x ; B AS y FILTER y[v > x.v]"
 _LONGER = "x, y FROM S WHERE A AS x ; B AS y FILTER y[v < x.v + 1 OR v = 2] PARTITION BY [k]"
 
@@ -41,7 +42,10 @@ class Step(NamedTuple):
 
 
 STEPS = (
-    Step("finding matches", (f"SELECT {_PLAIN} {_WINDOW}", f"SELECT {_PLAIN} PARTITION BY [k] {_WINDOW}")),
+    Step(
+        "finding matches",
+        tuple(f"SELECT {each} {_WINDOW}" for each in (_PLAIN, f"{_PLAIN} PARTITION BY [k]", _NEXT_TO)),
+    ),
     Step("counting matches", (f"SELECT {_PLAIN} {_WINDOW}", f"SELECT {_PLAIN}"), counted=True),
     Step("conditions across events", (f"SELECT {_ACROSS} {_WINDOW}", f"SELECT {_LONGER} {_WINDOW}")),
     Step("counting with conditions across events", (f"SELECT {_ACROSS} {_WINDOW}",), counted=True),
