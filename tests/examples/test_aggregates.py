@@ -101,6 +101,13 @@ def test_a_whole_that_ends_in_an_absence() -> None:
     assert {str(match) for match in matches(query, rows)} == {"[3,4] y=3,4", "[4,5] y=4,5", "[3,5] y=3,4,5"}
 
 
+def test_a_strategy_on_a_part_reads_an_aggregate_from_outside() -> None:
+    """The y of before NEXT(…) is in the sum, whichever way of the part wins."""
+    rows = [{"type": kind, "v": v} for kind, v in zip("BBBCC", (3, 1, -2, 2, 5), strict=True)]
+    query = "SELECT * FROM S WHERE B AS y ; NEXT(B AS y ; C AS z FILTER z[v > SUM(y.v)]) WITHIN 9 EVENTS"
+    assert found(query, rows) == ["[0,3] B=0,2, C=3, y=0,2, z=3"]
+
+
 def test_instants_have_an_order() -> None:
     start = datetime(2024, 5, 1, 12)
     rows = [{"type": "CALL", "at": start + timedelta(seconds=second)} for second in (0, 3, 9)]
