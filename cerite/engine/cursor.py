@@ -49,7 +49,7 @@ def _field(name: str) -> property:
 class Cursor(np.void):  # type: ignore[misc]
     """Where an engine's kernel is in a batch, and how much of everything is in use."""
 
-    next: int  # the place in `kept` of the event to read next
+    next: int  # the place in `selection` of the event to read next
     occurrences: int  # events at which a match ended
     epoch: int  # rises when matches anywhere consume all runs
     free_slots: int

@@ -45,7 +45,7 @@ class KeepingRun:
             self.run.recycle()
         rows = self.run.intake.take(batch)
         chunks = self.run.read(rows)
-        relevant = self.run.recogniser.kept
+        relevant = self.run.recogniser.relevant
         whole = relevant.size == rows.batch.num_rows
         self._kept.add(rows.position[relevant], rows.batch if whole else rows.batch.take(pa.array(relevant)))
         for chunk in chunks:

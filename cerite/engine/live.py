@@ -343,7 +343,7 @@ class LiveRun:
             count = self._run.counter.read(rows).matches + self._count_rest() if self.counting else None
             recogniser = self._run.recogniser
             chunks = self._run.read(rows)
-            relevant = recogniser.kept
+            relevant = recogniser.relevant
             self._counters["relevant"] += relevant.size
             whole = relevant.size == rows.batch.num_rows
             self._kept.add(rows.position[relevant], rows.batch if whole else rows.batch.take(pa.array(relevant)))

@@ -114,8 +114,8 @@ class Counter(SubsetEngine):
         ids = partition_ids(partition, n)
         keys, lows = long_column(key, n, "key"), long_column(low, n, "low")
         self.slots.cover(ids)
-        classes, kept = self.classes.batch(rows, ids)
-        batch = Batch(kept, classes, keys, lows, ids)
+        classes, relevant = self.classes.batch(rows, ids)
+        batch = Batch(relevant, classes, keys, lows, ids)
         self._matches = 0
         self._total[0] = 0
         self.cursor.next = self.cursor.high = self.cursor.occurrences = 0
@@ -129,10 +129,10 @@ class Counter(SubsetEngine):
                 self._fit_dstates()
             elif why in (MORE_SLOTS, MORE_NODES):
                 worth = self.shared_clock and ids.size and not self.slots.too_few
-                if not (worth and self._swept(np.full(self.slots.slot_of.size, lows[kept[x]]))):
+                if not (worth and self._swept(np.full(self.slots.slot_of.size, lows[relevant[x]]))):
                     (self._more_slots if why == MORE_SLOTS else self.more_nodes)()
             elif why == WIDE:
-                self._run_wide(self._slot(x, batch), batch, kept[x : x + 1])
+                self._run_wide(self._slot(x, batch), batch, relevant[x : x + 1])
                 self.cursor.next = x + 1
             else:
                 slot = self.cursor.slot
@@ -188,7 +188,7 @@ class Counter(SubsetEngine):
     def _run_wide(self, slot: int, batch: Batch, events: Longs) -> None:
         """Read events of one wide partition."""
         wide = self.wide_slots[slot]
-        matches, occurrences = wide.count(self.det, batch._replace(kept=events), self.consume != "none")
+        matches, occurrences = wide.count(self.det, batch._replace(selection=events), self.consume != "none")
         self._fit_dstates()  # it may have met new ones
         self._matches += matches
         self.cursor.occurrences += occurrences
@@ -199,9 +199,9 @@ class Counter(SubsetEngine):
     def _read_wide(self, x: int, batch: Batch) -> None:
         """A single stream in wide numbers, until they are small again or the batch ends."""
         wide = self.wide_slots[0]
-        while x < batch.kept.size:
-            self._run_wide(0, batch, batch.kept[x : x + LONG])
-            x = min(x + LONG, batch.kept.size)
+        while x < batch.selection.size:
+            self._run_wide(0, batch, batch.selection[x : x + LONG])
+            x = min(x + LONG, batch.selection.size)
             if wide.below(SMALL):
                 break
         self.cursor.next = x
@@ -211,12 +211,12 @@ class Counter(SubsetEngine):
 
     def _read_pending(self, since: dict[int, int], batch: Batch) -> None:
         """What the kernel left aside of a partitioned batch: the events of wide partitions."""
-        slots = self.slots.slot_of[batch.partition[batch.kept]]
+        slots = self.slots.slot_of[batch.partition[batch.selection]]
         if self.consume != "any":
             pending = np.flatnonzero((slots >= 0) & self.wide[slots])
             for slot in np.unique(slots[pending]).tolist():
                 mine = pending[slots[pending] == slot]
-                self._run_wide(slot, batch, batch.kept[mine[mine >= since[slot]]])
+                self._run_wide(slot, batch, batch.selection[mine[mine >= since[slot]]])
         self._fit_dstates()
         consumed = self.epochs != self.cursor.epoch
         for slot, wide in list(self.wide_slots.items()):
@@ -250,8 +250,8 @@ class Counter(SubsetEngine):
         return Queue(self.node_class, self.node_key, self.node_next, self.node_v, self.cursor)
 
     def _slot(self, x: int, batch: Batch) -> int:
-        """The slot of a kept event's partition."""
-        return int(self.slots.slot_of[batch.partition[batch.kept[x]] if batch.partition.size else 0])
+        """The slot of a relevant event's partition."""
+        return int(self.slots.slot_of[batch.partition[batch.selection[x]] if batch.partition.size else 0])
 
     def _fit_dstates(self) -> None:
         old, size = self.v.shape[1], self.det.capacity

@@ -26,9 +26,9 @@ CEILING = 4.0e18  # below 2**62
 
 
 class Batch(NamedTuple):
-    """The kept events of a batch, as the kernels read them; `partition` is empty for a single stream."""
+    """A batch and its relevant events, as the kernels read them; `partition` is empty for a single stream."""
 
-    kept: Longs
+    selection: Longs  # the events to read, rising
     classes: Ints
     key: Longs
     low: Longs
@@ -146,12 +146,12 @@ def flip(s: int, size: int, limit: np.uint64, steps: Steps, slots: Starts, queue
 @kernel
 def count_events(batch: Batch, windowed: bool, consume: int, limit: np.uint64, size: int, steps: Steps, slots: Starts,
                  queue: Queue, scratch: Scratch) -> int:  # fmt: skip
-    """Count over batch.kept[cursor.next:]; returns why it stopped, `DONE` at the end of the batch."""
+    """Count over batch.selection[cursor.next:]; returns why it stopped, `DONE` at the end of the batch."""
     cursor, entry, succ = queue.cursor, steps.entry, steps.succ
     front, back, starts, p, v, spare = slots.front, slots.back, slots.starts, slots.p, slots.v, scratch.spare
-    for x in range(cursor.next, batch.kept.size):
+    for x in range(cursor.next, batch.selection.size):
         cursor.next = x
-        i = batch.kept[x]
+        i = batch.selection[x]
         c, key, low = batch.classes[i], batch.key[i], batch.low[i]
         part = batch.partition[i] if batch.partition.size else 0
         s = slots.slot_of[part]
@@ -242,7 +242,7 @@ def count_events(batch: Batch, windowed: bool, consume: int, limit: np.uint64, s
                 release(part, s, slots, queue)
             elif consume == 2:
                 cursor.epoch += 1
-    cursor.next = batch.kept.size
+    cursor.next = batch.selection.size
     return DONE
 
 

@@ -166,12 +166,12 @@ def read_event(c: int, now: int, oldest: int, windowed: bool, limit: np.uint64, 
 @kernel
 def count_limbs(batch: Batch, windowed: bool, consume: bool, limit: np.uint64, size: int, limbs: int, steps: Steps,
                 stacks: Stacks, scratch: Scratch) -> int:  # fmt: skip
-    """Count over batch.kept[cursor.next:] of one partition, adding to scratch.total; returns why it stopped."""
+    """Count over batch.selection[cursor.next:] of one partition, adding to scratch.total; returns why it stopped."""
     cursor, p, v, total = stacks.cursor, stacks.p, stacks.v, scratch.total
     width = size * limbs
-    for x in range(cursor.next, batch.kept.size):
+    for x in range(cursor.next, batch.selection.size):
         cursor.next = x
-        i = batch.kept[x]
+        i = batch.selection[x]
         if not cursor.is_read:
             why = read_event(batch.classes[i], batch.key[i], batch.low[i], windowed, limit, size, limbs, steps, stacks,
                              scratch)  # fmt: skip
@@ -206,7 +206,7 @@ def count_limbs(batch: Batch, windowed: bool, consume: bool, limit: np.uint64, s
             if consume:
                 cursor.back, cursor.back_end, cursor.front, cursor.front_end = 0, 0, 0, 0
                 v[:, :] = np.uint64(0)
-    cursor.next = batch.kept.size
+    cursor.next = batch.selection.size
     return DONE
 
 
@@ -247,11 +247,11 @@ class LimbSlot:
         return int(self.v.shape[1])
 
     def count(self, det: Determinised, batch: Batch, consume: bool) -> tuple[int, int]:
-        """Read the kept events, all of this partition; returns matches and occurrences."""
+        """Read the relevant events, all of this partition; returns matches and occurrences."""
         matches, why = 0, MISS
         self.cursor.next = self.cursor.occurrences = 0
         self._fit(det.capacity, self.limbs)
-        self._make_room(batch.kept.size)
+        self._make_room(batch.selection.size)
         while why != DONE:
             limbs = self.limbs
             limit = (1 << 62) // det.fan_in

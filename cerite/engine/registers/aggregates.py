@@ -1,6 +1,6 @@
 """Aggregates in programs: what a register keeps of all its events, and what the event at hand adds to it.
 
-COUNT reads a tally, SUM, MIN, MAX, FIRST and LAST the value that was kept, AVG the sum over the tally.
+COUNT reads a tally, SUM, MIN, MAX, FIRST and LAST the stored value, AVG the sum over the tally.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def emit_aggregate(node: Aggregate, program: Program, pool: Pool, types: ColumnT
 
 
 def text_end(node: Expression, types: ColumnTypes) -> Aggregate | None:
-    """The FIRST or LAST text that a test is about and nothing else: kept is then what the test says of it."""
+    """The FIRST or LAST text that a test is about and nothing else: what is stored is then what the test says of it."""
     allowed = (Comparison, Like, Literal, Aggregate)
     if not isinstance(node, (Comparison, Like)) or len(set(aggregates(node))) != 1:
         return None
@@ -88,7 +88,7 @@ def text_end(node: Expression, types: ColumnTypes) -> Aggregate | None:
 
 
 def emit_text_end(node: Expression, end: Aggregate, program: Program, pool: Pool) -> None:
-    """Append the code of a test of `text_end`: what is kept is the test's own truth on that event."""
+    """Append the code of a test of `text_end`: what is stored is the test's truth on that event."""
     plain = transform(node, lambda each: Attribute(end.name or "") if each == end else each)
     _emit_running(end, Running(FIRST if end.function == "FIRST" else LAST, Value(plain, "bool")), program, pool)
 

@@ -1,6 +1,6 @@
 """What the two register engines share: tables, the arena of sets, its index, and their growth.
 
-Invariant: results do not depend on how large anything was made, nor on when it was rebuilt.
+Invariant: results do not depend on the sizes of arrays, nor on when it was rebuilt.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def watches(machine: Machine, *, maximal: bool) -> bool:
 
 
 class RegisterEngine:
-    """A machine, its sets and its index; what the sets hold, in lists of cells, is made before by who inherits it."""
+    """A machine, its sets and its index; a subclass first sets up what the sets hold, in lists of cells."""
 
     cursor: Cursor
     cell_next: Ints
@@ -86,12 +86,12 @@ class RegisterEngine:
         """A batch for the kernels, with the events that matter."""
         assert rows.stored is not None
         bits = np.require(rows.bits, np.uint64, ["C", "W"])
-        kept = np.arange(bits.shape[0], dtype=np.int64)
+        selection = np.arange(bits.shape[0], dtype=np.int64)
         if self._masks is not None:
-            kept = kept[: relevant(bits, *self._masks, kept)]
-        self.relevant = kept
+            selection = selection[: relevant(bits, *self._masks, selection)]
+        self.relevant = selection
         if self.machine.automaton.tails and not self.shared_clock:
-            kept = np.arange(bits.shape[0], dtype=np.int64)  # each is a tick of its partition's clock
+            selection = np.arange(bits.shape[0], dtype=np.int64)  # each is a tick of its partition's clock
         part = np.zeros(0, np.int64) if rows.partition is None else np.require(rows.partition, np.int64, ["C", "W"])
         top = int(part.max()) + 1 if part.size else 1
         if top > self.lows.size:
@@ -107,7 +107,7 @@ class RegisterEngine:
         stored = rows.stored
         if self.code is not None:
             self.code = self.code._replace(string_order=stored.string_order)
-        return lay.Events(kept, bits, stored.values, stored.nulls, key, low, position, part)
+        return lay.Events(selection, bits, stored.values, stored.nulls, key, low, position, part)
 
     def refuse_beyond(self) -> None:
         """Refuse what was read if a sum has left 64 bits meanwhile: from there on it would be another number."""
@@ -123,7 +123,7 @@ class RegisterEngine:
             )
 
     def more(self, why: int) -> None:
-        """Make room where a kernel found none."""
+        """Make room where a kernel ran out of it."""
         if why == MORE_SCRATCH:
             self._scratch(2 * self.scratch.order.size)
         elif why == MORE_INDEX:
@@ -148,21 +148,21 @@ class RegisterEngine:
         Given the partitions or strings that are left, these are numbered from 0 on: in their order, so rows stay
         sorted.
         """
-        kept, sets = self._kept(), self.sets
+        live, sets = self._live(), self.sets
         if partitions is not None:
             self.lows, self.common = picked(self.lows, partitions, LEAST), picked(self.common, partitions, NO_SET)
             part = sets.part[: self.cursor.sets]
             part[:] = np.where(part < 0, part, np.searchsorted(partitions, part))
-        _squeeze(kept, sets, self.head)
+        _squeeze(live, sets, self.head)
         rows = sets.rows[: self.cursor.rows]
         if strings is not None:
             for slot, known in self._strings_in(rows):
                 column = rows[:, VALUES + slot]
                 column[known] = np.searchsorted(strings, column[known])
         if self._levels:
-            self._rename(kept, rows)
+            self._rename(live, rows)
         if self._levels or partitions is not None or strings is not None:
-            _fill_codes(sets, kept.size)
+            _fill_codes(sets, live.size)
         self._fit()
         self._index()
         if self.scratch.stamp.size == self.sets.begin.size:
@@ -206,12 +206,12 @@ class RegisterEngine:
     @property
     def strings(self) -> Longs:
         """The numbers of the strings that are stored."""
-        kept = self._kept()
-        sizes = self.sets.size[kept]
+        live = self._live()
+        sizes = self.sets.size[live]
         begins = np.cumsum(sizes) - sizes
-        rows = self.sets.rows[np.repeat(self.sets.begin[kept] - begins, sizes) + np.arange(int(sizes.sum()))]
-        found = [rows[known, VALUES + slot] for slot, known in self._strings_in(rows)]
-        return distinct(*found)
+        rows = self.sets.rows[np.repeat(self.sets.begin[live] - begins, sizes) + np.arange(int(sizes.sum()))]
+        numbers = [rows[known, VALUES + slot] for slot, known in self._strings_in(rows)]
+        return distinct(*numbers)
 
     @property
     def size(self) -> int:
@@ -224,7 +224,7 @@ class RegisterEngine:
             if isinstance(leaf, (Value, Running)) and leaf.is_text:
                 yield slot, (rows[:, FLAGS] >> 2 * slot & 3) == KNOWN
 
-    def _kept(self) -> Longs:
+    def _live(self) -> Longs:
         """The sets that hold something, are common, or are watched by one of these."""
         n = self.cursor.sets
         alive = self.head[:n, 0] >= 0
@@ -233,10 +233,10 @@ class RegisterEngine:
             _keep_watched(alive, self.sets, self._width - len(self.machine.automaton.watchers))
         return np.flatnonzero(alive)
 
-    def _rename(self, kept: Longs, rows: Longs) -> None:
+    def _rename(self, live: Longs, rows: Longs) -> None:
         """Give the sets that are watched their new numbers; those rise with the old ones, so rows stay sorted."""
         number = np.full(self.sets.begin.size + 1, NO_SET, np.int64)
-        number[kept] = np.arange(kept.size)
+        number[live] = np.arange(live.size)
         watched = rows[:, self._width - len(self.machine.automaton.watchers) :]
         watched[:] = number[watched]
         self.common = number[self.common]
@@ -338,27 +338,27 @@ class RegisterEngine:
 
 
 @kernel
-def _squeeze(kept: Longs, sets: lay.Sets, head: Ints) -> None:
-    """Number the sets that are kept from 0 on, where they are: each moves towards the front, its rows too."""
+def _squeeze(live: Longs, sets: lay.Sets, head: Ints) -> None:
+    """Number the live sets from 0 on, where they are: each moves towards the front, its rows too."""
     cursor, at = sets.cursor, 0
-    for y in range(kept.size):
-        d = kept[y]
+    for y in range(live.size):
+        d = live[y]
         first = sets.begin[d]
         sets.begin[y], sets.size[y], sets.part[y], sets.code[y] = at, sets.size[d], sets.part[d], sets.code[d]
         head[y, 0] = head[d, 0]
         for r in range(sets.size[y]):
             copy_row(sets.rows, first + r, sets.rows, at + r)
         at += sets.size[y]
-    head[kept.size : cursor.sets, 0] = -1
-    cursor.sets, cursor.rows = kept.size, at
+    head[live.size : cursor.sets, 0] = -1
+    cursor.sets, cursor.rows = live.size, at
 
 
 @kernel
-def _enter_all(made: lay.Tables, sets: lay.Sets, index: lay.Index, head: Ints) -> bool:
+def _enter_all(tables: lay.Tables, sets: lay.Sets, index: lay.Index, head: Ints) -> bool:
     cursor = sets.cursor
     while cursor.entered < cursor.sets:
         d = cursor.entered
-        if not enter(d, made, sets, index):
+        if not enter(d, tables, sets, index):
             return False
         if head[d, 0] >= 0:
             link(d, index)

@@ -38,7 +38,7 @@ LISTED = Signature(lay.LISTED)
 
 def signatures(machine: Machine, state: int) -> tuple[Signature, ...]:
     """What may move a state: all but its unmarked loop, and what breaks that."""
-    found: dict[Signature, None] = {}
+    wakes: dict[Signature, None] = {}
     loops: list[Split] = []
     for t in machine.automaton.transitions:
         if t.source != state:
@@ -46,12 +46,12 @@ def signatures(machine: Machine, state: int) -> tuple[Signature, ...]:
         split = machine.split(t.condition)
         if t.target == state and t.label == 0 and _leaves_alone(machine, t):
             loops.append(split)
-            found |= dict.fromkeys(each for op in t.ops for each in watched(machine, op.watcher))
+            wakes |= dict.fromkeys(each for op in t.ops for each in watched(machine, op.watcher))
         else:
-            found.setdefault(_when(machine, machine.bit(split.alone), split.programs))
+            wakes.setdefault(_when(machine, machine.bit(split.alone), split.programs))
     for each in _broken(machine, loops):
-        found.setdefault(each)
-    return (Signature(lay.ALWAYS),) if Signature(lay.ALWAYS) in found else tuple(found)
+        wakes.setdefault(each)
+    return (Signature(lay.ALWAYS),) if Signature(lay.ALWAYS) in wakes else tuple(wakes)
 
 
 def watched(machine: Machine, watcher: int) -> list[Signature]:
@@ -61,7 +61,7 @@ def watched(machine: Machine, watcher: int) -> list[Signature]:
 
 def _moving(machine: Machine, first: int) -> list[Signature]:
     """The events that may move some configuration on the ways from a state on."""
-    found: dict[Signature, None] = {}
+    wakes: dict[Signature, None] = {}
     seen, todo = {first}, [first]
     while todo:
         state = todo.pop()
@@ -73,15 +73,15 @@ def _moving(machine: Machine, first: int) -> list[Signature]:
             bit = machine.bit(split.alone)
             if t.target == state and bit < 0 and not split.programs and not split.groups and _leaves_alone(machine, t):
                 loops = True
-                found |= dict.fromkeys(each for op in t.ops for each in watched(machine, op.watcher))
+                wakes |= dict.fromkeys(each for op in t.ops for each in watched(machine, op.watcher))
                 continue
-            found.setdefault(Signature(lay.ALWAYS) if bit < 0 else Signature(lay.WHEN, bit))
+            wakes.setdefault(Signature(lay.ALWAYS) if bit < 0 else Signature(lay.WHEN, bit))
             if t.target not in seen and t.target not in machine.automaton.finals:
                 seen.add(t.target)
                 todo.append(t.target)
         if state != first and not loops:
-            found.setdefault(Signature(lay.ALWAYS))
-    return list(found)
+            wakes.setdefault(Signature(lay.ALWAYS))
+    return list(wakes)
 
 
 def _leaves_alone(machine: Machine, t: Transition) -> bool:
@@ -96,8 +96,8 @@ def _broken(machine: Machine, loops: list[Split]) -> list[Signature]:
     if len(loops) != 1 or loops[0].programs:
         return [Signature(lay.ALWAYS)]
     bit = machine.bit(loops[0].alone)
-    found = [] if bit < 0 else [Signature(lay.UNLESS, bit)]
-    return found + [_when(machine, machine.bit(when), what) for when, what in loops[0].groups]
+    wakes = [] if bit < 0 else [Signature(lay.UNLESS, bit)]
+    return wakes + [_when(machine, machine.bit(when), what) for when, what in loops[0].groups]
 
 
 def _when(machine: Machine, bit: int, programs: tuple[int, ...]) -> Signature:
@@ -112,7 +112,7 @@ def _when(machine: Machine, bit: int, programs: tuple[int, ...]) -> Signature:
 
 
 def tables(machine: Machine, *, maximal: bool, listed: bool = True) -> lay.Tables:
-    """The automaton as arrays; `listed` if all sets of a partition have to be found."""
+    """The automaton as arrays; `listed` if all sets of a partition have to be reachable."""
     automaton = machine.automaton
     by_state = sorted(automaton.transitions, key=lambda t: t.source)
     lists: list[int] = []
@@ -177,12 +177,12 @@ def code_of(machine: Machine) -> Code | None:
     return Code(instructions, constants, order, stack, unknown, beyond)
 
 
-def masks(machine: Machine, made: lay.Tables, words: int) -> tuple[Words, Words] | None:
+def masks(machine: Machine, tables: lay.Tables, words: int) -> tuple[Words, Words] | None:
     """Which bits make an event worth reading, when set and when not; None if every event is."""
     when, unless = np.zeros(words, np.uint64), np.zeros(words, np.uint64)
-    wanted = [(kind, bit) for kind, bit in made.signatures[:-1, :2].tolist()]
+    wanted = [(kind, bit) for kind, bit in tables.signatures[:-1, :2].tolist()]
     initial = machine.automaton.initial
-    wanted += [(lay.WHEN, bit) for bit in made.t[made.first[initial] : made.first[initial + 1], 0].tolist()]
+    wanted += [(lay.WHEN, bit) for bit in tables.t[tables.first[initial] : tables.first[initial + 1], 0].tolist()]
     common = [k for k, each in enumerate(machine.automaton.watchers) if each.kind != PLAIN]
     wanted += [(each.kind, each.bit) for k in common for each in watched(machine, k)]
     if machine.automaton.before:

@@ -77,8 +77,8 @@ class RegisterCounter(RegisterEngine):
                 total = np.append(total, np.uint64(0))
             elif why in (MORE_SETS, MORE_INDEX, MORE_CELLS, RESET):
                 used = self.cursor.cells
-                if self.shared_clock and self.cursor.next < events.kept.size:
-                    np.maximum(self.lows, events.low[events.kept[self.cursor.next]], out=self.lows)
+                if self.shared_clock and self.cursor.next < events.selection.size:
+                    np.maximum(self.lows, events.low[events.selection[self.cursor.next]], out=self.lows)
                 self._trim()
                 if why != MORE_CELLS or 2 * (used - self.cursor.cells) < self.cell_key.size:
                     self.more(why)
@@ -200,7 +200,7 @@ def add(to: Words, more: Words) -> bool:
 
 @inlined
 def new_cell(key: int, after: int, counts: Counts) -> int:
-    """A cell with the number 0; callers have made sure of room."""
+    """A cell with the number 0; callers have ensured room."""
     cell = counts.cursor.free_cell
     counts.cursor.free_cell = counts.cell_next[cell]
     counts.cursor.cells += 1
@@ -235,16 +235,16 @@ def add_list(source: int, target: int, low: int, head: Ints, counts: Counts) -> 
 @inlined
 def alive(n: int, low: int, head: Ints, counts: Counts, scratch: Scratch) -> int:
     """Keep of scratch.moving[:n] the sets with a start in the window; how many."""
-    kept = np.int64(0)  # of one type from the start: a literal would be compiled for apart
+    n_left = np.int64(0)  # of one type from the start: a literal would be compiled for apart
     for y in range(n):
         d = scratch.moving[y]
         if counts.cell_key[head[d, 0]] < low:
             drop_list(counts, head[d, 0])
             head[d, 0] = -1
         else:
-            scratch.moving[kept] = d
-            kept += 1
-    return kept
+            scratch.moving[n_left] = d
+            n_left += 1
+    return n_left
 
 
 @inlined
@@ -339,11 +339,11 @@ def decide_until(first: int, low: int, consume: int, tables: Tables, sets: Sets,
 def count(events: Events, consume: int, windowed: bool, tables: Tables, sets: Sets, index: Index, scratch: Scratch,
           code: Code | None, watching: Watching | None, head: Ints, counts: Counts, total: Words, lows: Longs,
           deadlines: Deadlines | None) -> int:  # fmt: skip
-    """Read events.kept[cursor.next:], adding all matches to `total`; returns why it stopped."""
+    """Read events.selection[cursor.next:], adding all matches to `total`; returns why it stopped."""
     cursor = counts.cursor
-    for x in range(cursor.next, events.kept.size):
+    for x in range(cursor.next, events.selection.size):
         cursor.next = x
-        i = events.kept[x]
+        i = events.selection[x]
         part = events.part[i] if events.part.size else 0
         low = events.low[i]
         if deadlines is not None:
@@ -386,5 +386,5 @@ def count(events: Events, consume: int, windowed: bool, tables: Tables, sets: Se
         if cursor.wide or (completed and consume == ANY and cursor.sets > MANY_SETS):
             cursor.next = x + 1
             return MORE_LIMBS if cursor.wide else RESET
-    cursor.next = events.kept.size
+    cursor.next = events.selection.size
     return DONE

@@ -1,12 +1,12 @@
 """Runs that are matches once their windows are over, in the order in which that happens: NOT at the end of a pattern.
 
-Runs are told apart by the position of their first event, so a set with such runs, a *waiting* set, has one start and
+Runs are distinguished by the position of their first event, so a set with such runs, a *waiting* set, has one start and
 one end of its window. Every clock has a heap of its waiting sets by start: there is one clock for all partitions where
 time drives the windows, else one for each. A set that runs left (what must be absent has occurred) stays in its heap
 until its turn comes, and is passed over then; so entering, leaving and deciding a run cost O(log n) at most, and nobody
 looks at partitions in which nothing is due.
 
-The heaps are pairing heaps over the numbers of sets: they are made anew where sets get new numbers.
+The heaps are pairing heaps over the numbers of sets: they are rebuilt where sets are renumbered.
 
 Invariant: every set with runs in a tail is in the heap of its clock; sets of one start come out one after the other.
 """
@@ -142,7 +142,7 @@ def gather_due(clock: int, low: int, head: Ints, sets: Sets, deadlines: Deadline
 
 @inner
 def ends_of(d: int, sets: Sets, deadlines: Deadlines) -> int:
-    """How many different last events the runs of a set that are in tails have; one where that is not told apart."""
+    """How many different last events the runs of a set that are in tails have; one where no difference is made."""
     if deadlines.stamps.size == 1:
         return 1
     begin, ends = sets.begin[d], 0

@@ -2,7 +2,7 @@
 
 Every state has *signatures*, worked out from its transitions: it may move on any event, when a bit is set, unless one
 is, when a leaf of the event equals a stored value (found by hash) or compares with it (found in a tree by order). A
-set is entered under the signatures of its rows, once, when it is made; it is in the chains of its buckets while it
+set is entered under the signatures of its rows, once, when it is created; it is in the chains of its buckets while it
 holds something (trees keep it until they are rebuilt). A treap keeps the trees balanced: priorities are hashes, so any
 order of arrival, also a sorted one, gives depth O(log n).
 

@@ -102,7 +102,7 @@ class Watching(NamedTuple):
 class Events(NamedTuple):
     """A batch, as the kernels read it."""
 
-    kept: Longs
+    selection: Longs  # the events to read, rising
     bits: Words
     values: Longs
     nulls: Words

@@ -1,4 +1,4 @@
-"""What conditions across events are made of: values of the event at hand and values stored from earlier events.
+"""What conditions across events consist of: values of the event at hand and values stored from earlier events.
 
 Every largest part of a condition that reads one event alone is a *leaf*: it is evaluated by columns, once per batch,
 whether that event is the one at hand or will be read from a register later. So a register holds the values of leaves,
@@ -93,9 +93,9 @@ Leaf = Value | Mark
 
 @dataclass(frozen=True, slots=True)
 class Running:
-    """What a register keeps of all events that it has held: what is taken of each, and how that changes what is kept.
+    """What a register keeps of all its events: what is taken of each, and how that changes the stored value.
 
-    NULLs change nothing; as long as there was nothing else, nothing is kept.
+    NULLs change nothing; as long as there was nothing else, nothing is stored.
     """
 
     how: int  # SUM_WHOLE, MOST, TALLY, …
@@ -137,7 +137,7 @@ class LeafColumns:
         self._finest = finest
         self._ordered = ordered
         self._ranks = Ranks()
-        self._order: Longs | None = None  # of all strings known, once some condition has asked
+        self._order: Longs | None = None  # of all strings known, once a condition has needed it
 
     def of(self, batch: pa.RecordBatch, partition: Longs | None) -> Stored:
         """One row of payloads per event, and which of them are NULL as bits."""
@@ -163,7 +163,7 @@ class LeafColumns:
         return Stored(values, nulls, self._string_order())
 
     def _string_order(self) -> Longs:
-        """For every string's number its place in the order of all strings seen so far, if some condition asks."""
+        """For every string's number its place in the order of all strings seen so far, if a condition needs it."""
         known = self.strings.known if self._ordered else None
         if known is None:
             return np.zeros(0, np.int64)
@@ -192,10 +192,10 @@ class LeafColumns:
         """What a snapshot keeps."""
         return {"ranks": self._ranks.seen, **self.strings.state()}
 
-    def restore(self, kept: dict[str, npt.NDArray[Any]]) -> None:
+    def restore(self, state: dict[str, npt.NDArray[Any]]) -> None:
         """Continue where a snapshot was taken."""
-        self._ranks.seen = kept["ranks"].astype(np.int64)
-        self.strings.restore(kept)
+        self._ranks.seen = state["ranks"].astype(np.int64)
+        self.strings.restore(state)
         self._order = None
 
     def _mark(self, leaf: Mark, batch: pa.RecordBatch, ranks: Longs) -> tuple[Longs, npt.NDArray[np.bool_] | None]:
@@ -209,20 +209,20 @@ class LeafColumns:
         if leaf.kind == "bool":
             true, false = (block.truth(formula) for formula in self._formulas[leaf])
             return true.astype(np.int64), ~(true | false)
-        found = block.value(leaf.expression)
+        column = block.value(leaf.expression)
         if leaf.form == "text":
-            return self._codes(ordered_text(found, leaf.scale))
+            return self._codes(ordered_text(column, leaf.scale))
         if leaf.form:
-            return _formed(leaf, found)
+            return _formed(leaf, column)
         if leaf.kind == "string":
-            return self._codes(found)
-        if isinstance(found, Instants):
-            return _scaled(found, self._finest), None if found.valid is None else ~found.valid
-        if isinstance(found, Integers) and leaf.kind == "int":
-            if found.values.dtype == np.uint64 and (found.values > np.uint64(MOST_KEY)).any():
+            return self._codes(column)
+        if isinstance(column, Instants):
+            return _scaled(column, self._finest), None if column.valid is None else ~column.valid
+        if isinstance(column, Integers) and leaf.kind == "int":
+            if column.values.dtype == np.uint64 and (column.values > np.uint64(MOST_KEY)).any():
                 raise _beyond(leaf)
-            return found.values.astype(np.int64), None if found.valid is None else ~found.valid
-        floats = np.asarray(as_float(found), np.float64)
+            return column.values.astype(np.int64), None if column.valid is None else ~column.valid
+        floats = np.asarray(as_float(column), np.float64)
         null = np.isnan(floats)
         return (floats + 0.0).view(np.int64), null if null.any() else None
 
@@ -245,21 +245,21 @@ class _Columns(dict[str, Column]):
         return column
 
 
-def _formed(leaf: Value, found: Any) -> tuple[Longs, npt.NDArray[np.bool_] | None]:
+def _formed(leaf: Value, column: Any) -> tuple[Longs, npt.NDArray[np.bool_] | None]:
     """The payloads of a number in the leaf's form."""
     if leaf.form == "unsigned":
-        return keys_of(found.values), None if found.valid is None else ~found.valid
+        return keys_of(column.values), None if column.valid is None else ~column.valid
     if leaf.form == "among floats":
-        if isinstance(found, Integers):
-            return whole_among_floats(found.values), None if found.valid is None else ~found.valid
-        return among_wholes(found), np.isnan(found)
-    if isinstance(found, np.ndarray):  # between decimals
-        whole, more, beyond = floor_at(found, leaf.scale)
+        if isinstance(column, Integers):
+            return whole_among_floats(column.values), None if column.valid is None else ~column.valid
+        return among_wholes(column), np.isnan(column)
+    if isinstance(column, np.ndarray):  # between decimals
+        whole, more, beyond = floor_at(column, leaf.scale)
         inside = (beyond == 0) & (whole > -_HALF) & (whole < _HALF)
-        return np.where(inside, 2 * whole + more, np.where(found > 0, MOST_KEY, LEAST_KEY)), np.isnan(found)
-    digits = at_scale(found, leaf.scale)
+        return np.where(inside, 2 * whole + more, np.where(column > 0, MOST_KEY, LEAST_KEY)), np.isnan(column)
+    digits = at_scale(column, leaf.scale)
     null = np.zeros(digits.values.size, np.bool_) if digits.valid is None else ~digits.valid
-    lost = null if found.valid is None else null & found.valid
+    lost = null if column.valid is None else null & column.valid
     if leaf.form == "between":
         lost = lost | (~null & ((digits.values >= _HALF) | (digits.values <= -_HALF)))
     if leaf.form != "digits or NULL" and lost.any():
@@ -274,9 +274,9 @@ def _beyond(leaf: Value) -> StreamError:
     )
 
 
-def _scaled(found: Instants, finest: int) -> Longs:
+def _scaled(column: Instants, finest: int) -> Longs:
     """Instants in units of `finest` nanoseconds."""
-    factor = found.unit // finest
-    if factor > 1 and found.values.size and int(np.abs(found.values).max()) > MOST_KEY // factor:
+    factor = column.unit // finest
+    if factor > 1 and column.values.size and int(np.abs(column.values).max()) > MOST_KEY // factor:
         raise StreamError("a timestamp is too far from 1970 to be compared with one of a finer unit")
-    return found.values * factor
+    return column.values * factor

@@ -117,21 +117,21 @@ def moves(source: int, part: int, rows: Longs, begin: int, end: int, i: int, eve
     at = np.int64(0)
     while at < n:
         label = scratch.label[scratch.order[at]]
-        kept, stop, mine, accepts, larger = at, at, 0, 0, 0
+        distinct, stop, mine, accepts, larger = at, at, 0, 0, 0
         while stop < n and scratch.label[scratch.order[stop]] == label:
             r = scratch.order[stop]
             q, tag = scratch.rows[r, STATE] % states, scratch.rows[r, STATE] // states
             if q == final:
                 accepts |= int(tag == THIS)
                 larger |= int(tag == LARGER)
-            elif kept == at or not same_row(scratch.rows, r, scratch.rows, scratch.order[kept - 1]):
+            elif distinct == at or not same_row(scratch.rows, r, scratch.rows, scratch.order[distinct - 1]):
                 mine += int(tag == THIS)
-                scratch.order[kept] = r
-                kept += 1
+                scratch.order[distinct] = r
+                distinct += 1
             stop += 1
         target = np.int64(NO_SET)
         if mine:
-            target = intern(scratch.rows, scratch.order, at, kept, part, sets)
+            target = intern(scratch.rows, scratch.order, at, distinct, part, sets)
             if target < 0:
                 return MORE_SETS
         if larger:
@@ -179,14 +179,14 @@ def start_rows(part: int, tables: Tables, sets: Sets, rows: Longs, watching: Wat
 
 @kernel
 def relevant(
-    bits: npt.NDArray[np.uint64], when: npt.NDArray[np.uint64], unless: npt.NDArray[np.uint64], kept: Longs
+    bits: npt.NDArray[np.uint64], when: npt.NDArray[np.uint64], unless: npt.NDArray[np.uint64], selection: Longs
 ) -> int:
     """The events that can move or start anything; how many."""
     n = 0
     for i in range(bits.shape[0]):
         for w in range(bits.shape[1]):
             if bits[i, w] & when[w] or ~bits[i, w] & unless[w]:
-                kept[n] = i
+                selection[n] = i
                 n += 1
                 break
     return n
@@ -196,10 +196,10 @@ def relevant(
 def starts(i: int, events: Events, tables: Tables) -> bool:
     """Whether a run may begin at event i, as far as the event alone tells."""
     initial = tables.shape[INITIAL]
-    found = tables.shape[LATE] == 1
+    possible = tables.shape[LATE] == 1
     for x in range(tables.first[initial], tables.first[initial + 1]):
-        found = found or bit_of(events.bits, i, tables.t[x, BIT])
-    return found
+        possible = possible or bit_of(events.bits, i, tables.t[x, BIT])
+    return possible
 
 
 @inlined

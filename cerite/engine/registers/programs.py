@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from cerite.engine.registers.interpret import COMPARE_STRING, CONSTANT, DIFFERENT, EQUAL, EVENT, STORED
 from cerite.engine.registers.leaves import Leaf, Running
 
-Slot = tuple[str, Leaf | Running]  # a register and what is kept of its event, or of all its events
+Slot = tuple[str, Leaf | Running]  # a register and what is stored of its event, or of all its events
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ class Pool:
         return self.leaves.setdefault(leaf, len(self.leaves))
 
     def slot(self, register: str, leaf: Leaf | Running) -> int:
-        """The number of a value that is kept of a register's event, or of all its events."""
+        """The number of a value stored of a register's event, or of all its events."""
         self.leaf(leaf.of if isinstance(leaf, Running) else leaf)
         return self.slots.setdefault((register, leaf), len(self.slots))
 

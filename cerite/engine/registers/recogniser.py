@@ -88,7 +88,6 @@ class RegisterRecogniser(RegisterEngine, Finder):
         """Read a batch lazily; yields the matches that end in it, by ascending end."""
         self._begin()
         events = self.events(rows)
-        self.kept = self.relevant
         return self._read(events)
 
     def decide(self, low: int = MOST, *, everywhere: bool = False) -> Iterator[MatchChunk]:
@@ -171,8 +170,8 @@ class RegisterRecogniser(RegisterEngine, Finder):
                 continue
             yield from self._drain(events.low, events.position) if self.deadlines is None else self._drain_decided()
             if why in (MORE_NODES, MORE_SETS, MORE_INDEX, RESET):
-                if self.shared_clock and self.cursor.next < events.kept.size:
-                    np.maximum(self.lows, events.low[events.kept[self.cursor.next]], out=self.lows)
+                if self.shared_clock and self.cursor.next < events.selection.size:
+                    np.maximum(self.lows, events.low[events.selection[self.cursor.next]], out=self.lows)
                 self.reclaim()
             self.more(why)
         if self.deadlines is not None and self.shared_clock and events.low.size:
@@ -211,7 +210,7 @@ class RegisterRecogniser(RegisterEngine, Finder):
 # a fresh bottom node before all. Acceptance belongs to the move, not to the set: what a marked event completes is
 # noted as a root at once, and the final state is never stored.
 #
-# Invariant: `head[d, 0]` is the union-list of set d or -1. Room for the whole event is made sure of before anything
+# Invariant: `head[d, 0]` is the union-list of set d or -1. Room for the whole event is ensured before anything
 # is changed.
 
 MANY_SETS = 1 << 12
@@ -219,9 +218,9 @@ MANY_SETS = 1 << 12
 
 @inlined
 def latest_first(n: int, low: int, head: Ints, tecs: Tecs, scratch: Scratch) -> int:
-    """Order scratch.moving[:n] by maximum-start; lists that left the window are dropped. How many are left."""
+    """Order scratch.moving[:n] by maximum-start; lists that n_left the window are dropped. How many are left."""
     nodes, cell_node = tecs.nodes, tecs.cell_node
-    kept = np.int64(0)  # of one type from the start: a literal would be compiled for apart
+    n_left = np.int64(0)  # of one type from the start: a literal would be compiled for apart
     for y in range(n):
         d = scratch.moving[y]
         start = nodes[cell_node[head[d, 0]], MAX]
@@ -229,13 +228,13 @@ def latest_first(n: int, low: int, head: Ints, tecs: Tecs, scratch: Scratch) -> 
             drop_list(tecs, head[d, 0])
             head[d, 0] = -1
             continue
-        at = kept
+        at = n_left
         while at > 0 and nodes[cell_node[head[scratch.moving[at - 1], 0]], MAX] < start:
             scratch.moving[at] = scratch.moving[at - 1]
             at -= 1
         scratch.moving[at] = d
-        kept += 1
-    return kept
+        n_left += 1
+    return n_left
 
 
 @inlined
@@ -388,11 +387,11 @@ def decide_until(first: int, low: int, consume: int, tables: Tables, sets: Sets,
 def update(events: Events, consume: int, tables: Tables, sets: Sets, index: Index, scratch: Scratch,
            code: Code | None, watching: Watching | None, head: Ints, tecs: Tecs, roots: Roots, lows: Longs,
            deadlines: Deadlines | None) -> int:  # fmt: skip
-    """Read events.kept[cursor.next:], noting the roots of every occurrence; returns why it stopped."""
+    """Read events.selection[cursor.next:], noting the roots of every occurrence; returns why it stopped."""
     cursor = tecs.cursor
-    for x in range(cursor.next, events.kept.size):
+    for x in range(cursor.next, events.selection.size):
         cursor.next = x
-        i = events.kept[x]
+        i = events.selection[x]
         part = events.part[i] if events.part.size else 0
         low = events.low[i]
         if deadlines is not None:
@@ -442,5 +441,5 @@ def update(events: Events, consume: int, tables: Tables, sets: Sets, index: Inde
                 if consume == ANY and cursor.sets > MANY_SETS:
                     cursor.next = x + 1
                     return RESET
-    cursor.next = events.kept.size
+    cursor.next = events.selection.size
     return DONE

@@ -65,7 +65,7 @@ def excluded(x: int, row: Longs, i: int, events: Events, tables: Tables, code: C
 
 
 @inlined
-def follow(x: int, row: Longs, made: Longs, i: int, values: Longs, nulls: npt.NDArray[np.uint64], t: Longs,
+def follow(x: int, row: Longs, to: Longs, i: int, values: Longs, nulls: npt.NDArray[np.uint64], t: Longs,
            actions: Longs, shape: Longs, beyond: Longs) -> None:  # fmt: skip
     """The row after transition x on event i, watched sets as they are.
 
@@ -76,24 +76,24 @@ def follow(x: int, row: Longs, made: Longs, i: int, values: Longs, nulls: npt.ND
     stored = shape[STORED_VALUES]
     for s in range(stored):
         action = actions[number, s]
-        value, kept = np.int64(0), np.int64(0)
+        value, flag = np.int64(0), np.int64(0)
         if action == KEEP or UPDATE <= action < RENEW:
-            value, kept = row[VALUES + s], row[FLAGS] >> 2 * s & 3
+            value, flag = row[VALUES + s], row[FLAGS] >> 2 * s & 3
         if action >= UPDATE:
             leaf = action % UPDATE
             if not np.int64(nulls[i]) >> leaf & 1:
-                value, lost = accumulated(action % RENEW // UPDATE - 1, value, kept == KNOWN, values[i, leaf])
-                kept = np.int64(KNOWN)
+                value, lost = accumulated(action % RENEW // UPDATE - 1, value, flag == KNOWN, values[i, leaf])
+                flag = np.int64(KNOWN)
                 beyond[0] |= lost
         elif action >= 0:
             null = np.int64(nulls[i]) >> action & 1
-            value, kept = values[i, action], np.int64(UNKNOWN if null else KNOWN)
-        made[VALUES + s] = value
-        flags |= kept << 2 * s
+            value, flag = values[i, action], np.int64(UNKNOWN if null else KNOWN)
+        to[VALUES + s] = value
+        flags |= flag << 2 * s
     for k in range(stored, stored + shape[WATCHERS]):
-        made[VALUES + k] = row[VALUES + k] if actions[number, k] == KEEP else NO_SET
-    made[FLAGS] = flags
-    made[STATE] = t[x, TARGET]
+        to[VALUES + k] = row[VALUES + k] if actions[number, k] == KEEP else NO_SET
+    to[FLAGS] = flags
+    to[STATE] = t[x, TARGET]
 
 
 @inner

@@ -1,7 +1,7 @@
-"""Conditions across events in the few forms that programs are made from.
+"""Conditions across events in the few forms that programs are built from.
 
-IN and ranges become comparisons and constants are computed. A text that is chosen among several events' (`coalesce`) is
-told apart where it is compared: programs hold only the numbers of texts.
+IN and ranges become comparisons and constants are computed. A text chosen among several events (`coalesce`) is split
+into cases where it is compared: programs hold only the numbers of texts.
 
 Invariant: what is simplified is true, false and NULL exactly where the condition is.
 """
@@ -72,7 +72,7 @@ def _comparisons(node: Expression) -> Expression:
 
 
 def _spread(types: ColumnTypes, node: Expression) -> Expression:
-    """Texts chosen among several events' are told apart where they are compared: programs hold only their numbers.
+    """Split a text chosen among several events into cases where it is compared: programs only hold numbers of texts.
 
     `coalesce(a, x.b) = c` is `a IS NOT NULL AND a = c OR a IS NULL AND x.b = c`, both NULL where a and x.b are.
     """

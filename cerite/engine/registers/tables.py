@@ -56,8 +56,8 @@ class Machine:
         self.programs: list[Program] = []
         self._known: dict[object, int] = {}
         self.splits = [self._split(guard) for guard in automaton.conditions]
-        kept = (START, END) if automaton.ends else (START,) if automaton.tails else ()
-        self.stamps = tuple(pool.slot(name, Value(Attribute(POSITION), "int")) for name in kept)
+        stamped = (START, END) if automaton.ends else (START,) if automaton.tails else ()
+        self.stamps = tuple(pool.slot(name, Value(Attribute(POSITION), "int")) for name in stamped)
         self.guards = self._bits()
         self.slots = tuple(pool.slots)
         self.constants = pool.constants

@@ -65,39 +65,39 @@ def beside_others(row: Longs, part: int, tables: Tables, watching: Watching) -> 
 
 
 @inner
-def spawned(k: int, row: Longs, made: Longs, part: int, tables: Tables, watching: Watching) -> None:
+def spawned(k: int, row: Longs, fresh: Longs, part: int, tables: Tables, watching: Watching) -> None:
     """The configuration in which watcher k begins beside a row (`Machine.opening`)."""
     stored = tables.shape[STORED_VALUES]
     actions = tables.actions[tables.watchers[k, LIVE]]
-    made[:] = 0
-    made[VALUES + stored :] = NO_SET
-    made[STATE] = tables.watchers[k, ENTRY]
+    fresh[:] = 0
+    fresh[VALUES + stored :] = NO_SET
+    fresh[STATE] = tables.watchers[k, ENTRY]
     if not tables.watchers[k, AROUND]:
-        beside_others(made, part, tables, watching)
+        beside_others(fresh, part, tables, watching)
         return
     for s in range(stored):
         if actions[s] == KEEP:
-            made[VALUES + s] = row[VALUES + s]
-            made[FLAGS] |= row[FLAGS] & (np.int64(3) << 2 * s)
+            fresh[VALUES + s] = row[VALUES + s]
+            fresh[FLAGS] |= row[FLAGS] & (np.int64(3) << 2 * s)
     for s in range(stored, stored + tables.shape[WATCHERS]):
         if actions[s] == KEEP:
-            made[VALUES + s] = row[VALUES + s]
+            fresh[VALUES + s] = row[VALUES + s]
 
 
 @inner
 def gathered(level: int, n: int, sets: Sets, watching: Watching) -> int:
     """The number of the set of a level's rows; `NO_SET` if there are none, -`MORE_SETS` without room."""
     rows, order = watching.rows[level], watching.order[level]
-    kept = np.int64(0)
+    distinct = np.int64(0)
     for at in range(n):
         r = order[at]
-        if kept == 0 or not same_row(rows, r, rows, order[kept - 1]):
-            order[kept] = r
-            kept += 1
-    if kept == 0:
+        if distinct == 0 or not same_row(rows, r, rows, order[distinct - 1]):
+            order[distinct] = r
+            distinct += 1
+    if distinct == 0:
         return NO_SET
-    found = intern(rows, order, np.int64(0), kept, np.int64(-1), sets)
-    return found if found >= 0 else -MORE_SETS
+    number = intern(rows, order, np.int64(0), distinct, np.int64(-1), sets)
+    return number if number >= 0 else -MORE_SETS
 
 
 @inlined
@@ -122,9 +122,9 @@ def advance(level: int, row: Longs, so_far: int, kind: int, mine: int, early: in
         if n == watching.label.size:
             n = np.int64(-MORE_SCRATCH)
             break
-        made = watching.rows[level, n]
-        follow(x, row, made, i, events.values, events.nulls, tables.t, tables.actions, tables.shape, tables.beyond)
-        possible = carry(level + 1, x, row, made, part, i, events, tables, sets, code, watching)
+        to = watching.rows[level, n]
+        follow(x, row, to, i, events.values, events.nulls, tables.t, tables.actions, tables.shape, tables.beyond)
+        possible = carry(level + 1, x, row, to, part, i, events, tables, sets, code, watching)
         if possible < 0:
             n = np.int64(possible)
             break
@@ -133,19 +133,19 @@ def advance(level: int, row: Longs, so_far: int, kind: int, mine: int, early: in
         if tables.t[x, TARGET] == tables.shape[FINAL]:
             completes |= kind == PLAIN or now == BETTER
             continue
-        made[STATE] += now * states
+        to[STATE] += now * states
         place(n, watching.rows[level], watching.label, watching.order[level])
         n += 1
     return n, completes
 
 
 @inlined
-def carry(level: int, x: int, row: Longs, made: Longs, part: int, i: int, events: Events, tables: Tables, sets: Sets,
+def carry(level: int, x: int, row: Longs, to: Longs, part: int, i: int, events: Events, tables: Tables, sets: Sets,
           code: Code | None, watching: Watching) -> int:  # fmt: skip
     """Carry the watched sets of a row over transition x; 1, 0 if the step is forbidden, -what there is no room for."""
     done = np.int64(1)
     for o in range(tables.t[x, OPS], tables.t[x, OPS_END]):
-        done = np.int64(operate(level, o, row, made, part, i, events, tables, sets, code, watching))
+        done = np.int64(operate(level, o, row, to, part, i, events, tables, sets, code, watching))
         if done != 1:
             break
     if done == 1 and tables.t[x, OPS] < tables.t[x, OPS_END]:
@@ -153,18 +153,18 @@ def carry(level: int, x: int, row: Longs, made: Longs, part: int, i: int, events
         stored = tables.shape[STORED_VALUES]
         for k in range(stored, stored + tables.shape[WATCHERS]):
             if actions[k] != KEEP:
-                made[VALUES + k] = NO_SET
+                to[VALUES + k] = NO_SET
     return done
 
 
 @inner
-def operate(level: int, o: int, row: Longs, made: Longs, part: int, i: int, events: Events, tables: Tables, sets: Sets,
+def operate(level: int, o: int, row: Longs, to: Longs, part: int, i: int, events: Events, tables: Tables, sets: Sets,
             code: Code | None, watching: Watching) -> int:  # fmt: skip
     """One op: 1 if the step is possible, 0 if it is forbidden, -what there is no room for."""
     k = tables.ops[o, WATCHER]
     first = VALUES + tables.shape[STORED_VALUES]
     if tables.ops[o, RESETS]:
-        made[first + k] = NO_SET
+        to[first + k] = NO_SET
         return np.int64(1)
     kind, states, mine = tables.watchers[k, KIND], tables.shape[STATES], tables.ops[o, OP_MARKS]
     source, starts = row[first + k], tables.ops[o, STARTS]
@@ -191,18 +191,18 @@ def operate(level: int, o: int, row: Longs, made: Longs, part: int, i: int, even
             return n
     if completes and tables.ops[o, FORBIDS]:
         return np.int64(0)
-    found = gathered(level, n, sets, watching)
-    if found == -MORE_SETS:
-        return np.int64(found)
-    made[first + k] = found
+    number = gathered(level, n, sets, watching)
+    if number == -MORE_SETS:
+        return np.int64(number)
+    to[first + k] = number
     return np.int64(1)
 
 
 @inner
-def watch(x: int, row: Longs, made: Longs, part: int, i: int, events: Events, tables: Tables, sets: Sets,
+def watch(x: int, row: Longs, to: Longs, part: int, i: int, events: Events, tables: Tables, sets: Sets,
           code: Code | None, watching: Watching) -> int:  # fmt: skip
     """`carry` for the row of a run, which is inside nothing that is watched."""
-    return carry(np.int64(0), x, row, made, part, i, events, tables, sets, code, watching)
+    return carry(np.int64(0), x, row, to, part, i, events, tables, sets, code, watching)
 
 
 @inner
@@ -229,8 +229,8 @@ def advance_common(part: int, i: int, events: Events, tables: Tables, sets: Sets
             n, _ = advance(top, way, plain, plain, plain, early, n, part, i, events, tables, sets, code, watching)
             if n < 0:
                 return -n
-        found = gathered(top, n, sets, watching)
-        if found == -MORE_SETS:
+        number = gathered(top, n, sets, watching)
+        if number == -MORE_SETS:
             return MORE_SETS
-        watching.following[k] = found
+        watching.following[k] = number
     return DONE

@@ -1,7 +1,7 @@
 """Event classes: events whose conditions have the same truth values are the same to the automaton (CORE section 4.4).
 
 An event is dropped before the loop when, in its class, no state can do more than its unmarked self-loop. With
-contiguity such an event still kills the states that have no self-loop, so the first after a kept one stays and the
+contiguity such an event still kills the states that have no self-loop, so the first after a relevant one stays and the
 following ones of its run, per partition, go: they find nothing left to kill.
 
 Invariant: an event that could start a run, move or mark a state, or complete a match is never dropped. A state
@@ -46,15 +46,15 @@ class EventClasses:
             raise ValueError(f"bits must have the shape (events, {self._words}), not {bits.shape}")
         classes = np.empty(bits.shape[0], np.int32)
         self._classify(np.ascontiguousarray(bits[:, : self._words]), classes)
-        kept = np.empty(bits.shape[0] + 1, np.int64)
+        relevant = np.empty(bits.shape[0] + 1, np.int64)
         if len(self._kills) == 1:
-            n = keep_moving(classes, self._effect, kept)
+            n = keep_moving(classes, self._effect, relevant)
         else:
             top = int(ids.max()) + 1 if ids.size else 1
             if top > self.last.size:
                 self.last = np.concatenate([self.last, np.zeros(max(top, self.last.size), np.int32)])
-            n = keep_first_kill(classes, self._effect, self._within, ids, self.last, kept)
-        return classes, kept[:n]
+            n = keep_first_kill(classes, self._effect, self._within, ids, self.last, relevant)
+        return classes, relevant[:n]
 
     def restore(self, holds: list[int], last: npt.NDArray[np.int32]) -> None:
         """Recreate the classes of a snapshot, in their old numbering."""
@@ -183,11 +183,11 @@ def classify_wide(
 
 
 @kernel
-def keep_moving(classes: npt.NDArray[np.int32], effect: npt.NDArray[np.int32], kept: npt.NDArray[np.int64]) -> int:
+def keep_moving(classes: npt.NDArray[np.int32], effect: npt.NDArray[np.int32], relevant: npt.NDArray[np.int64]) -> int:
     """Indices of the events that are not `PURE`; enough when no class kills anything."""
     n = 0
     for i in range(classes.size):
-        kept[n] = i
+        relevant[n] = i
         n += effect[classes[i]] >= 0
     return n
 
@@ -199,7 +199,7 @@ def keep_first_kill(
     within: npt.NDArray[np.bool_],
     partition: npt.NDArray[np.int64],
     last: npt.NDArray[np.int32],
-    kept: npt.NDArray[np.int64],
+    relevant: npt.NDArray[np.int64],
 ) -> int:
     """As `keep_moving`, and drops a killing event when its partition's previous one killed at least as much.
 
@@ -215,6 +215,6 @@ def keep_first_kill(
         if now > MOVES and before > MOVES and within[now, before]:
             continue
         last[p] = now
-        kept[n] = i
+        relevant[n] = i
         n += 1
     return n

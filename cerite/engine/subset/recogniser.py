@@ -44,9 +44,9 @@ from cerite.engine.tecs.nodes import (
 
 
 class Batch(NamedTuple):
-    """The kept events of a batch, as the kernels read them; `partition` is empty for a single stream."""
+    """A batch and its relevant events, as the kernels read them; `partition` is empty for a single stream."""
 
-    kept: Longs
+    selection: Longs  # the events to read, rising
     classes: Ints
     key: Longs
     low: Longs
@@ -102,9 +102,8 @@ class Recogniser(SubsetEngine, Finder):
         keys, lows = long_column(key, n, "key"), long_column(low, n, "low")
         positions = long_column(position, n, "position")
         self.slots.cover(ids)
-        classes, kept = self.classes.batch(rows, ids)
-        self.kept = kept
-        return self._read(Batch(kept, classes, keys, lows, positions, ids))
+        classes, self.relevant = self.classes.batch(rows, ids)
+        return self._read(Batch(self.relevant, classes, keys, lows, positions, ids))
 
     def read(self, rows: Rows) -> Iterator[MatchChunk]:
         """`feed` for a batch of the intake."""
@@ -149,7 +148,7 @@ class Recogniser(SubsetEngine, Finder):
                 continue
             yield from self._drain(batch.low, batch.position)
             if why in (MORE_SLOTS, MORE_NODES) and self.shared_clock:
-                np.maximum(self.lows, batch.low[batch.kept[self.cursor.next]], out=self.lows)
+                np.maximum(self.lows, batch.low[batch.selection[self.cursor.next]], out=self.lows)
             if why == MORE_CELLS:
                 self._more_cells()
             elif why == MORE_NODES:
@@ -326,11 +325,11 @@ def exec_trans(offset: int, taken: int, position: int, low: int, s: int, head: I
 
 @kernel
 def update(batch: Batch, consume: int, steps: Steps, lists: Lists, tecs: Tecs, roots: Roots, moving: Ints) -> int:
-    """Read batch.kept[cursor.next:], noting the roots of every occurrence; returns why it stopped."""
+    """Read batch.selection[cursor.next:], noting the roots of every occurrence; returns why it stopped."""
     head, cursor, entry, succ = lists.head, tecs.cursor, steps.entry, steps.succ
-    for x in range(cursor.next, batch.kept.size):
+    for x in range(cursor.next, batch.selection.size):
         cursor.next = x
-        i = batch.kept[x]
+        i = batch.selection[x]
         c, key, low, position = batch.classes[i], batch.key[i], batch.low[i], batch.position[i]
         part = batch.partition[i] if batch.partition.size else 0
         s = lists.slot_of[part]
@@ -386,5 +385,5 @@ def update(batch: Batch, consume: int, steps: Steps, lists: Lists, tecs: Tecs, r
                 clear_slot(s, head, tecs)
             elif consume == 2:
                 cursor.epoch += 1
-    cursor.next = batch.kept.size
+    cursor.next = batch.selection.size
     return DONE

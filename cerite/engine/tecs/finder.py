@@ -38,7 +38,7 @@ class Finder:
         self._reading = False
         self._silent = False
         self._fewest_roots = 0  # that there is room for, whatever the number of cells
-        self.kept: Longs = np.zeros(0, np.int64)  # the events of the last batch that could be part of a match
+        self.relevant: Longs = np.zeros(0, np.int64)  # the events of the last batch that could be part of a match
 
     def still_needed(self) -> Longs:
         """The positions that matches to come may contain, as far as the last compaction found out."""
