@@ -19,6 +19,7 @@ import pyarrow as pa
 
 from cerite.api.batch import BatchMatches
 from cerite.api.inputs import Prepared
+from cerite.automaton.draw import mermaid_escaped
 from cerite.core.errors import StreamError
 from cerite.core.match import Match
 from cerite.data.open import opened
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from rich.tree import Tree
 
 MOST_EVENTS = 200
+_SHAPES = {"bottom": ("([", "])"), "output": ("[", "]"), "union": ("((", "))")}
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,12 +50,17 @@ class TraceNode:
     variables: tuple[str, ...] = ()
     children: tuple[int, ...] = ()
 
-    def __str__(self) -> str:
+    @property
+    def words(self) -> str:
+        """What it says, without the nodes that it leads to."""
         if self.kind == "bottom":
-            return f"n{self.number} = ⊥ a run starts at row {self.position}"
+            return f"⊥ a run starts at row {self.position}"
+        return "∪" if self.kind == "union" else f"row {self.position} as {', '.join(self.variables)}"
+
+    def __str__(self) -> str:
         if self.kind == "union":
             return f"n{self.number} = n{self.children[0]} ∪ n{self.children[1]}"
-        return f"n{self.number} = row {self.position} as {', '.join(self.variables)}, then n{self.children[0]}"
+        return f"n{self.number} = {self.words}" + "".join(f", then n{child}" for child in self.children)
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +135,21 @@ class Trace:
                 for each in said:
                     part.add(Text(each))
         return tree
+
+    def mermaid(self) -> str:
+        """The tECS after the last event, as a Mermaid flowchart: T above, below it the nodes, down to where runs start.
+
+        The arrows from a state are numbered in the order of its union-list, the latest start first.
+        """
+        rows = []
+        for number, state in enumerate(self.steps[-1].states if self.steps else ()):
+            rows.append(f't{number}[["{mermaid_escaped(str(state).rpartition(" = ")[0])}"]]')
+            rows += [f"t{number} -->|{place}| n{node}" for place, node in enumerate(state.nodes, 1)]
+        for node in (node for step in self.steps for node in step.nodes):
+            left, right = _SHAPES[node.kind]
+            rows.append(f'n{node.number}{left}"{mermaid_escaped(node.words)}"{right}')
+            rows += [f"n{node.number} --> n{child}" for child in node.children]
+        return "\n    ".join(["flowchart TD", *rows]) + "\n"
 
     def _repr_html_(self) -> str:
         steps = []

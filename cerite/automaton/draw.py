@@ -107,7 +107,7 @@ class Drawable(ABC):
             left, right = ("(((", ")))") if state in diagram.finals else ("((", "))")
             rows.append(f'q{state}{left}"q{state}"{right}')
         for (source, target), texts in diagram.edges().items():
-            rows.append(f'q{source} -->|"{"<br/>".join(map(_mermaid_escaped, texts))}"| q{target}')
+            rows.append(f'q{source} -->|"{"<br/>".join(map(mermaid_escaped, texts))}"| q{target}')
         rows.append("style start fill:none,stroke:none")
         return "flowchart LR\n" + "".join(f"    {row}\n" for row in rows)
 
@@ -187,7 +187,7 @@ def _aligned(rows: list[tuple[str, ...]]) -> str:
     return "\n".join(row.rstrip() for row in padded)
 
 
-def _mermaid_escaped(text: str) -> str:
+def mermaid_escaped(text: str) -> str:
     return "".join(c if c in _MERMAID_PLAIN else "<br/>" if c == "\n" else f"#{ord(c)};" for c in text)
 
 

@@ -29,6 +29,18 @@ def test_partitions_have_lists_of_their_own() -> None:
     assert [match.positions for match in steps[3].matches] == [(1, 3)]
 
 
+def test_the_picture_has_the_lists_and_all_nodes() -> None:
+    drawn = trace("SELECT * FROM S WHERE A ; B", "A A B").mermaid().splitlines()
+    assert drawn[0] == "flowchart TD"
+    assert [line.strip() for line in drawn if "t0" in line] == [
+        't0[["T#91;#123;q1#125;#93;"]]', "t0 -->|1| n3", "t0 -->|2| n1",
+    ]  # fmt: skip
+    assert [line.strip() for line in drawn if line.startswith(("    n4", "    n5"))] == [
+        'n4(("#8746;"))', "n4 --> n3", "n4 --> n1", 'n5["row 2 as B"]', "n5 --> n4",
+    ]  # fmt: skip
+    assert trace("SELECT * FROM S WHERE A", "").mermaid() == "flowchart TD\n"
+
+
 def test_what_is_consumed_is_gone() -> None:
     steps = trace("SELECT * FROM S WHERE A ; B CONSUME BY ANY", "A A B A").steps
     assert (len(steps[2].matches), steps[2].states) == (2, ())
