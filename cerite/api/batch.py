@@ -34,7 +34,7 @@ from cerite.pattern.query import QuerySpec
 MANY = 5_000_000  # matches after which it is worth counting whether all will fit
 MOST_IN_MEMORY = 500_000_000
 PREVIEWED = 1 << 20  # events that are read to show the first matches
-Progress = Callable[[int, int, int], None]  # rows read, matches found so far, active states
+Progress = Callable[[int, int, int], None]  # rows read, matches so far, active states
 
 
 class UnknownLengthError(StreamError, TypeError):
@@ -51,7 +51,7 @@ class BatchMatches(Matches):
         self._program = prepared.program
         self._source = prepared.source
         self._order = prepared.order  # the row of the input for every row of the source, where it was sorted
-        self._told_apart = prepared.told_apart
+        self._identity = prepared.identity
         self._progress = progress
         self.files = prepared.files
         self.selection = Selection.of(query)
@@ -101,8 +101,8 @@ class BatchMatches(Matches):
         self._finish(run, matches)
 
     def _placed(self, most: int | None = None) -> Iterator[tuple[MatchChunk, Placed]]:
-        """The same with the events; of a source that is read once with all their columns, in case one asks for them."""
-        keeping = KeepingRun(self._program, self._told_apart)
+        """The same with the events; of a source that is read once with all their columns, in case they are wanted."""
+        keeping = KeepingRun(self._program, self._identity)
         columns = (*self.shape.event_columns, *(self._source.available if self._read_once else ()))
         matches = 0
         with in_plain_words("find the matches"):
@@ -135,12 +135,12 @@ class BatchMatches(Matches):
     def _with_rows(self, placed: Placed) -> Placed:
         """The events with their files and rows, where these tell them apart."""
         starts = self._source.row_starts
-        if self._told_apart is not None or starts is None:
+        if self._identity is not None or starts is None:
             return placed
         files = np.searchsorted(starts, placed.positions, side="right") - 1
-        rows = placed.positions - np.array(starts, np.int64)[files]
-        told = placed.rows.append_column(FILE, pa.array(files)).append_column(ROW, pa.array(rows))
-        return placed._replace(rows=told)
+        numbers = placed.positions - np.array(starts, np.int64)[files]
+        rows = placed.rows.append_column(FILE, pa.array(files)).append_column(ROW, pa.array(numbers))
+        return placed._replace(rows=rows)
 
     @property
     def _with_events(self) -> bool:
@@ -153,9 +153,9 @@ class BatchMatches(Matches):
         """Whether there is any match; stops at the first, which a source that is read once still gives later."""
         if self._exists is None and self._count is None:
             if self._read_once:
-                found = self.placed()
-                first = next(found, None)
-                self._begun = iter(()) if first is None else chain([first], found)
+                placed = self.placed()
+                first = next(placed, None)
+                self._begun = iter(()) if first is None else chain([first], placed)
                 self._exists = first is not None
             else:
                 self._exists = super().exists()
@@ -220,7 +220,7 @@ class BatchMatches(Matches):
             return self._unread(), []
         if self._first is None:
             if self._with_events:
-                some = (each for found in self._placed(PREVIEWED) for each in self.objects_with_events(*found))
+                some = (each for pair in self._placed(PREVIEWED) for each in self.objects_with_events(*pair))
             else:
                 some = (each for chunk in self._chunks(PREVIEWED) for each in self.objects(chunk))
             self._first = list(islice(some, FIRST + 1))
@@ -326,13 +326,13 @@ class Beside:
 
 
 def _shape(prepared: Prepared, selection: Selection) -> Shape:
-    """What a row of a result with events is made of."""
+    """What a row of a result with events consists of."""
     plan, columns, source = prepared.program.plan, prepared.program.columns, prepared.source
     shown = selection.columns(plan, source.available)
     uris: tuple[str, ...] = ()
-    if prepared.told_apart is None:
+    if prepared.identity is None:
         uris = tuple(file.absolute().as_uri() for file in source.files)
-    by_rows = (FILE, ROW) if prepared.told_apart is None else prepared.told_apart
+    by_rows = (FILE, ROW) if prepared.identity is None else prepared.identity
     order = tuple(dict.fromkeys((*filter(None, (columns.time,)), *by_rows)))
     return Shape(
         plan.automaton.labels, plan.partition, order, columns.time, columns.position,

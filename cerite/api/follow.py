@@ -1,6 +1,6 @@
 """A stream that follows a source: every batch that comes is pushed, and the matches of each push are given.
 
-Invariant: a batch is taken from the source only when the matches of the one before were asked for, so that a slow
+Invariant: a batch is taken from the source only when the matches of the one before were requested, so that a slow
 reader slows the source down, and nothing piles up in between.
 """
 

@@ -1,6 +1,6 @@
-"""From what a caller passes to a source the engine can read: streams merged, rows held, order made, names checked.
+"""From what a caller passes to a source the engine can read: streams merged, events sorted, names checked.
 
-Everything that is wrong with the data's columns is told here, before anything runs.
+Whatever is wrong with the data's columns is reported here, before anything runs.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from cerite.pattern.nodes import Event, walk
 from cerite.pattern.query import QuerySpec
 
 READ_ONCE = (ReaderSource, RowSource)
-HELD = "the list of events"
+LISTED = "the list of events"
 _TIMES = "times are numbers or timestamps; write them as 2024-05-01T12:30:00, all with a zone or all without"
 
 
@@ -44,14 +44,14 @@ class Prepared:
     """A source in stream order.
 
     `order` has the row of the input for every row of the source, where it was sorted; `files` is what it was read from.
-    `told_apart` are the columns that order the events, None if files and rows do.
+    `identity` are the columns that tell events apart, which order them, too; None if files and rows do.
     """
 
     source: Source
     program: Program
     order: Longs | None
     files: tuple[Path, ...]
-    told_apart: tuple[str, ...] | None
+    identity: tuple[str, ...] | None
 
 
 def prepare(
@@ -70,7 +70,7 @@ def prepare(
         order, table = ordered(source, [name for name in (columns.time, *keys, columns.position) if name is not None])
         source = opened(table, Reading())
     # a dictionary may simply lack an attribute
-    checked = not any(isinstance(each, RowSource) or each.name == HELD for each in sources.values())
+    checked = not any(isinstance(each, RowSource) or each.name == LISTED for each in sources.values())
     program = bind_query(query, plan, columns, source.everything, checked=checked, sources=list(sources.values()))
     numbered = columns.position is not None or several  # rows of several streams are numbered in their common order
     files = tuple(file for each in sources.values() for file in each.files)
@@ -88,7 +88,7 @@ def bind_query(
     checked: bool = True,
     sources: Sequence[Source] = (),
 ) -> Program:
-    """The query's plan bound to the data's columns, the event type's found, after checking the query against them."""
+    """The plan bound to the data's columns, one with the event type among them; the query is checked against them."""
     kind = columns.type if columns.type is not None or "type" not in schema.names else "type"
     types = {node.type for node in walk(query.where) if isinstance(node, Event) and node.type is not None}
     if kind is None and len(types) > 1:
@@ -179,7 +179,7 @@ def _refuse_guesses(query: QuerySpec, sources: Sequence[Source], reading: Readin
 
 
 def _explain_text(error: CeriteError, query: QuerySpec, schema: pa.Schema, sources: Sequence[Source]) -> None:
-    """Say why a column is text, if the query is refused because it is and a value in a file made it so."""
+    """Say why a column is text, if that is why the query is refused and a value in a file is the reason."""
     if not isinstance(error, SchemaError):
         return
     for name in sorted(read_attributes(query)):
@@ -221,7 +221,7 @@ def merged(sources: Mapping[str, Source], time: str | None, order_by: Sequence[s
 
 
 def rows_source(rows: Sequence[Mapping[str, Any]], plan: Plan, columns: Columns, reading: Reading) -> Source:
-    """A list of dictionaries, held so that it can be read again; none at all is an empty stream."""
+    """A list of dictionaries as a table, which can be read again; an empty list is an empty stream."""
     if rows:
         table = opened(rows, Reading()).table()
     else:
@@ -229,7 +229,7 @@ def rows_source(rows: Sequence[Mapping[str, Any]], plan: Plan, columns: Columns,
         named = (columns.time, columns.position, window.attribute if window else None, *plan.partition)
         kinds = {name: pa.int64() for name in named if name is not None} | {columns.type or "type": pa.string()}
         table = pa.table({name: pa.array([], kind) for name, kind in kinds.items()})
-    return as_declared(TableSource(table.select, table.column_names, HELD), reading)
+    return as_declared(TableSource(table.select, table.column_names, LISTED), reading)
 
 
 def ordered(source: Source, keys: list[str]) -> tuple[Longs, pa.Table]:

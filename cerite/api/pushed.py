@@ -1,7 +1,7 @@
-"""The matches of one push: found when they are read, held for reading again with their events, as far as they fit.
+"""The matches of one push: enumerated when they are read, buffered with their events for reading again.
 
-Invariant: what a push returns stays readable. Before the stream goes on, matches that were not read are held, as many
-as fit `KEPT`, and with them their events; if there are more, reading on raises, and nothing is silently empty.
+Invariant: what a push returns stays readable. Before the stream goes on, matches that were not read are buffered with
+their events, as many as fit `BUFFERED`; if there are more, reading on raises, and nothing is silently empty.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from cerite.engine.plan import Plan
 from cerite.engine.shape import Shape
 
 COUNTED = 1 << 26  # matches of a push that are counted by enumerating them
-KEPT = 1 << 23  # events of matches that are held for a push whose matches were not read: about 100 MB
+BUFFERED = 1 << 23  # events of matches buffered for a push whose matches were not read: about 100 MB
 
 
-class _Kept(NamedTuple):
+class _EventBuffer(NamedTuple):
     """Events by position, with their marks."""
 
     positions: Longs = np.zeros(0, np.int64)
@@ -60,13 +60,13 @@ class Pushed(Matches):
         self._rest = released.chunks
         self._released: Released | None = released  # until the stream goes on
         self._late = released.late
-        self._kept = _Kept()  # the events of what is held, once the stream has gone on
+        self._event_buffer = _EventBuffer()  # of the buffered matches, once the stream has gone on
         self._count = released.count
         self._suppressed = released.suppressed if plan.suppress is not None else 0
-        self._held: list[MatchChunk] = []
-        self._size = 0  # events of the matches held
+        self._buffered: list[MatchChunk] = []
+        self._size = 0  # events of the buffered matches
         self._seen = 0  # matches read so far
-        self._gone = False  # whether a chunk after the held ones was read, or given up, and not held
+        self._gone = False  # whether a chunk was read, or given up, that is not buffered
 
     @property
     def late(self) -> pa.Table:
@@ -82,16 +82,16 @@ class Pushed(Matches):
     def chunks(self) -> Iterator[MatchChunk]:
         """The matches in flat arrays, some at a time; what was read before comes again."""
         at = 0
-        while at < len(self._held) or not self._gone:
-            if at == len(self._held):
+        while at < len(self._buffered) or not self._gone:
+            if at == len(self._buffered):
                 chunk = self._next()
                 if chunk is None:
                     return
-                if self._gone:  # too much to hold: this reader, the first to come here, gets the rest as it is found
+                if self._gone:  # the buffer is full: this reader, the first to come here, gets the rest as it comes
                     yield chunk
-                    yield from self._unheld()
+                    yield from self._unbuffered()
                     return
-            yield self._held[at]
+            yield self._buffered[at]
             at += 1
         self._refuse()
 
@@ -142,38 +142,38 @@ class Pushed(Matches):
             rows = self._released.rows(needed)
             assert rows is not None
             return rows, self._released.marks(needed)
-        places = np.searchsorted(self._kept.positions, needed)
-        if self._kept.rows is None or (places == self._kept.positions.size).any():
+        places = np.searchsorted(self._event_buffer.positions, needed)
+        if self._event_buffer.rows is None or (places == self._event_buffer.positions.size).any():
             self._refuse()
-        assert self._kept.rows is not None
-        if not np.array_equal(self._kept.positions[places], needed):
+        assert self._event_buffer.rows is not None
+        if not np.array_equal(self._event_buffer.positions[places], needed):
             self._refuse()
-        return self._kept.rows.take(pa.array(places)), self._kept.marks[places]
+        return self._event_buffer.rows.take(pa.array(places)), self._event_buffer.marks[places]
 
     def hold(self) -> None:
-        """Hold what was not read yet, as far as it fits, and the events of it: the stream is about to go on."""
+        """Buffer what was not read yet, as far as it fits, with its events: the stream is about to go on."""
         while not self._gone and self._next() is not None:
             pass
         released, self._released = self._released, None
-        if released is not None and self._held:
-            ends = [array for chunk in self._held for array in (chunk.starts, chunk.ends, chunk.positions)]
+        if released is not None and self._buffered:
+            ends = [array for chunk in self._buffered for array in (chunk.starts, chunk.ends, chunk.positions)]
             needed = np.unique(np.concatenate(ends))
             rows = released.rows(needed)
-            self._kept = _Kept(needed, None if rows is None else tidied(rows), released.marks(needed))
+            self._event_buffer = _EventBuffer(needed, None if rows is None else tidied(rows), released.marks(needed))
 
     @property
     def _over(self) -> bool:
         """Whether the stream has gone on."""
         return self._released is None
 
-    def _unheld(self) -> Iterator[MatchChunk]:
+    def _unbuffered(self) -> Iterator[MatchChunk]:
         while (chunk := self._next()) is not None:
             yield chunk
         if self._over:
             self._refuse()
 
     def _next(self) -> MatchChunk | None:
-        """The next chunk, held if it fits; None at the end, when the count is known too."""
+        """The next chunk, buffered if it fits; None at the end, when the count is known too."""
         chunk = None if self._over else next(self._rest, None)
         if chunk is None:
             if self._count is None and not self._over:
@@ -181,8 +181,8 @@ class Pushed(Matches):
             return None
         self._seen += len(chunk)
         self._size += len(chunk) + chunk.positions.size
-        if not self._gone and self._size <= KEPT:
-            self._held.append(chunk)
+        if not self._gone and self._size <= BUFFERED:
+            self._buffered.append(chunk)
         else:
             self._gone = True
         return chunk
@@ -190,7 +190,7 @@ class Pushed(Matches):
     def _refuse(self) -> None:
         said = "" if self._count is None else f" {self._count:,}"
         raise StreamError(
-            f"the{said} matches of this push are too many to be held, and were "
+            f"the{said} matches of this push are too many to keep, and were "
             + ("not read before the stream went on" if self._over else "read once already"),
             hint="read or write them before the next push, once; or add LIMIT or a selection strategy",
         )

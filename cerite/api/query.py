@@ -27,7 +27,7 @@ from cerite.pattern.query import QuerySpec, Suppress
 
 if TYPE_CHECKING:
     from cerite.api.trace import Trace
-    from cerite.api.why.telling import Why, WhyNot
+    from cerite.api.why.answer import Why, WhyNot
 
 
 class Query:
@@ -35,10 +35,10 @@ class Query:
 
     >>> import cerite
     >>> q = cerite.query("SELECT * FROM S WHERE A AS x ; B AS y FILTER y[v > 1]")
-    >>> found = q.run([{"type": "A", "v": 0}, {"type": "B", "v": 1}, {"type": "B", "v": 2}])
-    >>> found.count()
+    >>> matches = q.run([{"type": "A", "v": 0}, {"type": "B", "v": 1}, {"type": "B", "v": 2}])
+    >>> matches.count()
     1
-    >>> [str(match) for match in found]
+    >>> [str(match) for match in matches]
     ['[0,2] A=0, B=2, x=0, y=2']
     """
 
@@ -155,16 +155,16 @@ class Query:
     ) -> Why:
         """Why a match is one: for each of its events the conditions that admitted it, with the values they compared.
 
-        A match that `run` found knows its data; for any other (of a stream, of Spark, of a file) pass the data and what
-        `run` would be told about it.
+        A match of `run` knows its data; for any other (of a stream, of Spark, of a file) pass the data with the
+        keywords that `run` would take.
 
         >>> import cerite
         >>> q = cerite.query("SELECT * FROM S WHERE A AS x ; B AS y FILTER y[v > x.v] WITHIN 5 EVENTS")
-        >>> found = q.run([{"type": "A", "v": 1}, {"type": "B", "v": 3}])
-        >>> q.why(found[0])
+        >>> matches = q.run([{"type": "A", "v": 1}, {"type": "B", "v": 3}])
+        >>> q.why(matches[0])
         [0,1] A=0, B=1, x=0, y=1 is a match
           row  variables  why
-          0    A, x       only its type is asked for
+          0    A, x       only its type is tested
           1    B, y       `v > x.v`: 3 > 1
         and 2 events from row 0 on, window 5 EVENTS
         """
@@ -205,7 +205,7 @@ class Query:
         >>> q.why_not([{"type": "A", "v": 1}, {"type": "C"}, {"type": "B", "v": 480.0}], events=[0, 2])
         rows 0, 2 are no match
           row  variables  why
-          0    A, x       only its type is asked for
+          0    A, x       only its type is tested
           2    B, y       ✗ `v > 500` was 480.0
         ended by condition: `v > 500` was 480.0
         """

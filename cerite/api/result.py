@@ -1,6 +1,6 @@
 """What a run finds: lazy matches that can be counted, looked at, iterated, or written as Arrow and files.
 
-Nothing is enumerated before it is asked for. `count()` never enumerates where the automaton allows it, so a result of
+Nothing is enumerated before it is needed. `count()` never enumerates where the automaton allows it, so a result of
 10^15 matches is counted in the time it takes to read the stream.
 
 A table of matches has one of three forms: positions, which cost least; `events=True`, the shape that Spark's results
@@ -42,11 +42,11 @@ Rows = list[dict[str, Any]]
 
 
 class UnknownVariableError(StreamError, KeyError):
-    """A match was asked for a variable that its query does not have."""
+    """A match has no such variable, as its query has none."""
 
 
 class IndexTypeError(StreamError, TypeError):
-    """Matches were asked for something that is no index."""
+    """Something that is no index was used as one."""
 
 
 class Matches(ABC):
@@ -121,11 +121,11 @@ class Matches(ABC):
         if not hasattr(which, "__index__"):
             raise IndexTypeError(
                 f"matches are numbered, so {which!r} is none of them",
-                hint="write found[0] or found[:5]; for the events of a variable found[0]['x']",
+                hint="write matches[0] or matches[:5]; for the events of a variable matches[0]['x']",
             )
         index = operator.index(which)
-        found_at = index if index >= 0 else index + self.count()
-        match = next(self._from(found_at), None) if found_at >= 0 else None
+        at = index if index >= 0 else index + self.count()
+        match = next(self._from(at), None) if at >= 0 else None
         if match is None:
             raise IndexError(f"there is no match {index}: there are {self.count():,}")
         return match
@@ -143,7 +143,7 @@ class Matches(ABC):
         return list(islice(self._from(first), last - first + 1))[::step]
 
     def _from(self, first: int) -> Iterator[Match]:
-        """The matches from this index on; those before it are not made into objects."""
+        """The matches from this index on; those before it do not become objects."""
         if self._with_events:
             for chunk, placed in self.placed():
                 if first < len(chunk):
@@ -157,7 +157,7 @@ class Matches(ABC):
 
     @property
     def _with_events(self) -> bool:
-        """Whether matches are made with their events at hand."""
+        """Whether matches are created with their events at hand."""
         return self.selection.flat
 
     def objects_with_events(self, chunk: MatchChunk, placed: Placed, first: int = 0) -> Iterator[Match]:
@@ -173,7 +173,7 @@ class Matches(ABC):
                 yield replace(next(matches), measures=values)
 
     def _beside(self, chunk: MatchChunk, placed: Placed) -> Callable[[tuple[int, ...]], Rows] | None:
-        """What gives the events of these matches, if `fetch` cannot be asked later."""
+        """What gives the events of these matches, if `fetch` cannot give them later."""
         return None
 
     def objects(self, chunk: MatchChunk, fetch: Callable[[tuple[int, ...]], Rows] | None = None) -> Iterator[Match]:
@@ -210,8 +210,8 @@ class Matches(ABC):
             holders = {variable: positions}
         shown: Rows = []
         for position, row in zip(positions, rows, strict=True):
-            held = [attributes.get(name) for name, marked in holders.items() if position in marked]
-            names = None if None in held else {name for each in held for name in each or ()}
+            marked_by = [attributes.get(name) for name, marked in holders.items() if position in marked]
+            names = None if None in marked_by else {name for each in marked_by for name in each or ()}
             shown.append({name: value for name, value in row.items() if names is None or name in names})
         return shown
 
@@ -321,10 +321,10 @@ class Matches(ABC):
         """The first n matches as a Rich table, with their times and the values of their events."""
         return self._view(self._first_rows(n, self.placed())).rich()
 
-    def _first_rows(self, n: int, found: Iterator[tuple[MatchChunk, Placed]]) -> Rows:
+    def _first_rows(self, n: int, placed: Iterator[tuple[MatchChunk, Placed]]) -> Rows:
         """The first n matches with their events, and where they begin and end if there is no time."""
         rows: Rows = []
-        for chunk, (matches, events, marks, *_) in found:
+        for chunk, (matches, events, marks, *_) in placed:
             few = min(n - len(rows), len(chunk))
             batch = self.shape.batch(matches.slice(0, few), events, marks)
             ends = zip(chunk.starts[:few].tolist(), chunk.ends[:few].tolist(), strict=True)

@@ -92,7 +92,7 @@ class EventStream:
             selection.columns(plan, program.schema.names), measured=selection.measures,
         ).checked(program.schema, selection.source)  # fmt: skip
         self._late_schema = self._run.late_schema(program.schema)
-        self._latest: weakref.ref[Pushed] | None = None  # who might still read what the last push found
+        self._latest: weakref.ref[Pushed] | None = None  # the matches of the last push, while someone can read them
 
     @property
     def rows(self) -> int:
@@ -190,7 +190,7 @@ class EventStream:
         self._run.restore(bytes(data))
 
     def _going_on(self, step: Callable[[], Released]) -> Pushed:
-        """What a step completes, after what the one before it found was held."""
+        """What a step completes; the matches of the step before are buffered first."""
         self._hold()
         released = step()
         plan, schema = self._program.plan, self._program.schema
@@ -203,7 +203,7 @@ class EventStream:
         return pushed
 
     def _hold(self) -> None:
-        """Before the stream goes on: hold what the last push found, if anyone can still ask for it."""
+        """Before the stream goes on: buffer the matches of the last push, if anyone can still read them."""
         pushed = None if self._latest is None else self._latest()
         self._latest = None
         if pushed is not None:
@@ -220,13 +220,13 @@ def _late_message(late: pa.RecordBatch) -> str:
 
 def stream_schema(schema: Any) -> pa.Schema:
     """The columns of a stream: an Arrow schema, a mapping of names to types, or data to take them from."""
-    found = typed(schema)
-    repeated = sorted({name for name in found.names if found.names.count(name) > 1})
+    columns = typed(schema)
+    repeated = sorted({name for name in columns.names if columns.names.count(name) > 1})
     if repeated:
         raise StreamError(f"the stream has two columns called {listed(repeated)}", hint="rename one of them")
-    if not found.names:
+    if not columns.names:
         raise StreamError("the stream has no columns", hint="name them with their types: {'type': 'string', …}")
-    return found
+    return columns
 
 
 def stream_ordering(

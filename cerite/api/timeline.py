@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from cerite.api.result import Matches
 
 MOST_EVENTS = 1_000  # beside the matches
-MOST_MATCHES, MOST_LANES = 500, 50  # that can be told apart
+MOST_MATCHES, MOST_LANES = 500, 50  # that an eye can distinguish
 MOST_MARKED = 40  # events of one match: the first and the last ones
 WIDTH, LANE = 860, 46  # pixels
 BARS = 40  # characters of a match in a terminal
@@ -104,48 +104,48 @@ class Timeline:
 
 
 # ------------------------------------------------------------ what is drawn
-def timeline(found: Matches, limit: int, lanes: int) -> Timeline:
+def timeline(matches: Matches, limit: int, lanes: int) -> Timeline:
     """The first matches of some, and events beside them."""
     for name, number, most in (("limit", limit, MOST_MATCHES), ("lanes", lanes, MOST_LANES)):
         if isinstance(number, bool) or not isinstance(number, int) or not 1 <= number <= most:
             raise ArgumentError(f"{name}={number!r} is no number from 1 to {most}", hint=f"write {name}=20")
-    axis = found.shape.time or found.shape.position or "position"
+    axis = matches.shape.time or matches.shape.position or "position"
     keys: dict[str, tuple[Any, ...]] = {}  # of the lanes
-    matches: list[Drawn] = []
+    drawn: list[Drawn] = []
     hidden, first, last, more = 0, None, 0, False
-    for number, (rows, positions, places, labels) in enumerate(_events(found)):
+    for number, (rows, positions, places, labels) in enumerate(_events(matches)):
         if number == limit:
             more = True
             break
-        values = tuple(rows[-1][name] for name in found.partition)
+        values = tuple(rows[-1][name] for name in matches.partition)
         lane = ", ".join(map(text, values))
         if lane not in keys and len(keys) == lanes:
             hidden += 1
             continue
         keys[lane] = values
-        matches.append(_drawn(found, number + 1, lane, rows, positions, labels))
+        drawn.append(_drawn(matches, number + 1, lane, rows, positions, labels))
         first, last = places[0] if first is None else min(places[0], first), max(places[-1], last)
-    beside, others = ((), 0) if first is None else _beside(found, keys, first, last)
-    notes = [_counted(found, len(matches) + hidden, more)]
+    beside, others = ((), 0) if first is None else _beside(matches, keys, first, last)
+    notes = [_counted(matches, len(drawn) + hidden, more)]
     if hidden:
         notes.append(f"{hidden:,} of them, in other lanes, are not drawn")
     if others > len(beside):
         notes.append(f"{len(beside):,} of {others:,} events of these lanes are drawn beside them")
-    if any(match.left_out for match in matches):
+    if any(match.left_out for match in drawn):
         notes.append(f"of a long match the first {MOST_MARKED // 2} and last {MOST_MARKED // 2} events")
-    return Timeline(axis, tuple(keys), tuple(matches), beside, tuple(notes))
+    return Timeline(axis, tuple(keys), tuple(drawn), beside, tuple(notes))
 
 
-def _counted(found: Matches, seen: int, more: bool) -> str:
+def _counted(matches: Matches, seen: int, more: bool) -> str:
     if not more:
         return f"{seen:,} match{'' if seen == 1 else 'es'}"
-    total = "" if found._count is None else f" of {found._count:,}"
+    total = "" if matches._count is None else f" of {matches._count:,}"
     return f"the first {seen:,}{total} matches" + ("" if total else ", of more")
 
 
-def _events(found: Matches) -> Iterator[tuple[list[dict[str, Any]], list[int], list[int], list[int]]]:
+def _events(matches: Matches) -> Iterator[tuple[list[dict[str, Any]], list[int], list[int], list[int]]]:
     """For every match its events, their positions as they are reported, their places in the stream, their labels."""
-    for chunk, placed in found.placed():
+    for chunk, placed in matches.placed():
         for index in range(len(chunk)):
             mine = slice(chunk.offsets[index], chunk.offsets[index + 1])
             places = placed.matches.positions[mine]
@@ -154,17 +154,17 @@ def _events(found: Matches) -> Iterator[tuple[list[dict[str, Any]], list[int], l
 
 
 def _drawn(
-    found: Matches, number: int, lane: str, rows: list[dict[str, Any]], positions: list[int], labels: list[int]
+    matches: Matches, number: int, lane: str, rows: list[dict[str, Any]], positions: list[int], labels: list[int]
 ) -> Drawn:
-    kept = list(range(len(rows)))
+    drawn = list(range(len(rows)))
     if len(rows) > MOST_MARKED:
-        kept = [*kept[: MOST_MARKED // 2], *kept[-MOST_MARKED // 2 :]]
-    time, kind = found.shape.time, found.type_column or ""
-    shown = [name for name in found.shape.attributes if name not in (time, *found.partition)]
+        drawn = [*drawn[: MOST_MARKED // 2], *drawn[-MOST_MARKED // 2 :]]
+    time, kind = matches.shape.time, matches.type_column or ""
+    shown = [name for name in matches.shape.attributes if name not in (time, *matches.partition)]
     marks = []
-    for k in kept:
+    for k in drawn:
         row = rows[k]
-        names = sorted(found.labels[labels[k]], key=lambda name: (name == row.get(kind), name))
+        names = sorted(matches.labels[labels[k]], key=lambda name: (name == row.get(kind), name))
         values = {name: row[name] for name in shown}
         at = _moment(row[time]) if time else positions[k]
         marks.append(Mark(at, tuple(names), cell([values], {kind}) if values else ""))
@@ -172,13 +172,13 @@ def _drawn(
 
 
 def _beside(
-    found: Matches, keys: dict[str, tuple[Any, ...]], first: int, last: int
+    matches: Matches, keys: dict[str, tuple[Any, ...]], first: int, last: int
 ) -> tuple[tuple[tuple[str, Any], ...], int]:
     """Events of the lanes from the first match to the last, some of them if there are many, and how many there are."""
-    time, names = found.shape.time, list(keys)
+    time, names = matches.shape.time, list(keys)
     lanes, times, at = [], [], first
-    for batch in found.between(first, last, tuple(dict.fromkeys((*filter(None, (time,)), *found.partition)))):
-        lane = _lane_numbers(batch, found.partition, list(keys.values()))
+    for batch in matches.between(first, last, tuple(dict.fromkeys((*filter(None, (time,)), *matches.partition)))):
+        lane = _lane_numbers(batch, matches.partition, list(keys.values()))
         mine = np.flatnonzero(lane >= 0)
         lanes.append(lane[mine])
         times.append(batch.column(time).take(pa.array(mine)) if time else pa.array(at + mine))

@@ -210,12 +210,12 @@ class _Tracer:
             self._keys[int(rows.partition[0])] = key
         if self._run.suppressor is not None:
             self._run.suppressor.begin(rows)
-        found = tuple(match for chunk in self._run.recogniser.read(rows) for match in self._matches(chunk))
+        matches = tuple(match for chunk in self._run.recogniser.read(rows) for match in self._matches(chunk))
         row = {name: self._table[name][at].as_py() for name in self._table.column_names}
         skipped = not rows.position.size or not self._engine.relevant.size
         name = self._program.columns.position
         position = self._number[at] if name is None else int(row[name])
-        return TraceStep(position, row, skipped, tuple(self._nodes()), tuple(self._states()), found)
+        return TraceStep(position, row, skipped, tuple(self._nodes()), tuple(self._states()), matches)
 
     def _matches(self, chunk: Any) -> Iterator[Match]:
         return self._result.objects(chunk if self._order is None else chunk.renumbered(self._order))

@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from cerite.api.query import Query
-from cerite.api.why.telling import Told
+from cerite.api.why.answer import Answer
 from cerite.core.errors import CeriteError
 from cerite.pattern.query import QuerySpec
 
 
 def explained(
     query: QuerySpec, path: Any, options: dict[str, Any], *, rows: list[str] | None, match: int | None
-) -> Told:
+) -> Answer:
     """Why a match is one, or, where rows are given, why they are one or none."""
     if rows is not None and match is not None:
         raise CeriteError("--match names a match, --rows events that should be one", hint="leave one of them out")
@@ -20,14 +20,14 @@ def explained(
     if rows is not None:
         return runnable.why_not(path, [_number(each) for each in rows], **options)
     wanted = 1 if match is None else match
-    found = runnable.run(path, **options).head(wanted)
-    if len(found) < wanted:
-        how_many = f"only {len(found):,} matches" if len(found) > 1 else "only one match" if found else "no match"
+    matches = runnable.run(path, **options).head(wanted)
+    if len(matches) < wanted:
+        how_many = f"only {len(matches):,} matches" if len(matches) > 1 else "only one match" if matches else "no match"
         raise CeriteError(
-            f"there {'are' if len(found) > 1 else 'is'} {how_many} to explain",
+            f"there {'are' if len(matches) > 1 else 'is'} {how_many} to explain",
             hint="name rows that should be one: --rows 3,7,9",
         )
-    return runnable.why(found[-1], path, **options)
+    return runnable.why(matches[-1], path, **options)
 
 
 def _number(text: str) -> int:

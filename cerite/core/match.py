@@ -63,7 +63,7 @@ class Match:
 
     def _fetched(self, variable: str | None) -> list[dict[str, Any]]:
         if self.fetch is None:
-            raise StreamError("this match does not know the data it was found in", hint="run the query on a table")
+            raise StreamError("this match does not know its data", hint="run the query on a table")
         return self.fetch(self, variable)
 
     def without_bindings(self) -> Match:

@@ -135,7 +135,7 @@ def test_a_variable_that_a_match_does_not_have_is_refused_with_the_nearest() -> 
     with pytest.raises(AttributeError, match="did you mean `x`"):
         FOUND[0].X  # noqa: B018
     assert not hasattr(FOUND[0], "nothing")
-    with pytest.raises(StreamError, match="does not know the data"):
+    with pytest.raises(StreamError, match="does not know its data"):
         cerite.Match(0, 1, (0, 1))["x"]
 
 

@@ -60,17 +60,17 @@ def test_two_readers_of_one_result_see_all_of_it() -> None:
 
 @pytest.mark.parametrize("query", ["SELECT * FROM S WHERE A+", "SELECT * FROM S WHERE A+ LIMIT 100000000000"])
 def test_results_too_many_to_hold_are_refused_when_read_later(query: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("cerite.api.pushed.KEPT", 300_000)
+    monkeypatch.setattr("cerite.api.pushed.BUFFERED", 300_000)
     stream = cerite.query(query).stream(SCHEMA, counting=True)
     found = stream.push(events("A" * 60))
     stream.push(events("B"))
     assert found
     assert len(found[:100]) == 100
     for read in (lambda it: [*iter(it)], type(found).to_arrow):
-        with pytest.raises(StreamError, match="too many to be held, and were not read before the stream went on"):
+        with pytest.raises(StreamError, match="too many to keep, and were not read before the stream went on"):
             read(found)
     if "LIMIT" in query:
-        with pytest.raises(StreamError, match="too many to be held"):
+        with pytest.raises(StreamError, match="too many to keep"):
             found.count()
     else:
         assert found.count() == 2**60 - 1
@@ -78,12 +78,12 @@ def test_results_too_many_to_hold_are_refused_when_read_later(query: str, monkey
 
 
 def test_results_too_many_to_hold_are_read_once_before_the_next_push(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("cerite.api.pushed.KEPT", 1000)
+    monkeypatch.setattr("cerite.api.pushed.BUFFERED", 1000)
     query = cerite.query("SELECT * FROM S WHERE A+")
     stream = query.stream(SCHEMA)
     found = stream.push(events("A" * 16))
     assert sum(1 for _ in found) == 2**16 - 1
-    with pytest.raises(StreamError, match="too many to be held, and were read once already"):
+    with pytest.raises(StreamError, match="too many to keep, and were read once already"):
         list(found)
     found = stream.push(events("A"))
     reader = iter(found)

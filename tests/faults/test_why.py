@@ -23,12 +23,12 @@ def test_why_explains_matches_only(match: Any) -> None:
 
 def test_a_match_that_does_not_know_its_data() -> None:
     match = cerite.Match.of(0, 1, [("A", 0), ("x", 0), ("B", 1), ("y", 1)])
-    with pytest.raises(cerite.StreamError, match="does not know the data") as error:
+    with pytest.raises(cerite.StreamError, match="does not know its data") as error:
         QUERY.why(match)
     assert "query.why(match, data, time=…)" in str(error.value)
     assert QUERY.why(match, ROWS).match == match
     pushed = QUERY.stream({"type": "string", "v": "int"}).push(ROWS)
-    with pytest.raises(cerite.StreamError, match="does not know the data"):
+    with pytest.raises(cerite.StreamError, match="does not know its data"):
         QUERY.why(pushed[0])
     assert QUERY.why(pushed[0], ROWS).match == pushed[0]
     once = QUERY.run(iter(ROWS))

@@ -13,7 +13,7 @@ from hypothesis import assume
 from hypothesis import strategies as st
 
 from cerite.api.query import Query
-from cerite.api.why.telling import Why
+from cerite.api.why.answer import Why
 from cerite.core.errors import BudgetError, PatternError
 from cerite.language.ceql import parse_condition
 from cerite.pattern import (

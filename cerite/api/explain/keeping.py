@@ -17,8 +17,8 @@ from cerite.engine.registers.leaves import Value
 def explain_keeping(tree: Tree, program: Program) -> None:
     """Add what a stream that goes on for ever has to keep."""
     plan = program.plan
-    kept, why = growth(plan)
-    branch = tree.add(Text(f"keeps: {kept}; {why}"))
+    state, why = growth(plan)
+    branch = tree.add(Text(f"keeps: {state}; {why}"))
     branch.add(Text(f"a partial match: {_life(plan)}"))
     if plan.partition:
         key = ", ".join(plan.partition)
@@ -38,14 +38,14 @@ def growth(plan: Plan) -> tuple[str, str]:
 
     >>> from cerite.engine.plan import plan
     >>> from cerite.language.ceql import parse_query
-    >>> kept = lambda text: growth(plan(parse_query(f"SELECT * FROM S WHERE A ; B {text}")))[0]
-    >>> kept("WITHIN 5 seconds"), kept("PARTITION BY [k] WITHIN 5 EVENTS"), kept("")
+    >>> grows = lambda text: growth(plan(parse_query(f"SELECT * FROM S WHERE A ; B {text}")))[0]
+    >>> grows("WITHIN 5 seconds"), grows("PARTITION BY [k] WITHIN 5 EVENTS"), grows("")
     ('what is in the window', 'what is in the windows of all keys', 'more with every partial match')
     """
     by_key = bool(plan.partition)
     if plan.needs_history:
-        kept = "more with every key" if by_key else "what is in the window, and ways that began before it"
-        return kept, "a part is selected among all ways through it, however long ago they began"
+        grows = "more with every key" if by_key else "what is in the window, and ways that began before it"
+        return grows, "a part is selected among all ways through it, however long ago they began"
     if plan.window is None:
         if _waits(plan.automaton):
             return "more with every partial match", "without WITHIN it can go on at any later event"

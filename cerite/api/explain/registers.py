@@ -36,7 +36,7 @@ _WATCHED = {
 
 
 def explain_registers(tree: Tree, plan: Plan, machine: Machine) -> None:
-    """Add what a run carries along and how it is found again."""
+    """Add what a run carries along and how it is looked up."""
     tests = tree.add("tests on one event, each evaluated once per batch")
     for guard in machine.guards:
         tests.add(Text(_shown(str(guard))))
@@ -106,10 +106,10 @@ def _watching(tree: Tree, machine: Machine) -> None:
 
 
 def _dropped(machine: Machine) -> str:
-    kept = masks(machine, tables(machine, maximal=False), max(1, -(-len(machine.guards) // 64)))
-    if kept is None:
+    relevant = masks(machine, tables(machine, maximal=False), max(1, -(-len(machine.guards) // 64)))
+    if relevant is None:
         return "dropped before the loop: nothing, any event may move something"
-    when, unless = (_named(machine, words) for words in kept)
+    when, unless = (_named(machine, words) for words in relevant)
     parts = ([f"satisfies none of {when}"] if when else []) + ([f"satisfies all of {unless}"] if unless else [])
     return f"dropped before the loop: every event that {' and '.join(parts)}"
 

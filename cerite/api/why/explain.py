@@ -12,8 +12,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+from cerite.api.why.answer import Explained, Reason, Why, WhyNot, rows_text
 from cerite.api.why.scene import Ranks, Scene
-from cerite.api.why.telling import Explained, Reason, Why, WhyNot, rows_text
 from cerite.core.errors import StreamError
 from cerite.core.match import Match
 from cerite.pattern.absences import ends_in_absence
@@ -45,7 +45,7 @@ def why(scene: Scene, match: Match) -> Why:
     ways, numbers = _read(scene, ranks, first, last, restart)
     for way in ways.of(scene.pattern, scene.query.within, scene.query.variables):
         if not way.failing and _is(way, match, scene, numbers):
-            return _told(scene, _Reading(ways, (way,), numbers), way, match)
+            return _answer(scene, _Reading(ways, (way,), numbers), way, match)
     raise StreamError(
         f"{match} is no match of the query in this data",
         hint=f"query.why_not(data, events={list(match.positions)}) says what is missing",
@@ -77,8 +77,8 @@ def why_not(scene: Scene, ranks: Ranks) -> WhyNot:
     left_out = _left_out(scene, reading.whole(_seen(scene, way)), reading.ranks[way.valuation.end or 0])
     if left_out is not None:
         return WhyNot(positions, _events(scene, reading, way, None), left_out, columns=columns)
-    told = _told(scene, reading, way, _match(way, scene, reading.ranks))
-    return WhyNot(positions, told.events, match=told.match, why=told, columns=columns)
+    answer = _answer(scene, reading, way, _match(way, scene, reading.ranks))
+    return WhyNot(positions, answer.events, match=answer.match, why=answer, columns=columns)
 
 
 # ---------------------------------------------------------------- reading events as a word
@@ -175,8 +175,8 @@ def _unlike(scene: Scene, ranks: Ranks, ways: Ways) -> WhyNot:
     larger = next((each for each in scene.reported(scene.query, scene.rows - 1) if set(ranks) <= set(each[2])), None)
     match = None if larger is None else _reported_match(scene, *larger)
     if larger is not None and match is not None and set(larger[2]) == set(ranks):
-        told = why(scene, match)
-        return WhyNot(positions, told.events, match=match, why=told, columns=columns)
+        answer = why(scene, match)
+        return WhyNot(positions, answer.events, match=match, why=answer, columns=columns)
     at = max(ways.reached.at, 0)
     wanted = " or ".join(f"`{each}`" for each in ways.reached.expected if each is not None)
     here = None if at == len(ranks) else positions[at]
@@ -256,7 +256,7 @@ def _reason(check: Check, reading: _Reading) -> Reason:
     return Reason(check.kind, check.text, position)
 
 
-def _told(scene: Scene, reading: _Reading, way: Way, match: Match) -> Why:
+def _answer(scene: Scene, reading: _Reading, way: Way, match: Match) -> Why:
     whole = [_reason(check, reading) for check in way.checks if check.about is None]
     return Why(match, _events(scene, reading, way, None), [*whole, *_clauses(scene, match)], _columns(scene))
 
@@ -270,27 +270,27 @@ def _clauses(scene: Scene, match: Match) -> Iterator[Reason]:
 
 
 def _events(scene: Scene, reading: _Reading, way: Way, culprit: Check | None) -> list[Explained]:
-    """The events of a way with what was asked of each, up to the culprit."""
-    told = []
+    """The events of a way with the checks of each, up to the culprit."""
+    explained = []
     for rank in sorted(way.valuation.positions):
         whole = reading.ranks[rank]
         names = tuple(sorted(name for name, place in way.valuation.bindings if place == rank))
         reasons = tuple(_reason(check, reading) for check in way.checks if check.about == rank and check.holds)
         row, position = scene.event(whole), scene.positions[whole]
         if culprit is None or (rank < culprit.rank and culprit.about != rank):
-            told.append(Explained(position, names, row, reasons))
+            explained.append(Explained(position, names, row, reasons))
         elif culprit.about == rank or (culprit.about is None and rank == culprit.rank):
-            told.append(Explained(position, names, row, (_reason(culprit, reading),), "failed"))
+            explained.append(Explained(position, names, row, (_reason(culprit, reading),), "failed"))
         else:
-            told.append(Explained(position, names, row, (), "not reached"))
-    return told
+            explained.append(Explained(position, names, row, (), "not reached"))
+    return explained
 
 
 def _reached(scene: Scene, ranks: Ranks, at: int) -> list[Explained]:
     """Events of which only the types were looked at, up to the one that does not fit."""
     fits = Reason("type", "its type fits")
-    told = []
+    explained = []
     for place, rank in enumerate(ranks):
         verdict = "met" if place < at else "not reached"
-        told.append(Explained(scene.positions[rank], (), scene.event(rank), (fits,), verdict))  # type: ignore[arg-type]
-    return told
+        explained.append(Explained(scene.positions[rank], (), scene.event(rank), (fits,), verdict))  # type: ignore[arg-type]
+    return explained

@@ -21,7 +21,7 @@ _POSITIONS = "give the numbers of its rows: events=[3, 7, 9]"
 
 
 def scene_of(query: QuerySpec, match: Any, prepared: Prepared | None = None) -> Scene:
-    """The data that a match was found in: what is given, or what the match knows of it."""
+    """The data that a match is of: what is given, or what the match knows of it."""
     if not isinstance(match, Match):
         raise ArgumentError(
             f"`why` explains a match, not {match!r}",
@@ -34,7 +34,7 @@ def scene_of(query: QuerySpec, match: Any, prepared: Prepared | None = None) -> 
     owner = getattr(match.fetch, "__self__", None)
     if not isinstance(owner, BatchMatches) or isinstance(owner.prepared.source, READ_ONCE):
         raise StreamError(
-            "this match does not know the data it was found in, or that can be read once only",
+            "this match does not know its data, or the data can be read only once",
             hint="pass the data as well: query.why(match, data, time=…)",
         )
     return Scene(query, owner.prepared)
@@ -67,14 +67,14 @@ def _given(scene: Scene, events: Any) -> list[int]:
     except TypeError:
         raise ArgumentError(f"`events` are rows, not {events!r}", hint=_POSITIONS) from None
     if all(isinstance(each, Mapping) for each in listed):
-        return _found(scene, listed)
+        return _ranks_of(scene, listed)
     try:
         return [scene.rank(operator.index(each)) for each in listed]
     except TypeError:
         raise ArgumentError(f"`events` are row numbers or rows, not {listed!r}", hint=_POSITIONS) from None
 
 
-def _found(scene: Scene, rows: list[Mapping[str, Any]]) -> list[int]:
+def _ranks_of(scene: Scene, rows: list[Mapping[str, Any]]) -> list[int]:
     """The events that have these values, each in one place of the data."""
     data = scene.all_rows()
     ranks: list[int] = []

@@ -1,4 +1,4 @@
-"""What an explanation is: events with what was found about each, in the form of whoever shows it."""
+"""What an answer of `why` and `why_not` is: events with what is known of each, in the form of whoever shows it."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Explained:
     verdict: Literal["met", "failed", "not reached"] = "met"
 
 
-class Told(ABC):
+class Answer(ABC):
     """Text, a table in a terminal, HTML in a notebook."""
 
     events: tuple[Explained, ...]
@@ -71,7 +71,7 @@ class Told(ABC):
         heads = ("row", *self.columns, "variables", "why")
         rows = []
         for each in self.events:
-            said = "; ".join(map(str, each.reasons)) or "only its type is asked for"
+            said = "; ".join(map(str, each.reasons)) or "only its type is tested"
             said = {"met": said, "failed": f"✗ {said}", "not reached": "not reached"}[each.verdict]
             values = (str(each.row.get(name)) for name in self.columns)
             rows.append((str(each.position), *values, ", ".join(each.variables), said))
@@ -110,7 +110,7 @@ class Told(ABC):
         return f"<p><b>{escape(self.title)}</b></p>{table}{notes}"
 
 
-class Why(Told):
+class Why(Answer):
     """Why a match is one: `events` with the conditions that admitted each, and `reasons` about all of them."""
 
     def __init__(
@@ -132,7 +132,7 @@ class Why(Told):
         return tuple(f"and {reason}" for reason in self.reasons)
 
 
-class WhyNot(Told):
+class WhyNot(Answer):
     """Why events are no match.
 
     `culprit` is what ended the furthest partial match first, `besides` what would have ended it later. If the events
