@@ -23,8 +23,8 @@ from cerite.api.shown import Selection
 from cerite.core.errors import CeriteWarning, StreamError, in_plain_words, listed, suggestion
 from cerite.core.match import Match
 from cerite.data import Source
+from cerite.engine.event_buffer import Placed
 from cerite.engine.keeping import KeepingRun
-from cerite.engine.kept import Placed
 from cerite.engine.match_ids import FILE, ROW
 from cerite.engine.output import MatchChunk
 from cerite.engine.run import Run

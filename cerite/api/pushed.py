@@ -16,8 +16,8 @@ from cerite.api.result import Matches, Rows
 from cerite.api.shown import Selection
 from cerite.core.arrays import Longs
 from cerite.core.errors import StreamError
+from cerite.engine.event_buffer import Placed
 from cerite.engine.events.batches import tidied
-from cerite.engine.kept import Placed
 from cerite.engine.live import Released
 from cerite.engine.match_ids import numbered
 from cerite.engine.output import MatchChunk

@@ -27,7 +27,7 @@ from cerite.api.writing import write_csv, write_json, write_jsonl, write_parquet
 from cerite.core.errors import ArgumentError, CeriteError, StreamError, listed, suggestion
 from cerite.core.extras import load
 from cerite.core.match import Match
-from cerite.engine.kept import Placed
+from cerite.engine.event_buffer import Placed
 from cerite.engine.output import Labels, MatchChunk, lists_of
 from cerite.engine.shape import Shape, pieces
 

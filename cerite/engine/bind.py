@@ -44,8 +44,8 @@ LATE = Choice("registers", "the pattern begins with events that it does not mark
 class Program:
     """A plan over columns of known types.
 
-    `guards` are evaluated by columns, a bit each; they are made of `tests`, and where every guard is one test (`plain`)
-    the two are the same. `read` are the columns that are looked at, `machine` the tables of the register engine.
+    `guards` are evaluated by columns, a bit each; they combine `tests`, and where every guard is one test (`plain`) the
+    two are the same. `read` are the columns that are looked at, `machine` the tables of the register engine.
     """
 
     plan: Plan

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import pyarrow as pa
 
 from cerite.engine.bind import Program
-from cerite.engine.kept import KeptRows, Placed
+from cerite.engine.event_buffer import EventBuffer, Placed
 from cerite.engine.output import MatchChunk
 from cerite.engine.run import Run
 from cerite.engine.ties import Ties
@@ -34,24 +34,24 @@ class KeepingRun:
     def __init__(self, program: Program, order: tuple[str, ...] | None = None) -> None:
         """`order` are the columns that order events; None if something outside of them tells events apart."""
         self.run = Run(program)
-        self._kept = KeptRows(None if order is None else Ties(order, program.plan.partition))
+        self._buffer = EventBuffer(None if order is None else Ties(order, program.plan.partition))
 
     def find(self, batch: pa.RecordBatch) -> Iterator[tuple[MatchChunk, Placed]]:
         """The matches that end in the next batch, with their events; to be read to the end before the one after it."""
-        if self._kept.full:
+        if self._buffer.full:
             self.run.recycle(now=True)
-            self._kept.prune(self.run.recogniser.still_needed())
+            self._buffer.prune(self.run.recogniser.still_needed())
         else:
             self.run.recycle()
         rows = self.run.intake.take(batch)
         chunks = self.run.read(rows)
         relevant = self.run.recogniser.relevant
         whole = relevant.size == rows.batch.num_rows
-        self._kept.add(rows.position[relevant], rows.batch if whole else rows.batch.take(pa.array(relevant)))
+        self._buffer.add(rows.position[relevant], rows.batch if whole else rows.batch.take(pa.array(relevant)))
         for chunk in chunks:
-            yield chunk, self._kept.placed(chunk)
+            yield chunk, self._buffer.placed(chunk)
 
     def rest(self) -> Iterator[tuple[MatchChunk, Placed]]:
         """The matches that are decided because nothing comes any more, with their events."""
         for chunk in self.run.rest():
-            yield chunk, self._kept.placed(chunk)
+            yield chunk, self._buffer.placed(chunk)

@@ -2,7 +2,7 @@
 
     batch ──► Sorter ──► Run ──► matches          what is ready is read, what is late is handed out
                  │         │
-              pending    KeptRows                 what a match may still contain
+              pending    EventBuffer                 what a match may still contain
 
 The same run serves `query.stream` and every shard of a stream on Spark. Positions are ranks in the order in which
 events become ready: the sorted stream without those that were late.
@@ -27,12 +27,12 @@ import pyarrow as pa
 from cerite.core.arrays import Longs
 from cerite.core.errors import Hint, OrderError, Setting, SnapshotError, StreamError, in_plain_words
 from cerite.engine.bind import Program
+from cerite.engine.event_buffer import EventBuffer, Placed
 from cerite.engine.events.batches import joined
 from cerite.engine.events.clock import Clock
 from cerite.engine.events.keys import LEAST, time_of, width_of
 from cerite.engine.events.rows import Rows
 from cerite.engine.identity import check_identity, identity
-from cerite.engine.kept import KeptRows, Placed
 from cerite.engine.output import MatchChunk
 from cerite.engine.run import Run
 from cerite.engine.snapshot import pack, unpack
@@ -81,27 +81,27 @@ class Released:
     """What a push completes: read it before the run goes on."""
 
     def __init__(
-        self, chunks: Iterator[MatchChunk], kept: KeptRows, late: pa.RecordBatch | None, count: int | None,
+        self, chunks: Iterator[MatchChunk], buffer: EventBuffer, late: pa.RecordBatch | None, count: int | None,
         suppressed: int | None = None,
     ) -> None:  # fmt: skip
         self.chunks = chunks
         self.suppressed = suppressed  # how many matches SUPPRESS left out, in a run that counts
         self.late = late  # events that were not read: their columns, `late_by` and `reason`
-        self.twice: pa.RecordBatch | None = None  # events that were not read because one of their id was before
+        self.twice: pa.RecordBatch | None = None  # events that were not read because their id came before
         self.count = count  # how many matches there are, in a run that counts
-        self._kept = kept
+        self._buffer = buffer
 
     def rows(self, positions: Longs) -> pa.RecordBatch | None:
         """The events at these positions, which rise, of matches that end in this push; None for no positions."""
-        return self._kept.take(positions)
+        return self._buffer.take(positions)
 
     def with_rows(self, chunk: MatchChunk) -> Placed:
         """The matches with their events."""
-        return self._kept.placed(chunk)
+        return self._buffer.placed(chunk)
 
     def marks(self, positions: Longs) -> Longs:
         """What the events at these positions, which rise, are marked with in ids."""
-        return self._kept.marks(positions)
+        return self._buffer.marks(positions)
 
 
 class LiveRun:
@@ -141,7 +141,7 @@ class LiveRun:
         self.sorter = None if ordering.delay is None or self.clock is None else Sorter(ordering, self.clock)
         self._late, self._untimed = late, untimed
         self._run = Run(program)
-        self._kept = KeptRows(None if ordering.strict else Ties(self.order, program.plan.partition))
+        self._buffer = EventBuffer(None if ordering.strict else Ties(self.order, program.plan.partition))
         self._counters = dict.fromkeys(COUNTERS, 0)
         self._floor = LEAST  # without a sorter: what `advance` said
         self._width = _width(program, time)
@@ -218,7 +218,7 @@ class LiveRun:
 
     @property
     def metrics(self) -> LiveMetrics:
-        """What was seen so far and is held now."""
+        """What was seen so far and what the state holds now."""
         sorter = self.sorter
         watermark = self._floor if sorter is None else sorter.watermark
         seen = LEAST if sorter is None else sorter.seen
@@ -227,7 +227,7 @@ class LiveRun:
         counters["suppressed"] = self._counters["suppressed"] if counted else None
         return LiveMetrics(
             **counters, read=self._run.intake.rows, pending=0 if sorter is None else sorter.pending,
-            kept_rows=len(self._kept), ids=0 if sorter is None else sorter.ids, active=self._run.recogniser.active,
+            kept_rows=len(self._buffer), ids=0 if sorter is None else sorter.ids, active=self._run.recogniser.active,
             watermark=None if watermark == LEAST else watermark, seen=None if seen == LEAST else seen,
         )  # fmt: skip
 
@@ -236,11 +236,11 @@ class LiveRun:
         self.finish()
         with self._breaking():
             run = self._run.state(counting=self.counting)  # recycled: the engine holds just what it must
-            self._kept.prune(self._run.recogniser.still_needed())
+            self._buffer.prune(self._run.recogniser.still_needed())
         arrays: dict[str, npt.NDArray[Any]] = {
             "counters": np.array([*self._counters.values(), self._floor, self._closed]),
             **_prefixed("run.", run),
-            **_prefixed("kept.", self._kept.state()),
+            **_prefixed("kept.", self._buffer.state()),
         }
         if self.sorter is not None:
             arrays |= _prefixed("sorter.", self.sorter.state())
@@ -267,7 +267,7 @@ class LiveRun:
         if not self.counting:
             run.pop("counter", None)
         self._run.restore(run)
-        self._kept.restore(_under("kept.", arrays))
+        self._buffer.restore(_under("kept.", arrays))
         if self.sorter is not None:
             self.sorter.restore(_under("sorter.", arrays))
         if "schema" in arrays:
@@ -323,7 +323,7 @@ class LiveRun:
 
     def _release(self, offer: Offer, batch: pa.RecordBatch | None = None) -> Released:
         """Read what is ready, and go on as the offer says; if the events are refused, everything is as it was."""
-        if self._kept.full:
+        if self._buffer.full:
             self._clear_up()
         else:
             with self._breaking():
@@ -346,7 +346,7 @@ class LiveRun:
             relevant = recogniser.relevant
             self._counters["relevant"] += relevant.size
             whole = relevant.size == rows.batch.num_rows
-            self._kept.add(rows.position[relevant], rows.batch if whole else rows.batch.take(pa.array(relevant)))
+            self._buffer.add(rows.position[relevant], rows.batch if whole else rows.batch.take(pa.array(relevant)))
         if self._run.suppressor is not None:
             return self._reported(chunks, late, count)
         if count is not None:
@@ -442,7 +442,7 @@ class LiveRun:
         self._unread = chunks
         if self.counting and count is None:  # nothing was read
             count = suppressed = 0
-        return Released(chunks, self._kept, late, count, suppressed)
+        return Released(chunks, self._buffer, late, count, suppressed)
 
     def _reading(self, chunks: Iterator[MatchChunk]) -> Iterator[MatchChunk]:
         with self._breaking():
@@ -455,7 +455,7 @@ class LiveRun:
         """Keep only the events that the engine can still report."""
         with self._breaking():
             self._run.recycle(now=True)
-            self._kept.prune(self._run.recogniser.still_needed())
+            self._buffer.prune(self._run.recogniser.still_needed())
 
     def _check_whole(self) -> None:
         if self._broken:

@@ -1,4 +1,4 @@
-"""Ids of matches: 128-bit hashes of what a match is made of.
+"""Ids of matches: 128-bit hashes of what a match consists of.
 
 That is the partition's values, the order keys of the first and the last event, and the order keys of every marked
 event with its label. Events are hashed once for all matches that share them; a match adds up the hashes of its own.

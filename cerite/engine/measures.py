@@ -207,10 +207,10 @@ class _Events:
 
     def _distinct(self, name: str, offsets: Longs, places: Longs) -> pa.Array:
         valid = self._valid(name)[places]
-        kept, column = places[valid], self._column(name)
+        places, column = places[valid], self._column(name)
         if is_.is_floating(column.type):  # -0.0 is 0.0
             column = pc.add(column, pa.scalar(0.0, column.type))
-        codes = column.dictionary_encode().indices.fill_null(0).to_numpy(zero_copy_only=False).astype(np.int64)[kept]
+        codes = column.dictionary_encode().indices.fill_null(0).to_numpy(zero_copy_only=False).astype(np.int64)[places]
         owner = np.repeat(np.arange(offsets.size - 1), _segment_counts(valid, offsets))
         order = np.lexsort((codes, owner))
         owner, codes = owner[order], codes[order]

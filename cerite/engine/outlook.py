@@ -36,7 +36,7 @@ Words = npt.NDArray[np.uint64]
 
 @dataclass(frozen=True)
 class Outlook:
-    """How many deterministic states were found, whether these are all, and whether some stream leads to each."""
+    """How many deterministic states there are so far, whether these are all, and whether some stream leads to each."""
 
     states: int
     whole: bool

@@ -78,13 +78,13 @@ class MatchChunk:
 def alike(
     starts: npt.NDArray[np.int64], ends: npt.NDArray[np.int64], positions: npt.NDArray[np.int64], sequence: Sequence
 ) -> MatchChunk:
-    """Matches that all have these labels; their offsets and labels are the same in every chunk and made once."""
+    """Matches that all have these labels; their offsets and labels are the same in every chunk and built once."""
     offsets, labels = _repeated(sequence, rows_to_keep(starts.size))
     return MatchChunk(starts, ends, offsets[: starts.size + 1], positions, labels[: positions.size], sequence)
 
 
 def rows_to_keep(count: int) -> int:
-    """A power of two not below `count`: how many rows to make of what is kept and cut to length."""
+    """A power of two not below `count`: the length of arrays that are cached and cut to size."""
     return 1 << max(count - 1, 0).bit_length()
 
 
@@ -117,7 +117,7 @@ def concatenate(parts: list[MatchChunk]) -> MatchChunk:
 #
 # Indices are unsigned in the inner loops: Numba looks whether a signed one is negative, which takes twice as long.
 #
-# Invariant: arrays handed out are never written again; offsets that are the same in every chunk are made once.
+# Invariant: arrays handed out are never written again; offsets that are the same in every chunk are built once.
 
 Labels = tuple[frozenset[str], ...]
 Columns = tuple[tuple[int, ...], ...]  # what each column takes of a match: places in it, or labels
@@ -207,7 +207,7 @@ def take_places(positions: Longs, width: int, first: Longs, places: Longs, value
 def take_labels(
     belongs: npt.NDArray[np.uint8], offsets: Longs, positions: Longs, labels: Ints
 ) -> tuple[Ints, Longs, Longs]:
-    """Column c takes the positions whose label l has `held[c, l]`: list offsets, where its values begin, values.
+    """Column c takes the positions whose label l has `belongs[c, l]`: list offsets, where its values begin, values.
 
     After a column's values there is room for one more: what comes when it is full is written there.
     """

@@ -1,9 +1,9 @@
 """State that stays small for ever: what no event can bind any more is forgotten, and its numbers are given again.
 
-Values of partitions and strings of registers are numbered as they come; all that is kept by partition, and every stored
+Values of partitions and strings of registers are numbered as they come; all state by partition, and every stored
 string, goes by these numbers. A stream of ever-new keys and strings would number for ever. So from time to time the
 engines say what they still hold, the numbers in use move together, in their order, and the rest is forgotten: value,
-rank, last key, the place in every map. What is held is what can still be bound:
+rank, last key, the place in every map. What stays is what can still be bound:
 
 - a partial match whose start is in the window of an event that may still come. Windows of time are driven by one clock,
   so those of silent partitions close as well. A window of events or of an attribute moves only with its own partition:
@@ -13,7 +13,7 @@ rank, last key, the place in every map. What is held is what can still be bound:
 - the strings that stored values name, and the partitions of all these. Where ways are compared with all that began
   before them (`Plan.needs_history`), every partition that has begun one.
 
-Invariant: recycling changes no match and no refusal that concerns anything held. It happens between batches, and before
+Invariant: recycling changes no match and no refusal that concerns what stays. It happens between batches, and before
 every snapshot; a second time without events in between changes nothing. An event pays for it O(1), amortised: it waits
 until as many numbers were given as there are things to look at.
 """

@@ -127,23 +127,23 @@ class Run:
     def state(self, *, finding: bool = True, counting: bool = False) -> dict[str, npt.NDArray[Any]]:
         """What a snapshot keeps of a run that finds, counts, or both; the numbers are recycled."""
         self.recycle(now=True)
-        kept = {f"intake.{name}": each for name, each in self.intake.state().items()}
+        state = {f"intake.{name}": each for name, each in self.intake.state().items()}
         if finding:
-            kept["recogniser"] = np.frombuffer(self.recogniser.snapshot(), np.uint8)
+            state["recogniser"] = np.frombuffer(self.recogniser.snapshot(), np.uint8)
         if self.suppressor is not None:
-            kept |= {f"suppressor.{name}": each for name, each in self.suppressor.state().items()}
+            state |= {f"suppressor.{name}": each for name, each in self.suppressor.state().items()}
         if counting:
-            kept["counter"] = np.frombuffer(self.counter.snapshot(), np.uint8)
-        return kept
+            state["counter"] = np.frombuffer(self.counter.snapshot(), np.uint8)
+        return state
 
-    def restore(self, kept: dict[str, npt.NDArray[Any]]) -> None:
+    def restore(self, state: dict[str, npt.NDArray[Any]]) -> None:
         """Continue, in a fresh run of the same program, where a snapshot was taken."""
         for name in _ENGINES:
-            if name in kept:
-                getattr(self, name).restore(kept[name].tobytes())
-        self.intake.restore(_under("intake.", kept))
+            if name in state:
+                getattr(self, name).restore(state[name].tobytes())
+        self.intake.restore(_under("intake.", state))
         if self.suppressor is not None:
-            self.suppressor.restore(_under("suppressor.", kept))
+            self.suppressor.restore(_under("suppressor.", state))
 
     @property
     def active(self) -> int:
@@ -157,8 +157,8 @@ class Run:
         return engines if self.suppressor is None else [*engines, self.suppressor]
 
 
-def _under(prefix: str, kept: dict[str, npt.NDArray[Any]]) -> dict[str, npt.NDArray[Any]]:
-    return {name.removeprefix(prefix): value for name, value in kept.items() if name.startswith(prefix)}
+def _under(prefix: str, state: dict[str, npt.NDArray[Any]]) -> dict[str, npt.NDArray[Any]]:
+    return {name.removeprefix(prefix): value for name, value in state.items() if name.startswith(prefix)}
 
 
 def find(program: Program, batches: Iterable[pa.RecordBatch]) -> Iterator[MatchChunk]:

@@ -3,8 +3,8 @@
 A row is a match: its id, times, positions where a column holds them, the partition's values, per variable the structs
 of its events, and what SELECT measures. In the long form a row is an event of a match.
 
-Invariant: names, types and values depend on the query and on the events of a match alone: not on who found it, nor on
-where batches are cut.
+Invariant: names, types and values depend only on the query and on the events of a match: not on which engine reports
+it, nor on where batches are cut.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Shown:
 
 @dataclass(frozen=True)
 class Shape:
-    """What a row is made of.
+    """What a row consists of.
 
     `keys` are the partition's columns, `order` those that tell events apart (with FILE, `files` and `root` are those of
     `Ids`), `time` and `position` the columns that say where a match begins and ends.
@@ -67,7 +67,7 @@ class Shape:
 
     @cached_property
     def event_columns(self) -> tuple[str, ...]:
-        """The columns of events that rows are made of, besides those of files and rows."""
+        """The columns of events that rows are built from, besides those of files and rows."""
         named = (*self.keys, *self.order, self.time, self.position, *self.attributes, *self.measures.attributes)
         return tuple(dict.fromkeys(name for name in named if name not in (None, FILE, ROW)))
 

@@ -194,28 +194,28 @@ class Sorter:
 
     def state(self) -> Arrays:
         """What a snapshot keeps: pending events in order, numbered anew by arrival."""
-        kept: Arrays = {"sorter": np.array([self.watermark, self.seen])}
+        state: Arrays = {"sorter": np.array([self.watermark, self.seen])}
         if self._runs:
             whole = self._sorted(_together(self._runs))
             self._runs, self._arrived = [whole], whole.keys.size
             rank = np.empty(whole.keys.size, np.int64)
             rank[np.argsort(whole.arrival)] = np.arange(whole.keys.size)
             self._runs = [replace(whole, arrival=rank)]
-            kept |= {"arrival": rank, "pending": packed(whole.rows)}
+            state |= {"arrival": rank, "pending": packed(whole.rows)}
         if self._ids is not None:
-            kept |= {f"ids.{name}": value for name, value in self._ids.state(self.watermark).items()}
-        return kept
+            state |= {f"ids.{name}": value for name, value in self._ids.state(self.watermark).items()}
+        return state
 
-    def restore(self, kept: Arrays) -> None:
+    def restore(self, state: Arrays) -> None:
         """Continue where a snapshot was taken."""
-        self.watermark, self.seen = kept["sorter"].tolist()
-        if "pending" in kept:
-            rows = unpacked(kept["pending"].view(np.uint8))
+        self.watermark, self.seen = state["sorter"].tolist()
+        if "pending" in state:
+            rows = unpacked(state["pending"].view(np.uint8))
             keys, _ = self.clock.keys(rows.column(self.ordering.time))
-            self._runs, self._arrived = [Waiting(keys, kept["arrival"].astype(np.int64), rows)], keys.size
+            self._runs, self._arrived = [Waiting(keys, state["arrival"].astype(np.int64), rows)], keys.size
         if self._ids is not None:
             prefix = "ids."
-            mine = {name.removeprefix(prefix): value for name, value in kept.items() if name.startswith(prefix)}
+            mine = {name.removeprefix(prefix): value for name, value in state.items() if name.startswith(prefix)}
             self._ids.restore(mine)
 
     def _moved(self, seen: int) -> int:

@@ -83,10 +83,10 @@ class Suppressor:
         """What a snapshot keeps."""
         return {"last": self._last, "known": self._known, "over": np.array([self._over])}
 
-    def restore(self, kept: dict[str, npt.NDArray[Any]]) -> None:
+    def restore(self, state: dict[str, npt.NDArray[Any]]) -> None:
         """Continue where a snapshot was taken."""
-        self._last, self._known = kept["last"].astype(np.int64), kept["known"].astype(np.bool_)
-        self._over = int(kept["over"][0])
+        self._last, self._known = state["last"].astype(np.int64), state["known"].astype(np.bool_)
+        self._over = int(state["over"][0])
 
 
 @kernel

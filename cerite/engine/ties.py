@@ -1,4 +1,4 @@
-"""Which events cannot be told from one before them by what orders the stream.
+"""Which events cannot be distinguished from one before them by what orders the stream.
 
 The id of a match names its events by the partition and by the columns that order events, as on Spark, where two events
 that are equal there are refused. In process the order of arrival tells them apart; so the second and further ones need
@@ -65,9 +65,9 @@ class Ties:
         """What a snapshot keeps."""
         return {} if self._last is None else {"last": packed(self._last)}
 
-    def restore(self, kept: dict[str, npt.NDArray[Any]]) -> None:
+    def restore(self, state: dict[str, npt.NDArray[Any]]) -> None:
         """Continue where a snapshot was taken."""
-        self._last = unpacked(kept["last"].view(np.uint8)) if "last" in kept else None
+        self._last = unpacked(state["last"].view(np.uint8)) if "last" in state else None
 
 
 def _runs(columns: list[pa.Array]) -> Longs:

@@ -264,7 +264,7 @@ class Counter(SubsetEngine):
             self._fit_scratch(size)
 
     def _check(self, slots: int, size: int) -> None:
-        """Refuse what would take too much memory before it is asked for."""
+        """Refuse what would take too much memory before it is allocated."""
         if self.windowed:
             check_counting(size, counting_bytes(slots, size))
 

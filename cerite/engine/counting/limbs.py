@@ -343,7 +343,7 @@ class LimbSlot:
         self._fit_scratch()
 
     def _check(self, capacity: int, limbs: int) -> None:
-        """Refuse what would take too much memory before it is asked for."""
+        """Refuse what would take too much memory before it is allocated."""
         if self.windowed:
             at = self.cursor
             alive = at.front_end - at.front + at.back_end - at.back

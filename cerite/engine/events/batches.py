@@ -1,4 +1,4 @@
-"""Rows that are held between batches: joined, packed into bytes, and merged as they grow.
+"""Rows that stay in memory between batches: joined, packed into bytes, and merged as they grow.
 
 Invariant: a joined batch has a dictionary not much longer than itself, so that rows which come and go for ever do not
 leave their strings behind.
@@ -40,8 +40,8 @@ def tidy(column: pa.Array) -> pa.Array:
     indices = np.zeros(len(column), np.int32)
     missing = column.is_null().to_numpy(zero_copy_only=False)
     indices[~missing] = codes.reshape(-1)
-    kept = column.dictionary.take(pa.array(used))
-    fresh = pa.DictionaryArray.from_arrays(pa.array(indices, mask=missing if missing.any() else None), kept)
+    values = column.dictionary.take(pa.array(used))
+    fresh = pa.DictionaryArray.from_arrays(pa.array(indices, mask=missing if missing.any() else None), values)
     return fresh if fresh.type == column.type else fresh.cast(column.type)
 
 

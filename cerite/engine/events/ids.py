@@ -1,8 +1,8 @@
 """The ids of events that the watermark has not passed: an event with an id that is known is a duplicate.
 
 Invariants: `times[k]` is the time key of the id with number k. An id that has a NULL in it is like no other, because an
-event without an id cannot be told from one that was delivered twice. Ids behind the watermark are forgotten when there
-are as many again as were last left.
+event without an id cannot be distinguished from one that was delivered twice. Ids behind the watermark are forgotten
+when there are as many again as were last left.
 """
 
 from __future__ import annotations
@@ -71,8 +71,8 @@ class Ids:
         self.prune(watermark)
         return {"times": self._times, **self._groups.state()}
 
-    def restore(self, kept: dict[str, npt.NDArray[Any]]) -> None:
+    def restore(self, state: dict[str, npt.NDArray[Any]]) -> None:
         """Continue with the ids of a snapshot."""
-        self._times = kept["times"].astype(np.int64)
+        self._times = state["times"].astype(np.int64)
         self._count = self._times.size
-        self._groups.restore(kept)
+        self._groups.restore(state)

@@ -73,13 +73,13 @@ class Groups:
 
     def state(self) -> dict[str, npt.NDArray[Any]]:
         """What a snapshot keeps: the values in the order of their numbers."""
-        return {f"{name} {key}": kept for name, each in self._parts().items() for key, kept in each.state().items()}
+        return {f"{name} {key}": value for name, each in self._parts().items() for key, value in each.state().items()}
 
-    def restore(self, kept: dict[str, npt.NDArray[Any]]) -> None:
+    def restore(self, state: dict[str, npt.NDArray[Any]]) -> None:
         """Continue with the partitions of a snapshot."""
         for name, each in self._parts().items():
-            mine = [key for key in kept if key.startswith(f"{name} ")]
-            each.restore({key.removeprefix(f"{name} "): kept[key] for key in mine})
+            mine = [key for key in state if key.startswith(f"{name} ")]
+            each.restore({key.removeprefix(f"{name} "): state[key] for key in mine})
 
     def _parts(self) -> dict[str, Numbering]:
         values = {f"values{k}": each for k, each in enumerate(self._values)}
@@ -99,7 +99,7 @@ def _numbered(numbering: Numbering, column: pa.Array) -> Longs:
 
 # Values as dense numbers that stay the same from batch to batch: partitions, and strings in registers.
 #
-# Whole numbers, times and strings, the kinds that keys have, are found in hash tables that grow with what is known,
+# Whole numbers, times and strings, the kinds that keys have, are looked up in hash tables that grow with what is known,
 # so a batch costs its own size however many values there are. Other kinds are looked up by Arrow, which hashes
 # everything known for every batch.
 #
@@ -164,11 +164,11 @@ class Numbering:
         """What a snapshot keeps: the values in the order of their numbers."""
         return {} if self.known is None else {"known": _packed(self.known)}
 
-    def restore(self, kept: dict[str, npt.NDArray[Any]]) -> None:
+    def restore(self, state: dict[str, npt.NDArray[Any]]) -> None:
         """Continue with the numbers of a snapshot."""
         self._table = None
-        if "known" in kept:
-            self.know(_unpacked(kept["known"]))
+        if "known" in state:
+            self.know(_unpacked(state["known"]))
 
 
 def _has_each_once(values: pa.Array) -> bool:

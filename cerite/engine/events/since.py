@@ -99,9 +99,9 @@ class Since:
         """What a snapshot keeps."""
         return self._state
 
-    def restore(self, kept: npt.NDArray[Any]) -> None:
+    def restore(self, state: npt.NDArray[Any]) -> None:
         """Continue where a snapshot was taken."""
-        self._state = kept.astype(np.int64)
+        self._state = state.astype(np.int64)
 
 
 def guard_flags(guards: tuple[Guard, ...], tests: tuple[Test, ...], raw: Words) -> npt.NDArray[np.uint8]:

@@ -28,7 +28,7 @@ class SubsetEngine:
 
     @property
     def partitions(self) -> Longs:
-        """The partitions that hold partial matches, as far as `forget` found out."""
+        """The partitions that hold partial matches, as of the last `forget`."""
         return np.flatnonzero(self.slots.slot_of >= 0)
 
     def keep(self, partitions: Longs) -> None:

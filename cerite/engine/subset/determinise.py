@@ -4,7 +4,7 @@ A deterministic state (dstate) is the set of CEA states that runs with the same 
 occupy; for each label, 0 included, its successor is the set reached by that label's transitions whose condition holds
 in the event class. Runs that mark the same events thus share one dstate, and no match is ever produced twice.
 
-Invariants of the tables: dstate 0 is {initial}; `entry[c, d]` is `MISSING` until asked for, `STILL` when the only
+Invariants of the tables: dstate 0 is {initial}; `entry[c, d]` is `MISSING` until it is needed, `STILL` when the only
 successor of d in class c is d itself unmarked, else an offset into `succ`, where the number of successors and then
 (label, target) pairs lie, label 0 last. `touched[c, :n_touched[c]]` holds exactly the dstates d > 0 whose entry in
 class c is not `STILL`: what a kernel must look at. Tables only grow; a kernel that meets `MISSING` returns and resumes.

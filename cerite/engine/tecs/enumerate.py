@@ -169,7 +169,7 @@ def enumerate_roots(
 
 # From noted roots to chunks of matches, lazily: the Python side of `enumerate_roots`.
 #
-# Invariant: a chunk holds at most `CHUNK` matches; nothing is walked before it is asked for.
+# Invariant: a chunk holds at most `CHUNK` matches; nothing is walked before it is requested.
 
 CHUNK = 1 << 14
 FEWEST_MARKS = 32  # of a match that there is room for to begin with

@@ -41,7 +41,7 @@ class Finder:
         self.relevant: Longs = np.zeros(0, np.int64)  # the events of the last batch that could be part of a match
 
     def still_needed(self) -> Longs:
-        """The positions that matches to come may contain, as far as the last compaction found out."""
+        """The positions that matches to come may contain, as of the last compaction."""
         nodes = self.nodes[: self.cursor.nodes]
         return np.unique(nodes[nodes[:, KIND] != UNION, OTHER])
 
@@ -139,5 +139,5 @@ class PerStart:
         if self._taken and int(starts[0]) == self._start:
             rank[: sizes[0]] += self._taken
         self._start, self._taken = int(starts[-1]), int(rank[-1]) + 1
-        kept = rank < self._limit
-        return chunk if kept.all() else chunk.select(np.flatnonzero(kept))
+        within = rank < self._limit
+        return chunk if within.all() else chunk.select(np.flatnonzero(within))

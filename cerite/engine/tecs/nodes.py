@@ -66,7 +66,7 @@ class Roots(NamedTuple):
 
 @inlined
 def add_node(tecs: Tecs, kind: int, left: int, other: int, start: int) -> int:
-    """Append a node; callers have made sure of room."""
+    """Append a node; callers have ensured room."""
     nodes = tecs.nodes
     n = tecs.cursor.nodes
     nodes[n, KIND], nodes[n, LEFT], nodes[n, OTHER], nodes[n, MAX] = kind, left, other, start
@@ -129,7 +129,7 @@ def more_cells(cell_next: Ints, cursor: Cursor) -> Ints:
 
 @inlined
 def new_cell(tecs: Tecs, node: int, following: int) -> int:
-    """new-ulist(n) when `following` is -1; callers have made sure of room."""
+    """new-ulist(n) when `following` is -1; callers have ensured room."""
     cell = tecs.cursor.free_cell
     tecs.cursor.free_cell = tecs.cell_next[cell]
     tecs.cursor.cells += 1

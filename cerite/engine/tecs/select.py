@@ -86,7 +86,7 @@ def better(a: int, b: int, chooser: Chooser) -> bool:
 
 @kernel
 def intern(before: int, position: int, chooser: Chooser) -> int:
-    """The number of the set `before` plus `position`; callers have made sure of room."""
+    """The number of the set `before` plus `position`; callers have ensured room."""
     mask = chooser.table.size - 1
     place = np.int64(fold(fold(np.uint64(0), np.uint64(before)), np.uint64(position))) & mask
     while chooser.table[place] > 0:
@@ -243,21 +243,21 @@ def _within(positions: Longs, a: int, a_end: int, b: int, b_end: int) -> bool:
 
 
 @kernel
-def _keep(ends: Longs, offsets: Longs, positions: Longs, by_length: Longs, kept: npt.NDArray[np.bool_]) -> None:
-    """`by_length` orders the matches by end, then longest first; a kept set excludes everything it contains."""
+def _keep(ends: Longs, offsets: Longs, positions: Longs, by_length: Longs, maximal: npt.NDArray[np.bool_]) -> None:
+    """`by_length` orders the matches by end, then longest first; a maximal set excludes everything it contains."""
     begin = 0
     for x in range(by_length.size):
         m = by_length[x]
         if ends[m] != ends[by_length[begin]]:
             begin = x
         size = offsets[m + 1] - offsets[m]
-        kept[m] = True
+        maximal[m] = True
         for y in range(begin, x):
             o = by_length[y]
             if offsets[o + 1] - offsets[o] == size:
                 break
-            if kept[o] and _within(positions, offsets[m], offsets[m + 1], offsets[o], offsets[o + 1]):
-                kept[m] = False
+            if maximal[o] and _within(positions, offsets[m], offsets[m + 1], offsets[o], offsets[o + 1]):
+                maximal[m] = False
                 break
 
 
@@ -275,10 +275,10 @@ def maximal(chunks: Iterator[MatchChunk], limit: int | None) -> Iterator[MatchCh
 
 
 def _select(matches: MatchChunk, limit: int | None) -> MatchChunk:
-    kept = np.zeros(len(matches), np.bool_)
+    chosen = np.zeros(len(matches), np.bool_)
     order = np.lexsort((-np.diff(matches.offsets), matches.ends)).astype(np.int64)
-    _keep(matches.ends, matches.offsets, matches.positions, order, kept)
-    which = np.flatnonzero(kept)
+    _keep(matches.ends, matches.offsets, matches.positions, order, chosen)
+    which = np.flatnonzero(chosen)
     if limit is not None:
         ends = matches.ends[which]
         which = which[np.arange(which.size) - np.searchsorted(ends, ends) < limit]

@@ -1,8 +1,8 @@
 """The events that matches may still contain, by position: what a live run keeps of the stream.
 
 Rows are kept while the engine holds their positions, so memory follows what can still match for every kind of window
-and for none. Looking what the engine holds costs as much as it holds; it is done when twice as much is kept as the
-last time.
+and for none. Looking through what the engine holds costs in proportion to it, and happens when the buffer has doubled
+since the last time.
 
 Invariant: every position that a node of the tECS names is here, and which of them are tied with one before them.
 """
@@ -33,7 +33,7 @@ class Placed(NamedTuple):
     positions: Longs  # of the rows, rising
 
 
-class KeptRows:
+class EventBuffer:
     """Rows in the order of their positions, in parts of falling size; `ties` finds those that need a mark."""
 
     def __init__(self, ties: Ties | None = None) -> None:
@@ -77,7 +77,7 @@ class KeptRows:
         self._enough = max(FEWEST, 2 * len(self))
 
     def take(self, positions: Longs) -> pa.RecordBatch | None:
-        """The rows at these positions, which rise; None if there is nothing kept."""
+        """The rows at these positions, which rise; None if the buffer is empty."""
         pieces = []
         for mine, rows in self._parts:
             begin, stop = np.searchsorted(positions, (mine[0], mine[-1] + 1))
@@ -86,7 +86,7 @@ class KeptRows:
         return joined(pieces) if pieces else None
 
     def placed(self, chunk: MatchChunk) -> Placed:
-        """The matches with their events, which are all kept."""
+        """The matches with their events, which are all in the buffer."""
         needed, places = numbered(np.concatenate([chunk.starts, chunk.ends, chunk.positions]))
         rows = self.take(needed)
         assert rows is not None
@@ -109,14 +109,14 @@ class KeptRows:
         positions, rows = self._parts[0]
         return {"positions": positions, "rows": packed(rows), "tied": self._tied, **ties}
 
-    def restore(self, kept: dict[str, npt.NDArray[Any]]) -> None:
+    def restore(self, state: dict[str, npt.NDArray[Any]]) -> None:
         """Continue with the rows of a snapshot."""
         self._parts = []
-        if "rows" in kept:
-            self._parts = [(kept["positions"].astype(np.int64), unpacked(kept["rows"].view(np.uint8)))]
-        self._tied = kept["tied"].astype(np.int64) if "tied" in kept else self._tied[:0]
+        if "rows" in state:
+            self._parts = [(state["positions"].astype(np.int64), unpacked(state["rows"].view(np.uint8)))]
+        self._tied = state["tied"].astype(np.int64) if "tied" in state else self._tied[:0]
         if self._ties is not None:
-            self._ties.restore({"last": kept["ties.last"]} if "ties.last" in kept else {})
+            self._ties.restore({"last": state["ties.last"]} if "ties.last" in state else {})
         self._enough = max(FEWEST, 2 * len(self))
 
     def _merge(self, first: int) -> None:
