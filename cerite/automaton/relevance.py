@@ -35,8 +35,8 @@ def relevance(automaton: Automaton) -> Relevance:
 
     >>> enter, loop, step = Transition(0, 0, 1, 1), Transition(1, TRUE, 0, 1), Transition(1, 0, 1, 2)
     >>> labels = (frozenset(), frozenset("x"))
-    >>> found = relevance(Automaton(3, 0, frozenset({2}), (enter, loop, step), ("A",), labels))
-    >>> len(found.moving), found.loops == {1: (loop,)}, found.gaps
+    >>> result = relevance(Automaton(3, 0, frozenset({2}), (enter, loop, step), ("A",), labels))
+    >>> len(result.moving), result.loops == {1: (loop,)}, result.gaps
     (2, True, False)
     """
     moving = tuple(each for each in automaton.transitions if moves(each, automaton))

@@ -172,7 +172,7 @@ def _json_schema(path: Path) -> Schema:
 
 @contextmanager
 def read_events(argument: str, form: str | None) -> Iterator[str]:
-    """The path of the events; `-` is standard input, held in a file because it is read more than once."""
+    """The path of the events; `-` is standard input, saved to a file because it is read more than once."""
     if argument != "-":
         yield argument
         return

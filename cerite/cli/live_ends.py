@@ -106,7 +106,7 @@ def _of_files(
         raise CeriteError(f"Spark does not stream the format {reading.format}", hint="use parquet, json or csv")
     tabs = reading.format == "tsv" or ending == ".tsv"
     reader = session.readStream.format(form)
-    if form == "csv":  # columns are told by their names, not by their places
+    if form == "csv":  # columns are known by their names, not by their places
         separator = reading.delimiter or ("\t" if tabs else ",")
         reader = reader.options(header="true", enforceSchema="false", escape='"', sep=separator)
     if _is_empty(path):
@@ -212,7 +212,7 @@ def write_batch(place: Place, batch: DataFrame, number: int) -> None:
 
 
 def _messages(rows: DataFrame) -> DataFrame:
-    """JSON with the id of the match as the key, so that one told again replaces itself; late events have no key."""
+    """JSON with the id of the match as the key, so that one reported again replaces itself; late events have no key."""
     from pyspark.sql import functions as fn
 
     key = fn.col("match") if "match" in rows.columns else fn.lit(None).cast("string")

@@ -44,7 +44,7 @@ class Meter:
             yield
 
     def tell(self, rows: int, matches: int, states: int) -> None:
-        """The rows read and matches found so far, and how many states hold partial matches now."""
+        """The rows read and matches so far, and how many states hold partial matches now."""
         if self._progress is not None:
             speed = rows / max(clock.perf_counter() - self._started, 1e-9)
             text = f"{rows:,} events, {speed:,.0f}/s, {matches:,} matches, {states:,} active states"
@@ -80,7 +80,7 @@ def count_line(total: int, show: int) -> str:
 def check_output(output: str | None, events: str, *, overwrite: bool, folder: bool) -> None:
     """Refuse, before anything is read, an output that cannot or must not be written.
 
-    A file that is there is replaced only if that is asked for, and what is read is never written: not the files
+    A file that is there is replaced only on request, and what is read is never written: not the files
     themselves, nor another file where a folder or a pattern of the input would find it next time.
     """
     if output is None or output == "-" or "://" in output:

@@ -61,8 +61,8 @@ FURTHER = (
 
 def warm_up(*, everything: bool, out: Console, err: Console) -> None:
     """Run the steps, one line for each with the time it took."""
-    kept = next((place for place in places() if writable(place)), None)
-    if kept is None:
+    folder = next((place for place in places() if writable(place)), None)
+    if folder is None:
         raise CeriteError("no folder to keep kernels can be written", hint="set NUMBA_CACHE_DIR to one that can")
     steps = (*STEPS, *(FURTHER if everything else ()))
     began = clock.perf_counter()
@@ -73,7 +73,7 @@ def warm_up(*, everything: bool, out: Console, err: Console) -> None:
                 started = clock.perf_counter()
                 _run(step)
             out.print(Text(f"{said}: {clock.perf_counter() - started:.1f} s"))
-    out.print(Text(f"ready after {clock.perf_counter() - began:.1f} s; kept in {kept}"))
+    out.print(Text(f"ready after {clock.perf_counter() - began:.1f} s; kept in {folder}"))
 
 
 def _run(step: Step) -> None:

@@ -44,9 +44,9 @@ def partition_ids(partition: npt.ArrayLike | None, events: int) -> Longs:
     return ids
 
 
-def picked(array: npt.NDArray[S], kept: npt.NDArray[np.int64], fill: int = 0) -> npt.NDArray[S]:
-    """`array[kept]` for ascending places, as far as the array has them; one place that holds `fill` if it has none."""
-    inside = kept[: np.searchsorted(kept, array.shape[0])]
+def picked(array: npt.NDArray[S], places: npt.NDArray[np.int64], fill: int = 0) -> npt.NDArray[S]:
+    """`array[places]` for ascending places, as far as the array has them; one place with `fill` if it has none."""
+    inside = places[: np.searchsorted(places, array.shape[0])]
     return array[inside] if inside.size else np.full((1, *array.shape[1:]), fill, array.dtype)
 
 

@@ -1,7 +1,7 @@
-"""What goes wrong, told so that the reader can mend it.
+"""What goes wrong, said so that the reader can repair it.
 
 Every error of Cerite derives from `CeriteError` and carries data, not only text: the message, the query's source,
-the span of characters it is about, and a hint. The text with the caret is made from that data, so a notebook, a
+the span of characters it is about, and a hint. The text with the caret is derived from that data, so a notebook, a
 terminal and a test all see the same thing. A hint that advises an option names it as data too (`Setting`), so that
 Python reads `time=…` and the command line `--time …`.
 """
@@ -70,7 +70,7 @@ _WRITTEN = re.compile(
 
 
 class Hint(str):
-    """A hint's text as Python spells its options, and the parts it was made of.
+    """A hint's text as Python spells its options, and the parts it consists of.
 
     >>> advice = Hint("name it: ", Setting("time"))
     >>> print(advice), print(advice.on_command_line)
@@ -146,7 +146,7 @@ class CeriteError(Exception):
         return self.span.start - (self.source.rfind("\n", 0, self.span.start) + 1) + 1
 
     def at(self, source: str | None) -> CeriteError:
-        """The same error, told about this source text if it does not know its own yet."""
+        """The same error, pointing into this source text if it does not know its own yet."""
         if self.source is None:
             self.source = source
         return self

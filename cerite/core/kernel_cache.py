@@ -49,7 +49,7 @@ from numba.misc.appdirs import AppDirs
 _FORMAT = "1"  # of entries
 _SUFFIX = ".kernel"
 _DIGEST = 16  # bytes
-_KEPT_FOLDERS = 4  # of versions and processors, by last use
+_MOST_FOLDERS = 4  # of versions and processors, by last use
 _PACKAGE = Path(__file__).resolve().parents[1]
 _OWN = __name__.partition(".")[0]  # where kernels call into: changes elsewhere do not change machine code
 _SECONDS = 0.5e-3  # that a byte of bytecode takes to compile, on a core of 2024
@@ -84,7 +84,7 @@ class KernelCache(_Cache):  # type: ignore[misc]
         announce(self._function, environment(machine))
         return None
 
-    def kept(self, folder: str) -> bool:
+    def holds(self, folder: str) -> bool:
         """Whether an entry of this code is there, of any types."""
         stem = f"{self._stem()}{code_digest(self._function, self._options)}"
         return any(next((place / folder).glob(f"{stem}*{_SUFFIX}"), None) for place in places())
@@ -132,7 +132,7 @@ class KernelCache(_Cache):  # type: ignore[misc]
                 path.unlink(missing_ok=True)
 
 
-_purpose = ""  # what the engine that was made last is for
+_purpose = ""  # what the latest engine is for
 _expected: list[Any] = []  # kernels that it will call
 _unneeded: list[Any] = []  # what they could call, and will not with the records that they are given
 _said: set[Any] = set()  # what the line about it covered
@@ -154,14 +154,14 @@ def announce(function: Any, folder: str) -> None:
     seen: set[Any] = {*_unneeded, *_said}
     total = bytes_to_compile(function, folder, seen)
     for kernel in _expected:
-        if isinstance(kernel, Dispatcher) and kernel.py_func not in seen and not _kept(kernel, folder):
+        if isinstance(kernel, Dispatcher) and kernel.py_func not in seen and not _is_cached(kernel, folder):
             total += bytes_to_compile(kernel.py_func, folder, seen)
     seconds = _SECONDS * total
     if seconds < _WORTH_SAYING:
         return
     _said.update(seen)
-    kept = any(map(writable, places()))
-    often = "once" if kept else "in every process: no folder to keep them can be written, set NUMBA_CACHE_DIR to one"
+    cached = any(map(writable, places()))
+    often = "once" if cached else "in every process: no folder to keep them can be written, set NUMBA_CACHE_DIR to one"
     what = f"kernels that {_purpose}" if _purpose else "kernels"
     print(
         f"cerite: compiling {what} for this machine, about {1 + round(seconds)} s, {often}", file=sys.stderr, flush=True
@@ -169,22 +169,22 @@ def announce(function: Any, folder: str) -> None:
 
 
 def bytes_to_compile(function: Any, folder: str, seen: set[Any]) -> int:
-    """The bytecode of a kernel and of all that it calls and that is not kept."""
+    """The bytecode of a kernel and of all that it calls and that is not cached."""
     seen.add(function)
     total = len(function.__code__.co_code)
     for name in names_read(function.__code__):
         called = function.__globals__.get(name)
-        if isinstance(called, Dispatcher) and called.py_func not in seen and not _kept(called, folder):
+        if isinstance(called, Dispatcher) and called.py_func not in seen and not _is_cached(called, folder):
             total += bytes_to_compile(called.py_func, folder, seen)
     return total
 
 
-def _kept(kernel: Any, folder: str) -> bool:
-    return isinstance(kernel._cache, KernelCache) and kernel._cache.kept(folder)
+def _is_cached(kernel: Any, folder: str) -> bool:
+    return isinstance(kernel._cache, KernelCache) and kernel._cache.holds(folder)
 
 
 def writable(place: Path) -> bool:
-    """Whether a folder can be written, or made."""
+    """Whether a folder can be written, or created."""
     while not place.exists() and place != place.parent:
         place = place.parent
     return place.is_dir() and os.access(place, os.W_OK)
@@ -237,7 +237,7 @@ def write_entry(path: Path, payload: bytes) -> None:
 def drop_folders(place: Path) -> None:
     """Remove all but the last used folders of other versions and processors."""
     folders = sorted((x for x in place.iterdir() if x.is_dir()), key=lambda x: x.stat().st_mtime, reverse=True)
-    for folder in folders[_KEPT_FOLDERS:]:
+    for folder in folders[_MOST_FOLDERS:]:
         shutil.rmtree(folder, ignore_errors=True)
 
 

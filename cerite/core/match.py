@@ -46,7 +46,7 @@ class Match:
 
     @property
     def events(self) -> list[dict[str, Any]]:
-        """The rows at `positions`, read from the data the match was found in, with the attributes that SELECT shows."""
+        """The rows at `positions`, read from the match's data, with the attributes that SELECT shows."""
         return self._fetched(None)
 
     def __getitem__(self, name: str) -> Any:
@@ -54,7 +54,7 @@ class Match:
         return self.measures[name] if name in self.measures else self._fetched(name)
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("__") or name in type(self).__slots__:  # asked for by copying and pickling, never a variable
+        if name.startswith("__") or name in type(self).__slots__:  # what copying and pickling look up, never a variable
             raise AttributeError(name)
         try:
             return self[name]

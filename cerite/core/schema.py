@@ -52,7 +52,7 @@ class Schema:
     events: Mapping[str, Mapping[str, Kind]] = field(default_factory=dict)
     columns: Mapping[str, Kind] | None = None
     stream: str = "S"
-    declared: tuple[Schema, ...] = ()  # the streams this is made of, if several
+    declared: tuple[Schema, ...] = ()  # the streams this unites, if several
     unusable: Mapping[str, str] = field(default_factory=dict)  # a table's columns of other types, and which
 
     @staticmethod

@@ -1,4 +1,4 @@
-"""The kinds of Python values, and arrays made of them without loss.
+"""The kinds of Python values, and arrays of them without loss.
 
 Invariant: a value enters an array only if its kind is the column's (an integer may enter a float column it fits in).
 Arrow alone is laxer: it would cut 1.5 to an integer, a time to its day, and forget a zone.

@@ -1,6 +1,6 @@
 """Sources that are whole in memory: Arrow tables and batches, and frames that turn into tables.
 
-Invariant: the data is held, not copied; only the wanted columns are converted, batch by batch.
+Invariant: the data is referenced, not copied; only the wanted columns are converted, batch by batch.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _SMALL = 1 << 14  # chunks smaller than this on average are joined, so that batc
 
 
 class TableSource(Source):
-    """A table, or what `load` makes one of: asked once for the chosen columns, again for others that `take` wants.
+    """A table, or what `load` makes one of: called once for the chosen columns, again for others that `take` needs.
 
     >>> table = pa.table({"a": [1, 2, 3]})
     >>> [batch.num_rows for batch in TableSource(table.select, ["a"], "a table", batch_rows=2).batches()]

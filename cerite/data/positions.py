@@ -1,6 +1,6 @@
 """Rows by position, from data that comes in segments (row groups, chunks of text, chunks of a table).
 
-Invariant: only segments that hold a wanted row are read, each once, in order; the result has the order asked for.
+Invariant: only segments that hold a wanted row are read, each once, in order; the result has the requested order.
 """
 
 from __future__ import annotations

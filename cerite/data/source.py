@@ -1,6 +1,6 @@
 """What every source of events can do.
 
-Invariant: `schema` has the asked-for columns in the asked-for order, and every batch has exactly that schema. A row's
+Invariant: `schema` has the requested columns in the requested order, and every batch has exactly that schema. A row's
 position is its rank in the order in which `batches` gives the rows.
 """
 
@@ -46,7 +46,7 @@ class Source(ABC):
     schema: pa.Schema
     """The columns of every batch."""
     available: tuple[str, ...]
-    """Every column of the data, also those that were not asked for."""
+    """Every column of the data, also those that were not requested."""
     everything: pa.Schema
     """Every column of the data with its type, and what structs hold under dotted names."""
     rows: int | None
@@ -91,7 +91,7 @@ class Source(ABC):
 
 
 def chosen(columns: Sequence[str] | None, available: Sequence[str], name: str) -> tuple[str, ...]:
-    """The columns asked for, all of them by default; an unknown or repeated one is refused.
+    """The requested columns, all of them by default; an unknown or repeated one is refused.
 
     >>> chosen(["price"], ["id", "price"], "S")
     ('price',)
@@ -104,26 +104,26 @@ def chosen(columns: Sequence[str] | None, available: Sequence[str], name: str) -
         raise StreamError(f"columns must be a list of names, not the text {columns!r}", hint=f"write [{columns!r}]")
     names = tuple(columns)
     if not names:
-        raise StreamError(f"no columns are asked for of {name}", hint="leave `columns` out for all of them")
+        raise StreamError(f"no columns are requested of {name}", hint="leave `columns` out for all of them")
     for column in names:
         if column not in available:
             raise StreamError(
                 f"{name} has no column `{column}`",
                 hint=suggestion(str(column), available) or f"the columns are {listed(available)}",
             )
-    refuse_repeated(names, "the columns asked for")
+    refuse_repeated(names, "the requested columns")
     return names
 
 
 def homes(columns: Sequence[str] | None, available: Sequence[str], name: str) -> tuple[str, ...]:
-    """The columns of the data that hold those asked for, which may be members of structs.
+    """The columns of the data that hold the requested ones, which may be members of structs.
 
     >>> homes(["ctx.ip", "id", "ctx.port"], ["id", "ctx"], "S")
     ('ctx', 'id')
     """
     if columns is None or isinstance(columns, str) or not columns:
         return chosen(columns, available, name)
-    refuse_repeated(columns, "the columns asked for")
+    refuse_repeated(columns, "the requested columns")
     return chosen(tuple(dict.fromkeys(root(each, available) or each for each in columns)), available, name)
 
 

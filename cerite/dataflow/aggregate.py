@@ -11,7 +11,7 @@ still kept; f_O is invoked again at once on those that had been output, and give
 the watermark is forwarded, first come first served, and counts as on time. It falls into the instance it came
 from, too, on which f_O is then invoked again: an f_O that answers every time never ends.
 
-Invariant: `_waiting` holds the instances that f_O was never invoked on, `_kept` those it was; every output that is not
+Invariant: `_waiting` holds the instances that f_O was never invoked on, `_fired` those it was; every output that is not
 an update is at or after the last forwarded watermark.
 """
 
@@ -165,7 +165,7 @@ class Aggregate(Operator):
         self._watermark: int | None = None  # W_A
         self._instances: dict[tuple[int, Hashable], Instance] = {}
         self._waiting: Queue = []
-        self._kept: Queue = []
+        self._fired: Queue = []
         self._created = count()
         self._late = 0
 
@@ -186,10 +186,10 @@ class Aggregate(Operator):
     def _take(self, t: StreamTuple) -> list[Element]:
         self.windows.check_time("a tuple", t.time)
         lefts = self.windows.lefts(t.time)
-        kept = [left for left in lefts if not self.windows.gone(left, self._watermark)]
-        if len(kept) < len(lefts):
+        remaining = [left for left in lefts if not self.windows.gone(left, self._watermark)]
+        if len(remaining) < len(lefts):
             self._late += 1
-        return self._settled(self._added(t, kept))
+        return self._settled(self._added(t, remaining))
 
     def _advance(self, watermark: Watermark) -> list[Element]:
         self.windows.check_time("a watermark", watermark.time)
@@ -229,7 +229,7 @@ class Aggregate(Operator):
             if not self._waiting or not self.windows.complete(self._waiting[0][0], self._watermark):
                 return sent
             entry = heappop(self._waiting)
-            heappush(self._kept, entry)
+            heappush(self._fired, entry)
             entry[2].fired = True
             queue.extend(self._outputs(entry[2]))
 
@@ -245,6 +245,6 @@ class Aggregate(Operator):
         return [StreamTuple(time, payload) for payload in self._output(instance)]
 
     def _purge(self) -> None:
-        while self._kept and self.windows.gone(self._kept[0][0], self._watermark):
-            left, _, instance = heappop(self._kept)
+        while self._fired and self.windows.gone(self._fired[0][0], self._watermark):
+            left, _, instance = heappop(self._fired)
             del self._instances[left, instance.key]

@@ -1,7 +1,7 @@
 """Operators, their composition, and the two stateless ones: Map and Filter (DEBS 2024, section 2.1).
 
 An operator is fed one element at a time and answers with what it forwards or produces. Invariant: it forwards a
-watermark only after everything that the watermark made it produce, so its outputs are not late for the next one.
+watermark only after everything that the watermark caused it to produce, so its outputs are not late for the next one.
 An operator keeps what it has been fed: a new stream needs a new operator.
 """
 

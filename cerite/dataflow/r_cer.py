@@ -110,7 +110,7 @@ def _looping(rule: Rule, distance: int, ties: TieOrder, delta: int) -> Aggregate
     return Aggregate(Windows(delta, distance + delta, key, delta=delta), update, output, loop=True)
 
 
-# What R-CER assumes of its stream (DEBS 2024, definition 1 and A3), made sure of at its entrance.
+# What R-CER assumes of its stream (DEBS 2024, definition 1 and A3), ensured at its entrance.
 #
 # No tuple passes that is earlier than the watermark: it is counted and discarded whole. (Inside, it would still fall
 # into instances that are open, and tell them to wait for a state that never comes.) Watermarks are at most D_W apart,

@@ -37,7 +37,7 @@ class Recognised:
     start: int  # the time of the match's first event
     end: int  # and of its last
     match: Match
-    window: int | None = None  # ε, where the match is found in chunks and one must contain all of its window
+    window: int | None = None  # ε, where the stream is read in chunks and one must contain all of its window
 
     @property
     def min_time(self) -> int:
@@ -78,49 +78,49 @@ class Recognition:
         self._time, self._position = columns.time, columns.position
         self._stream = EventStream(program)
         self._names = program.schema.names
-        self._kept: dict[int, StreamTuple] = {}  # by position, the latest last
+        self._tuples: dict[int, StreamTuple] = {}  # by position, the latest last
         if saved is not None:
             self._stream.restore(saved.engine)
-            self._kept = dict(saved.kept)
+            self._tuples = dict(saved.kept)
 
     def take(self, t: StreamTuple, window: int | None = None) -> list[Recognised]:
         """What this tuple completes."""
         self._check(t)
         event = {**t.payload, self._time: t.time}
         matches = self._stream.push({name: event[name] for name in self._names if name in event})
-        self._kept[self._stream.rows - 1 if self._position is None else t.payload[self._position]] = t
+        self._tuples[self._stream.rows - 1 if self._position is None else t.payload[self._position]] = t
         self._forget(t.time)
         return [self._recognised(match, window) for match in matches]
 
     def saved(self) -> Saved:
         """The state after what was taken so far."""
-        return Saved(self._stream.snapshot(), tuple(self._kept.items()))
+        return Saved(self._stream.snapshot(), tuple(self._tuples.items()))
 
     def _recognised(self, match: Match, window: int | None) -> Recognised:
-        payloads = {position: self._kept[position].payload for position in match.positions}
+        payloads = {position: self._tuples[position].payload for position in match.positions}
 
         def fetch(whole: Match, variable: str | None) -> list[dict[str, Any]]:
             positions = whole.positions if variable is None else whole.variables[variable]
             return [payloads[position] for position in positions]
 
         known = replace(match, fetch=fetch)
-        return Recognised(self._kept[match.start].time, self._kept[match.end].time, known, window)
+        return Recognised(self._tuples[match.start].time, self._tuples[match.end].time, known, window)
 
     def _forget(self, now: int) -> None:
         """Drop, oldest first, what has left the window."""
         window = self._plan.window
         if window is None or window.attribute is not None or (self._plan.partition and not window.is_time):
             return
-        for position, t in list(self._kept.items()):
-            age = now - t.time if window.is_time else len(self._kept)
+        for position, t in list(self._tuples.items()):
+            age = now - t.time if window.is_time else len(self._tuples)
             if age <= window.width:
                 return
-            del self._kept[position]
+            del self._tuples[position]
 
     def _check(self, t: StreamTuple) -> None:
         if not isinstance(t.payload, Mapping):
             raise StreamError(f"a query reads attributes, but a payload is {t.payload!r}", hint="use dictionaries")
-        before = next(reversed(self._kept.values()), t).time
+        before = next(reversed(self._tuples.values()), t).time
         if t.time < before:
             raise StreamError(
                 f"a tuple of time {t.time} came after one of {before}, but a query reads its stream in order",
@@ -137,7 +137,7 @@ AnyQuery = Query | str | QuerySpec | Builder | Pattern
 
 
 class QueryFunction:
-    """A query made ready. `schema` has the columns it looks at; τ, in milliseconds, fills the column `time`."""
+    """A prepared query. `schema` has the columns it looks at; τ, in milliseconds, fills the column `time`."""
 
     def __init__(
         self,
@@ -155,7 +155,7 @@ class QueryFunction:
         columns = Columns(type, time, position)
         self._program = bind_query(self.query, self.plan, columns, canonical_schema(_completed(schema, time, position)))
         self._check()
-        self._recognition()  # what the engine refuses is told now
+        self._recognition()  # so that the engine refuses now what it would refuse later
 
     def _check(self) -> None:
         """Refuse what the operator cannot run."""

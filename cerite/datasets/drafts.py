@@ -2,7 +2,7 @@
 
 A *group* is a match that is planted or a near miss. Each has a key of its own, and background events of that key that
 would fall between its events go to other keys.
-Invariant: a stream has exactly the rows that were asked for, in the order of time, and knows the positions of what was
+Invariant: a stream has exactly the requested rows, in the order of time, and knows the positions of what was
 planted.
 """
 

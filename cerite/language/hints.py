@@ -18,7 +18,7 @@ SHAPES = {
 _ORDER = "the order is SELECT … FROM … WHERE … FILTER …, then PARTITION BY, WITHIN, CONSUME BY, LIMIT and SUPPRESS"
 _SELECTED = "SELECT takes variables, x[price], and measures: x.price AS low, AVG(y.price), COUNT(y), DURATION()"
 _JOIN = "join patterns with `;` (then), `:` (at the very next event), AND or OR; name one with AS"
-_CONDITION = "conditions are made of + - * / %, = != < <= > >=, IN, LIKE, IS NULL, AND, OR and NOT"
+_CONDITION = "conditions consist of + - * / %, = != < <= > >=, IN, LIKE, IS NULL, AND, OR and NOT"
 _QUOTES = "write straight quotes: 'MSFT'"
 _COMMENT = "a comment is `-- to the end of the line` or `/* between */`"
 _CLAUSES = ("SELECT", "FROM", "WHERE", "FILTER", "PARTITION", "WITHIN", "CONSUME", "LIMIT", "SUPPRESS")

@@ -63,10 +63,10 @@ def parse_wayeb_patterns(text: str) -> tuple[QuerySpec, ...]:
         tree = parse(text, "wayeb", ("wayeb",), "wayeb")
         return tuple(_query(subtree(each), text) for each in tree.children)
     except CeriteError as error:
-        raise _retold(error, text).at(text) from None
+        raise _relocated(error, text).at(text) from None
 
 
-def _retold(error: CeriteError, text: str) -> CeriteError:
+def _relocated(error: CeriteError, text: str) -> CeriteError:
     """The parser's own hints speak of CEQL."""
     if error.message.startswith("the query is empty"):
         return QuerySyntaxError("the file is empty", hint=_SHAPE)

@@ -105,12 +105,12 @@ def _given(sentence: Expression, kind: str | None) -> Expression:
 
 
 def _folded(node: And | Or, operands: tuple[Expression, ...], *, neutral: Literal, deciding: Literal) -> Expression:
-    kept = tuple(dict.fromkeys(each for each in operands if each != neutral))
-    if deciding in kept:
+    distinct = tuple(dict.fromkeys(each for each in operands if each != neutral))
+    if deciding in distinct:
         return deciding
-    if len(kept) > 1:
-        return type(node)(kept, span=node.span)
-    return kept[0] if kept else neutral
+    if len(distinct) > 1:
+        return type(node)(distinct, span=node.span)
+    return distinct[0] if distinct else neutral
 
 
 # ---------------------------------------------------------------- arguments

@@ -1,6 +1,6 @@
 """Whether a query means something: what must be refused, and what deserves a warning.
 
-`check(query, schema)` raises the first error found, pointing at it, and returns warnings otherwise. It covers ICDT's
+`check(query, schema)` raises the first error, pointing at it, and returns warnings otherwise. It covers ICDT's
 *well-formed* (section 5: no filter on a variable that its pattern does not bind), docs/semantics.md's rules for
 references, negation and windows, and the kinds of all conditions against the schema.
 """

@@ -307,7 +307,7 @@ class Having(Pattern):
     conditions: tuple[Expression, ...]
 
 
-# Selection strategies of ICDT 2019, section 4, as operators: which of the matches with the same end are kept.
+# Selection strategies of ICDT 2019, section 4, as operators: which of the matches with the same end are reported.
 
 
 class Strategy(Enum):

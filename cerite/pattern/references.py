@@ -63,7 +63,7 @@ def resolve(pattern: Pattern, *, strict: bool = False) -> Pattern:
     A AS x ; B AS z FILTER x[id = z.id]
     """
     resolved, waiting = _resolve(expand_permute(pattern), (), strict)
-    assert not waiting, "every reference was found or refused"
+    assert not waiting, "every reference is resolved or refused"
     return resolved
 
 
@@ -122,11 +122,11 @@ def _resolve(node: Pattern, frames: tuple[_Frame, ...], strict: bool) -> tuple[P
         if apart is not node:
             return _resolve(apart, frames, strict)
         operand = inside(node.operand, None)
-        kept: list[nodes.On] = []
+        conditions: list[nodes.On] = []
         for on in node.conditions:
             marked, outer = _mark(on, node.operand, frames)
-            (waiting if outer else kept).append(marked)
-        return (replace(node, operand=operand, conditions=tuple(kept)) if kept else operand), waiting
+            (waiting if outer else conditions).append(marked)
+        return (replace(node, operand=operand, conditions=tuple(conditions)) if conditions else operand), waiting
     if isinstance(node, nodes.Having):
         _check_whole(node, frames)
     result = _map_with_frames(node, inside)

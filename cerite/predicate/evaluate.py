@@ -89,7 +89,7 @@ class _Scope:
 def holds(
     condition: Expression | None, event: Event, lookup: Lookup = nothing_bound, gather: Gather = nothing_gathered
 ) -> bool:
-    """Whether the event satisfies the condition, others being found by `lookup`, those of aggregates by `gather`.
+    """Whether the event satisfies the condition, others being looked up by `lookup`, those of aggregates by `gather`.
 
     >>> from cerite.language.ceql import parse_condition
     >>> holds(parse_condition("price > 10 OR name IS NULL"), {"price": None, "name": None})

@@ -7,7 +7,7 @@ NULL), so NULLs matter only inside atoms. An atom is an expression of one of the
 
 the second, third and last also under NOT. Constants are folded by `evaluate` itself.
 
-Invariant: equal formulas made by one `Formulas` are one object, so a formula's value can be remembered by identity.
+Invariant: equal formulas of one `Formulas` are one object, so a formula's value can be remembered by identity.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """The functions of conditions and the arithmetic of time, by their meaning on one value: the reference of every form.
 
 A timestamp is an instant, in UTC; a duration is a whole number of microseconds, written `5 seconds`, or of the
-timestamps' own unit, made by subtracting them. The parts of a timestamp are those of UTC, whatever zone its column has,
-so that they are the same in process and on Spark. A function of NULL is NULL, except `coalesce`; what has no result is
-NULL.
+timestamps' own unit, if it is the difference of two. The parts of a timestamp are those of UTC, whatever zone its
+column has, so that they are the same in process and on Spark. A function of NULL is NULL, except `coalesce`; what has
+no result is NULL.
 
 Invariant: `call` and `time_arithmetic` raise nothing on operands of the kinds that `predicate.kinds` lets pass.
 """

@@ -1,4 +1,4 @@
-"""Type errors found before anything runs: the kind of every expression against a schema.
+"""Type errors, reported before anything runs: the kind of every expression against a schema.
 
 An attribute whose kind is not known (no schema was given) fits everywhere; what is wrong whatever the data, such as
 `'a' + 1`, is refused all the same. Invariant: a condition that passes here against a stream's schema raises nothing

@@ -25,7 +25,7 @@ from cerite.predicate.printing import literal
 
 
 def conjuncts(condition: Expression | None) -> tuple[Expression, ...]:
-    """The parts that must all hold, each of which can be told by itself.
+    """The parts that must all hold, each of which can be explained by itself.
 
     >>> from cerite.language.ceql import parse_condition
     >>> [str(each) for each in conjuncts(parse_condition("a > 1 AND (b = 2 AND c < 3 OR d IS NULL)"))]
@@ -38,24 +38,24 @@ def conjuncts(condition: Expression | None) -> tuple[Expression, ...]:
     return (condition,)
 
 
-def told(
+def explained(
     condition: Expression,
     event: Event,
     lookup: Lookup = nothing_bound,
     gather: Gather = nothing_gathered,
     *,
-    held: bool,
+    holds: bool,
 ) -> str:
     """The condition and what it compared.
 
     >>> from cerite.language.ceql import parse_condition
-    >>> told(parse_condition("amount > 500"), {"amount": 480.0}, held=False)
+    >>> explained(parse_condition("amount > 500"), {"amount": 480.0}, holds=False)
     '`amount > 500` was 480.0'
-    >>> told(parse_condition("a + b > 3 * a"), {"a": 1, "b": 3}, held=True)
+    >>> explained(parse_condition("a + b > 3 * a"), {"a": 1, "b": 3}, holds=True)
     '`a + b > 3 * a`: 4 > 3'
-    >>> told(parse_condition("a = 1 OR b IS NULL"), {"a": 2, "b": None}, held=True)
+    >>> explained(parse_condition("a = 1 OR b IS NULL"), {"a": 2, "b": None}, holds=True)
     '`a = 1 OR b IS NULL`: a = 2, b = NULL'
-    >>> told(parse_condition("price > x.price"), {"price": 2}, held=False)
+    >>> explained(parse_condition("price > x.price"), {"price": 2}, holds=False)
     '`price > x.price` was not met: `x` has no event to read'
     """
     values = _compared(condition, event, lookup, gather)
@@ -63,8 +63,8 @@ def told(
     if unbound is not None:
         return f"`{condition}` was not met: `{quoted(unbound)}` has no event to read"
     if not values:
-        return f"`{condition}`" + ("" if held else " is never met")
-    return f"`{condition}`: {values}" if held else f"`{condition}` was {values}"
+        return f"`{condition}`" + ("" if holds else " is never met")
+    return f"`{condition}`: {values}" if holds else f"`{condition}` was {values}"
 
 
 def shown(value: Any) -> str:

@@ -3,7 +3,7 @@
 Of a live stream `progress` tells the numbers, `watch` shows them, `split` gives the late events and `finish` ends it.
 
 `session` gives a Spark to those who have none, `task_error` the error of Cerite behind a failed Spark job. Nothing of
-PySpark is imported before one of them is asked for.
+PySpark is imported before one of them is used.
 """
 
 from __future__ import annotations

@@ -71,7 +71,7 @@ def _live(plan: LivePlan) -> str:
         lines.append(f"chunks: {chunking.size:,} ticks of `{request.time}` each, and the {chunking.reach:,} before it")
     lines.append(f"watermark: the latest `{request.time}` less {float(plan.delay):,g} milliseconds")
     lines.append(f"order: {', '.join(_order(request))}")
-    filtered = "all: neighbours or ranks count" if request.all_rows_counted else _kept(request)
+    filtered = "all: neighbours or ranks count" if request.all_rows_counted else _rows_kept(request)
     lines.append(f"rows kept: {filtered}")
     lines.append(f"columns shipped to Python: {', '.join(request.shipped)}")
     tests = ", ".join(map(str, unary_tests(request.plan)))
@@ -102,7 +102,7 @@ def _shuffled(route: Route) -> list[str]:
     job = job_of(request, layout)
     lines = [f"read: by Spark, then a shuffle into {layout.tasks} tasks", f"  why: {route.ordered.reason}"]
     lines += _hot(layout) if layout.hot is not None else _chunks(layout.cuts)
-    lines.append(f"rows kept: {_kept(request)}")
+    lines.append(f"rows kept: {_rows_kept(request)}")
     lines.append(f"pushed into the source: {pushed_filters(prepared(request, layout, job))}")
     lines.append(f"columns shipped to Python: {', '.join(job.columns)}")
     return lines
@@ -126,14 +126,14 @@ def _hot(layout: Layout) -> list[str]:
     return [f"hot keys: {len(layout.hot.cuts)} buckets of keys are cut into {pieces} chunks that overlap by the window"]
 
 
-def _kept(request: Request) -> str:
+def _rows_kept(request: Request) -> str:
     relevance = request.relevance
     if relevance.every_row:
         return "all: some step takes any event"
-    kept = f"where {formula_text(relevance.formula)}"
+    text = f"where {formula_text(relevance.formula)}"
     if relevance.gaps:
-        kept += ", and each first row after those (contiguity)"
-    return kept + ("; ranks are counted by Spark over all rows" if request.ranked else "")
+        text += ", and each first row after those (contiguity)"
+    return text + ("; ranks are counted by Spark over all rows" if request.ranked else "")
 
 
 def _order(request: Request) -> list[str]:

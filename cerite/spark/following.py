@@ -25,7 +25,7 @@ from cerite.spark.worker.failures import refusals
 
 @dataclass(frozen=True)
 class Progress:
-    """One micro-batch: what it brought, and what is held after it.
+    """One micro-batch: what it brought, and what is left after it.
 
     Of the `events` read, `relevant` ones travelled to the shards; `late`, `untimed` and `duplicates` among them were
     not recognised. `pending` events wait for the watermark (milliseconds; None before there is one), `kept` ones may

@@ -1,4 +1,4 @@
-"""Text on Spark: CSV read with the rules of `cerite.data`, and columns of text that somebody else's reader made.
+"""Text on Spark: CSV read with the rules of `cerite.data`, and columns of text from somebody else's reader.
 
 Spark's own inference makes a column text for one `NA`, and the number 7 of `007`. Here everything is read as text, one
 look at the data says what each column is, and columns are cast. Invariant: the kinds are those that `open_events` gives

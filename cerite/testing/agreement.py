@@ -26,7 +26,7 @@ from cerite.testing.text import notation
 
 _POSITION = "position in the stream"
 _TYPES = (pa.float64(), pa.string(), pa.bool_(), pa.timestamp("us"))
-Found = list[Match]
+Matches = list[Match]
 
 
 def assert_agrees(
@@ -49,23 +49,23 @@ def assert_agrees(
     3
     """
     __tracebackhide__ = True
-    asked = runnable(query)
+    subject = runnable(query)
     rows, named = rows_of(events, type, time)
-    judged = _judged(asked, rows, named, type, semantics)
-    ways: list[tuple[str, Found]] = [("one run", list(asked.run(rows, time=named, type=type, semantics=semantics)))]
+    judged = _judged(subject, rows, named, type, semantics)
+    ways: list[tuple[str, Matches]] = [("one run", list(subject.run(rows, time=named, type=type, semantics=semantics)))]
     if rows:
         options = {"time": named, "type": type, "semantics": semantics}
-        table = _table(asked, rows, options)
-        ways.append(("a stream, event by event", _streamed(asked, table, options, [1] * len(rows))))
+        table = _table(subject, rows, options)
+        ways.append(("a stream, event by event", _streamed(subject, table, options, [1] * len(rows))))
         draws = random.Random(seed)
         sizes = [draws.randint(1, 3) for _ in rows]
-        ways.append(("a stream with snapshots", _streamed(asked, table, options, sizes, restored=True)))
+        ways.append(("a stream with snapshots", _streamed(subject, table, options, sizes, restored=True)))
         if named is not None:
             for order in arrivals(range(len(rows)), orders=orders, seed=seed):
                 said = f"a stream in the order {', '.join(map(str, order))}"
-                ways.append((said, _arriving(asked, table, order, options)))
-    for way, found in ways:
-        _compare(asked, rows, named, type, semantics, judged, way, found)
+                ways.append((said, _arriving(subject, table, order, options)))
+    for way, actual in ways:
+        _compare(subject, rows, named, type, semantics, judged, way, actual)
     return len(judged)
 
 
@@ -86,7 +86,7 @@ def arrivals(events: Iterable[Any], *, orders: int = 6, seed: int = 0) -> Iterat
         yield draws.sample(given, len(given))
 
 
-def _judged(query: Query, rows: Rows, time: str | None, type: str, semantics: Any) -> Found:
+def _judged(query: Query, rows: Rows, time: str | None, type: str, semantics: Any) -> Matches:
     return matches(query.query, rows, semantics=semantics, type=type, time=time)
 
 
@@ -111,35 +111,35 @@ def _table(query: Query, rows: Rows, options: dict[str, Any]) -> pa.Table:
 
 def _streamed(
     query: Query, table: pa.Table, options: dict[str, Any], sizes: Sequence[int], *, restored: bool = False
-) -> Found:
+) -> Matches:
     stream = query.stream(table, **options)
-    found: Found = []
+    actual: Matches = []
     at = 0
     for size in sizes:
-        found += stream.push(table.slice(at, size))
+        actual += stream.push(table.slice(at, size))
         at += size
         if restored:
             again = query.stream(table, **options)
             again.restore(stream.snapshot())
             stream = again
-    return [*found, *stream.close()]
+    return [*actual, *stream.close()]
 
 
-def _arriving(query: Query, table: pa.Table, order: list[int], options: dict[str, Any]) -> Found:
+def _arriving(query: Query, table: pa.Table, order: list[int], options: dict[str, Any]) -> Matches:
     """What a stream finds that gets its events in this order, and waits for all of them."""
     table = table.append_column(_POSITION, pa.array(range(table.num_rows), pa.int64()))
     span = table[options["time"]].to_pylist()
     width = span[-1] - span[0]
     wait = width if isinstance(width, timedelta) else timedelta(milliseconds=ceil(width))
     stream = query.stream(table, **options, position=_POSITION, watermark=wait + timedelta(seconds=1))
-    found: Found = []
+    actual: Matches = []
     for place in order:
-        found += stream.push(table.slice(place, 1))
-    return [*found, *stream.close()]
+        actual += stream.push(table.slice(place, 1))
+    return [*actual, *stream.close()]
 
 
 def _compare(
-    query: Query, rows: Rows, time: str | None, type: str, semantics: Any, judged: Found, way: str, found: Found
+    query: Query, rows: Rows, time: str | None, type: str, semantics: Any, judged: Matches, way: str, actual: Matches
 ) -> None:
     __tracebackhide__ = True
     spec = query.query
@@ -148,13 +148,13 @@ def _compare(
         whole = Query(replace(spec, limit=None, suppress=None))
         everything = _judged(whole, rows, time, type, semantics)
         late = ends_in_absence(spec.where)
-        one, two = (Counter(each.start if late else each.end for each in some) for some in (found, judged))
-        same = one == two and set(found) <= set(everything)
+        one, two = (Counter(each.start if late else each.end for each in some) for some in (actual, judged))
+        same = one == two and set(actual) <= set(everything)
     else:
-        same = len(found) == len(judged) and set(found) == set(judged)
+        same = len(actual) == len(judged) and set(actual) == set(judged)
     if same:
         return
     lines = [f"{way} does not give what the judge says", f"  in         {notation(rows, type=type, time=time or 'at')}"]
-    lines += [f"  only there {match}" for match in found if match not in everything]
-    lines += [f"  only judge {match}" for match in judged if match not in found]
+    lines += [f"  only there {match}" for match in actual if match not in everything]
+    lines += [f"  only judge {match}" for match in judged if match not in actual]
     raise AssertionError("\n".join(lines))

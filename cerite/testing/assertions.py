@@ -32,15 +32,15 @@ def assert_matches(
       missing (0, 1): `v > 5` was 3
     """
     __tracebackhide__ = True
-    asked = runnable(query)
+    subject = runnable(query)
     rows, named = rows_of(events, type, time)
-    found = list(asked.run(rows, time=named, type=type))
+    matches = list(subject.run(rows, time=named, type=type))
     if isinstance(expected, int) and not isinstance(expected, bool):
-        if len(found) != expected:
-            raise AssertionError(_report(asked, rows, named, type, found, found, [], expected))
+        if len(matches) != expected:
+            raise AssertionError(_report(subject, rows, named, type, matches, matches, [], expected))
         return
     wanted = _wanted(expected)
-    left, missing = list(found), []
+    left, missing = list(matches), []
     for each in wanted:
         match = next((match for match in left if _is(each, match)), None)
         if match is None:
@@ -48,7 +48,7 @@ def assert_matches(
         else:
             left.remove(match)
     if left or missing:
-        raise AssertionError(_report(asked, rows, named, type, found, left, missing, len(wanted)))
+        raise AssertionError(_report(subject, rows, named, type, matches, left, missing, len(wanted)))
 
 
 def assert_no_match(query: AnyQuery, events: AnyEvents, *, time: str = "at", type: str = "type") -> None:
@@ -94,11 +94,11 @@ def _is(wanted: Wanted, match: Match) -> bool:
 
 
 def _report(
-    query: Query, rows: Rows, time: str | None, type: str, found: list[Match], extra: list[Match],
+    query: Query, rows: Rows, time: str | None, type: str, matches: list[Match], extra: list[Match],
     missing: list[Wanted], count: int,
 ) -> str:  # fmt: skip
-    number = f"the query has {_many(len(found))} where {count} {'is' if count == 1 else 'are'} expected"
-    if len(found) == count:
+    number = f"the query has {_many(len(matches))} where {count} {'is' if count == 1 else 'are'} expected"
+    if len(matches) == count:
         number = f"the query has other matches than the {count} expected"
     lines = [number, f"  in      {notation(rows, type=type, time=time or 'at') or 'no events at all'}"]
     lines += [f"  missing {_text(each)}{_why_not(query, rows, time, type, each)}" for each in missing[:_SHOWN]]
@@ -121,7 +121,7 @@ def _why_not(query: Query, rows: Rows, time: str | None, type: str, wanted: Want
     """Why an expected match is none, if it can be said."""
     positions = wanted if isinstance(wanted, frozenset) else frozenset().union(*wanted.values())
     try:
-        told = query.why_not(rows, sorted(positions), time=time, type=type)
+        answer = query.why_not(rows, sorted(positions), time=time, type=type)
     except CeriteError as error:
         return f": {error.message}"
-    return "" if told.culprit is None else f": {told.culprit}"
+    return "" if answer.culprit is None else f": {answer.culprit}"

@@ -58,11 +58,11 @@ def events(text: str, *, type: str = "type", time: str = "at") -> list[dict[str,
 
 
 def _event(text: str, place: int, kind: str) -> tuple[dict[str, Any], int]:
-    found = _EVENT.match(text, place)
-    if found is None:
+    event = _EVENT.match(text, place)
+    if event is None:
         raise _error(text, place + len(text[place:]) - len(text[place:].lstrip()), "an event begins with its type")
-    row: dict[str, Any] = {kind: _name(found["type"])}
-    place = found.end()
+    row: dict[str, Any] = {kind: _name(event["type"])}
+    place = event.end()
     if text[place : place + 1] != "(":
         return row, place
     place += 1

@@ -1,4 +1,4 @@
-"""What text may stand for: guesses that hold for every value of a column, or are not made.
+"""What text may stand for: guesses that hold for every value of a column, or none.
 
 Invariant: text turns into a number, a boolean or a time only if all of it does, and no digit is lost: `007` and `0x7`
 are text unless a number is declared. The usual spellings of a missing value (`MISSING`) are NULL among numbers,
@@ -59,16 +59,16 @@ def guessed(text: Text, nulls: tuple[str, ...] = ()) -> Text:
     >>> [guessed(pa.array(each)).to_pylist() for each in (["1", "NA"], ["1", "2.5"], ["true", None], ["1", "x", "NA"])]
     [[1, None], [1.0, 2.5], [True, None], ['1', 'x', 'NA']]
     """
-    kept = without(text, (*MISSING, *nulls))
-    first = _first(kept)
+    values = without(text, (*MISSING, *nulls))
+    first = _first(values)
     if first is None:
         return pa.nulls(len(text))
     kind = next((kind for kind, shape in SHAPES.items() if _is(pa.scalar(first), shape)), None)
-    if kind is None or not _all(kept, SHAPES[kind]) or (kind == "number" and _any(kept, PADDED)):
+    if kind is None or not _all(values, SHAPES[kind]) or (kind == "number" and _any(values, PADDED)):
         return without(text, nulls)
     if kind == "number":
-        return _numbers(kept)
-    return times_guessed(text, nulls) if kind == "time" else pc.utf8_lower(kept).cast(pa.bool_())
+        return _numbers(values)
+    return times_guessed(text, nulls) if kind == "time" else pc.utf8_lower(values).cast(pa.bool_())
 
 
 def times_guessed(text: Text, nulls: tuple[str, ...] = ()) -> Text:
@@ -77,11 +77,11 @@ def times_guessed(text: Text, nulls: tuple[str, ...] = ()) -> Text:
     >>> str(times_guessed(pa.chunked_array([["2024-01-01T10:00:00.5Z", "n/a"]])).type)
     'timestamp[us, tz=UTC]'
     """
-    kept = without(text, (*MISSING, *nulls))
-    first = _first(kept)
+    values = without(text, (*MISSING, *nulls))
+    first = _first(values)
     if first is not None and _is(pa.scalar(first), _TIME):
         try:
-            return as_times(kept)
+            return as_times(values)
         except pa.ArrowInvalid:
             pass
     return without(text, nulls)
@@ -105,26 +105,26 @@ def typed(text: Text, arrow: pa.DataType, nulls: tuple[str, ...] = ()) -> Text:
     """
     if arrow == STRINGS or is_.is_string(arrow):
         return without(text, nulls)
-    kept = without(pc.utf8_trim_whitespace(text), (*MISSING, *nulls))
+    values = without(pc.utf8_trim_whitespace(text), (*MISSING, *nulls))
     try:
-        return _cast(kept, arrow)
+        return _cast(values, arrow)
     except pa.ArrowInvalid:
-        row = _first_misfit(kept, arrow)
-        raise MisfitError(row, kept[row].as_py()) from None
+        row = _first_misfit(values, arrow)
+        raise MisfitError(row, values[row].as_py()) from None
 
 
 def declared(text: Text, kind: Kind, nulls: tuple[str, ...] = ()) -> Text:
     """Text as values of a declared kind."""
     if kind != "timestamp":
         return typed(text, ARROW[kind], nulls)
-    kept = without(pc.utf8_trim_whitespace(text), (*MISSING, *nulls))
+    values = without(pc.utf8_trim_whitespace(text), (*MISSING, *nulls))
     try:
-        return as_times(kept)
+        return as_times(values)
     except pa.ArrowInvalid:
-        first = _first(kept)
+        first = _first(values)
         zone = "UTC" if first is not None and _is(pa.scalar(first), _TIME) and _is(pa.scalar(first), ZONE) else None
-        row = _first_misfit(kept, pa.timestamp("ns", zone))
-        raise MisfitError(row, kept[row].as_py()) from None
+        row = _first_misfit(values, pa.timestamp("ns", zone))
+        raise MisfitError(row, values[row].as_py()) from None
 
 
 def shapes(text: Text) -> dict[str, tuple[int, str]]:
@@ -133,16 +133,16 @@ def shapes(text: Text) -> dict[str, tuple[int, str]]:
     >>> shapes(pa.array(["9", "NA", "oops", "10"]))
     {'number': (0, '9'), 'text': (2, 'oops')}
     """
-    kept = without(pc.utf8_trim_whitespace(text), MISSING)
-    rest = pc.is_valid(kept)
+    values = without(pc.utf8_trim_whitespace(text), MISSING)
+    rest = pc.is_valid(values)
     first: dict[str, tuple[int, str]] = {}
     for shape, pattern in SIGHTS.items():
-        fits = pc.and_(rest, pc.fill_null(pc.match_substring_regex(kept, pattern), False))
+        fits = pc.and_(rest, pc.fill_null(pc.match_substring_regex(values, pattern), False))
         rest = pc.and_(rest, pc.invert(fits))
         if (row := pc.index(fits, True).as_py()) >= 0:
-            first[shape] = row, kept[row].as_py()
+            first[shape] = row, values[row].as_py()
     if (row := pc.index(rest, True).as_py()) >= 0:
-        first["text"] = row, kept[row].as_py()
+        first["text"] = row, values[row].as_py()
     return first
 
 

@@ -30,7 +30,7 @@ from cerite.data.reading import Reading
 from cerite.data.source import BATCH_ROWS, Sight, Source, checked_rows, chosen
 from cerite.data.unify import unified
 
-_KEPT = 1 << 26  # text of up to this many bytes stays in memory once parsed
+_CACHED_BYTES = 1 << 26  # text of up to this many bytes stays in memory once parsed
 SAMPLE = 10_000  # strings of a typed file that are looked at where their order matters
 _PACKED = 10  # how many times larger compressed text may become
 
@@ -53,7 +53,7 @@ class FileSource(Source):
         forms = [reading.format or format_of(file) for file in files]
         if not any(form in TEXTS for form in forms):
             replace(reading, format=None).refuse_text_options(self.name)
-        keep = sum(_text_size(file) for file, form in zip(files, forms, strict=True) if form in TEXTS) <= _KEPT
+        keep = sum(_text_size(file) for file, form in zip(files, forms, strict=True) if form in TEXTS) <= _CACHED_BYTES
         self._parts = [_part(file, form, keep, reading) for file, form in zip(files, forms, strict=True)]
         self._reading = reading
         top = self._unified()
@@ -142,7 +142,7 @@ def _text_size(path: Path) -> int:
 
 
 def _ahead(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """The same batches, the next one being made while one is used."""
+    """The same batches, the next one being prepared while one is used."""
     with ThreadPoolExecutor(1, "cerite-read") as thread:
         coming = thread.submit(next, batches, None)
         while (batch := coming.result()) is not None:

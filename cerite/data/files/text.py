@@ -1,7 +1,7 @@
 """Text files (CSV, JSON lines, CORE's form): types are guessed from the whole file before the first row is given.
 
 Invariant: the guess looks at every row, so no later value can fail to fit, and the number of rows is known. A small
-file is parsed once and kept; of a large one only the places of its chunks are, and it is parsed again when read.
+file is parsed once and cached; of a large one only the places of its chunks are, and it is parsed again when read.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _BOM = b"\xef\xbb\xbf"
 
 
 class Format(Protocol):
-    """How records of a kind of text are told apart and parsed."""
+    """How records of a kind of text are separated and parsed."""
 
     guess: Guess
     spelled: set[str]
@@ -54,7 +54,7 @@ class TextPart(Part):
         self._form = form
         self._spans: list[Span] = []
         self._counts: list[int] = []
-        self._kept: list[pa.Table] | None = [] if keep else None
+        self._cached: list[pa.Table] | None = [] if keep else None
         guesses: list[tuple[str, pa.Schema, Guess]] = []
         with reading(path):
             start, line = self._beginning()
@@ -63,8 +63,8 @@ class TextPart(Part):
                 self._spans.append(chunk.span)
                 self._counts.append(table.num_rows)
                 guesses.append((chunk.where, canonical_schema(table.schema), form.guess))
-                if self._kept is not None:
-                    self._kept.append(table)
+                if self._cached is not None:
+                    self._cached.append(table)
             if not guesses:  # a header and nothing else
                 empty = form.parse(Chunk(path, b"", Span(start, 0, line)), None)
                 guesses.append((str(path), canonical_schema(empty.schema), form.guess))
@@ -100,22 +100,22 @@ class TextPart(Part):
         return first
 
     def _tables(self, segments: Sequence[int], schema: pa.Schema) -> Iterator[pa.Table]:
-        kept = self._kept
-        if kept is not None and all(self._fits(kept[segment].schema, schema) for segment in segments):
+        cached = self._cached
+        if cached is not None and all(self._fits(cached[segment].schema, schema) for segment in segments):
             for segment in segments:
-                yield kept[segment].select([name for name in kept[segment].column_names if name in schema.names])
+                yield cached[segment].select([name for name in cached[segment].column_names if name in schema.names])
         elif not len(schema):
             yield from (pa.table({}) for _ in segments)
         else:
             for chunk in again(self.path, [self._spans[segment] for segment in segments]):
                 yield self._form.parse(chunk, schema)
 
-    def _fits(self, kept: pa.Schema, wanted: pa.Schema) -> bool:
+    def _fits(self, cached: pa.Schema, wanted: pa.Schema) -> bool:
         """Whether the parsed columns can be used as these types; text that was taken for something else cannot."""
         for column in wanted:
-            if column.type != STRINGS or column.name not in kept.names:
+            if column.type != STRINGS or column.name not in cached.names:
                 continue
-            kind = kept.field(column.name).type
+            kind = cached.field(column.name).type
             if canonical(kind) != STRINGS and not (is_.is_null(kind) and column.name not in self.spelled):
                 return False
         return True

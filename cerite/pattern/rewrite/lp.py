@@ -40,14 +40,14 @@ def lp_normal(pattern: Pattern) -> Pattern:
     inner = pattern.map(lp_normal)
     if not isinstance(inner, Filter):
         return inner
-    kept: list[On] = []
+    conditions: list[On] = []
     operand = inner.operand
     for on in inner.conditions:
         if on.reads or _selected(operand, on.variable):
-            kept.append(on)
+            conditions.append(on)
         else:
             operand = _push(operand, on.variable, on.condition)
-    return replace(inner, operand=operand, conditions=tuple(kept)) if kept else operand
+    return replace(inner, operand=operand, conditions=tuple(conditions)) if conditions else operand
 
 
 def is_lp_normal(pattern: Pattern) -> bool:

@@ -129,11 +129,11 @@ class ConditionBits:
                 flags = np.empty(stop - start, np.uint8)
                 gather(tables[name].column.codes[start:stop], table, flags)
                 block.remember(leaf, flags.view(np.bool_))
-        for kept, factors in self._computed:
+        for masks, factors in self._computed:
             truth = block.truth(factors[0])
             for factor in factors[1:]:
                 truth = truth & block.truth(factor)
-            for word, mask in kept:
+            for word, mask in masks:
                 clear(truth.view(np.uint8), mask, out[:, word])
 
     def _lookups(self, name: str, array: pa.Array) -> _Tables:
@@ -177,7 +177,7 @@ class ConditionBits:
 
 
 class _Columns(dict[str, Column]):
-    """The columns of a batch, prepared for reading when they are first asked for."""
+    """The columns of a batch, prepared for reading when they are first needed."""
 
     def __init__(self, arrays: dict[str, pa.Array]) -> None:
         super().__init__()

@@ -74,7 +74,7 @@ def number_strings(
 
     `words` are the strings' bytes, with at least eight more behind the last. Known string k is the bytes of `text` from
     `ends[k]` to `ends[k + 1]` and starts with `heads[k]`; `slots` is a hash table of k + 1, never full. Returns the row
-    that found no room (the number of rows if none did) and how many strings are known.
+    for which there was no room (the number of rows if none did) and how many strings are known.
     """
     mask = np.uint64(slots.size - 1)
     data, known_data = words.view(np.uint8), text.view(np.uint8)

@@ -100,15 +100,15 @@ def _consumed(query: QuerySpec, stream: Stream, on: On) -> list[Decided]:
 
 def _restarting(parts: list[Stream], on: On) -> list[Decided]:
     """The matches that are decided first, then the same on what comes after."""
-    kept: list[Decided] = []
+    decided: list[Decided] = []
     last: float = -1
     while True:
         matches = [match for part in parts for match in on(part.after(last), part.up_to(last))]
         if not matches:
-            return kept
+            return decided
         first = min(match.moment for match in matches)
         now = [match for match in matches if match.moment == first]
-        kept += now
+        decided += now
         last = now[0].last
 
 
@@ -155,13 +155,13 @@ def _known(rank: int | None) -> int:
 def _limited(decided: list[Decided], limit: int | None) -> list[Match]:
     """At most so many matches that end at one event, or, where they are decided later, that start at one."""
     reported: dict[tuple[bool, int], int] = {}
-    kept = []
+    matches = []
     for each in decided:
         occurrence = (each.late, each.match.start if each.late else each.match.end)
         reported[occurrence] = reported.get(occurrence, 0) + 1
         if limit is None or reported[occurrence] <= limit:
-            kept.append(each.match)
-    return kept
+            matches.append(each.match)
+    return matches
 
 
 def _suppressed(matches: list[Match], query: QuerySpec, stream: Stream) -> list[Match]:

@@ -106,8 +106,8 @@ class Valuation:
 
     def projected(self, variables: frozenset[str]) -> Valuation:
         """Other variables emptied and forgotten; the intervals stay."""
-        kept = frozenset(pair for pair in self.bindings if pair[0] in variables)
-        return replace(self, bindings=kept, stores=_NO_PAIRS)
+        pairs = frozenset(pair for pair in self.bindings if pair[0] in variables)
+        return replace(self, bindings=pairs, stores=_NO_PAIRS)
 
 
 EMPTY = Valuation(0, -1)
@@ -134,12 +134,12 @@ def selected(
     groups: dict[Hashable, list[T]] = {}
     for match in matches:
         groups.setdefault(end(match), []).append(match)
-    kept: list[T] = []
+    chosen: list[T] = []
     for group in groups.values():
         sets = {positions(match) for match in group}
         winners = _WINNERS[strategy](sets)
-        kept += [match for match in group if positions(match) in winners]
-    return kept
+        chosen += [match for match in group if positions(match) in winners]
+    return chosen
 
 
 def next_before(one: Positions, two: Positions) -> bool:
@@ -218,8 +218,8 @@ class Evaluator:
                 return self._event(pattern, env)
             case Named(operand=operand, variable=variable):
                 return (each.named(variable) for each in self.all(operand, env))
-            case Project(operand=operand, variables=kept):
-                return (each.projected(frozenset(kept)) for each in self.all(operand, env))
+            case Project(operand=operand, variables=names):
+                return (each.projected(frozenset(names)) for each in self.all(operand, env))
             case Filter(operand=operand, conditions=conditions):
                 return (each for each in self.all(operand, env) if self._satisfies(each, conditions, env))
             case Having(operand=operand, conditions=conditions):
@@ -286,7 +286,7 @@ class Evaluator:
         registers = env | valuation.registers
 
         def lookup(reference: Reference) -> Attributes | None:
-            return self._attributes(max(_held(registers, reference.variable), default=None))
+            return self._attributes(max(_bound_to(registers, reference.variable), default=None))
 
         def gather(node: Aggregate) -> list[Attributes]:
             return self._gathered(node, valuation.registers)
@@ -300,7 +300,7 @@ class Evaluator:
         """What a condition on the event of this rank reads of other events."""
 
         def lookup(reference: Reference) -> Attributes | None:
-            stored = _held(registers, reference.variable)
+            stored = _bound_to(registers, reference.variable)
             if reference.later:
                 return self._attributes(min((each for each in stored if each > rank), default=None))
             return self._attributes(max((each for each in stored if each < rank), default=None))
@@ -313,7 +313,7 @@ class Evaluator:
     def _gathered(self, node: Aggregate, registers: Pairs) -> list[Attributes]:
         """The events that a variable holds, in stream order."""
         assert node.variable is not None, "COUNT(*) is a measure"
-        return [self.stream.events[rank].attributes for rank in sorted(_held(registers, node.variable))]
+        return [self.stream.events[rank].attributes for rank in sorted(_bound_to(registers, node.variable))]
 
     def _attributes(self, rank: int | None) -> Attributes | None:
         return None if rank is None else self.stream.events[rank].attributes
@@ -451,7 +451,7 @@ class Evaluator:
             yield from (Valuation(lo, hi) for hi in range(lo, count) if (lo, hi) not in taken)
 
 
-def _held(registers: Pairs, variable: str) -> set[int]:
+def _bound_to(registers: Pairs, variable: str) -> set[int]:
     return {rank for name, rank in registers if name == variable}
 
 

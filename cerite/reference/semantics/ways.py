@@ -43,7 +43,7 @@ from cerite.pattern.printing import event_text, negated_text
 from cerite.pattern.variables import nullable
 from cerite.predicate.evaluate import holds
 from cerite.predicate.expression import Expression, references
-from cerite.predicate.words import conjuncts, shown, told
+from cerite.predicate.words import conjuncts, explained, shown
 from cerite.reference.semantics.patterns import EMPTY, Evaluator, Pairs, Valuation, is_interval
 from cerite.reference.semantics.stream import Stream
 
@@ -129,7 +129,7 @@ class Ways(Evaluator):
                 yield Way(valuation, tuple(sorted(checks, key=lambda check: check.rank)))
 
     def all(self, pattern: Pattern, env: Pairs = frozenset()) -> frozenset[Valuation]:
-        """What the judge finds, where it must be asked; not without end."""
+        """The judge's matches, where they are needed; not without end."""
         valuations = super().all(pattern, env)
         self._spend(1 + len(valuations))
         return valuations
@@ -158,9 +158,9 @@ class Ways(Evaluator):
             case Named(operand=operand, variable=variable):
                 for step in self._read(operand, at, first, env, (*above, node)):
                     yield step._replace(valuation=step.valuation.named(variable))
-            case Project(operand=operand, variables=kept):
+            case Project(operand=operand, variables=names):
                 for step in self._read(operand, at, first, env, (*above, node)):
-                    yield step._replace(valuation=step.valuation.projected(frozenset(kept)))
+                    yield step._replace(valuation=step.valuation.projected(frozenset(names)))
             case Filter(operand=operand):
                 for step in self._read(operand, at, first, env, (*above, node)):
                     yield step._replace(checks=step.checks + tuple(self._filtered(node, step.valuation, env)))
@@ -329,22 +329,22 @@ class Ways(Evaluator):
     def _condition(self, part: Expression, rank: int, registers: Pairs, owner: Pattern) -> Check:
         attributes = self.stream.events[rank].attributes
         reading = self._read_at(rank, registers)
-        held = holds(part, attributes, *reading)
-        return Check("condition", held, told(part, attributes, *reading, held=held), rank, rank, owner, part)
+        met = holds(part, attributes, *reading)
+        return Check("condition", met, explained(part, attributes, *reading, holds=met), rank, rank, owner, part)
 
     def _whole_checks(self, node: Having, valuation: Valuation, env: Pairs) -> Iterator[Check]:
         reading = self._read_at_end(valuation, env)
         for condition in node.conditions:
             for part in conjuncts(condition):
-                held = holds(part, {}, *reading)
-                text = told(part, {}, *reading, held=held)
-                yield Check("condition", held, text, valuation.hi, None, node, part)
+                met = holds(part, {}, *reading)
+                text = explained(part, {}, *reading, holds=met)
+                yield Check("condition", met, text, valuation.hi, None, node, part)
 
     def _window(self, size: Size, valuation: Valuation, owner: Window | None) -> Check:
         start, end = valuation.start, valuation.end
         assert start is not None and end is not None  # noqa: PT018
-        held = self.stream.fits(size, start, end)
-        return Check("window", held, self._measured(size, start, end), end, None, owner)
+        met = self.stream.fits(size, start, end)
+        return Check("window", met, self._measured(size, start, end), end, None, owner)
 
     def _measured(self, size: Size, start: int, end: int) -> str:
         first, last = self.stream.events[start], self.stream.events[end]
@@ -361,10 +361,10 @@ class Ways(Evaluator):
     def _near(self, node: Pattern, before: Valuation, after: Valuation) -> Check:
         one, two = self._row(before.hi), self._row(after.lo)
         between = after.lo - before.hi - 1
-        held = between == 0
+        met = between == 0
         others = f"{between} event{'' if between == 1 else 's'}"
-        text = f"{two} comes right after {one}" if held else f"{others} between {one} and {two}, where `:` allows none"
-        return Check("contiguity", held, text, after.lo, None, node)
+        text = f"{two} comes right after {one}" if met else f"{others} between {one} and {two}, where `:` allows none"
+        return Check("contiguity", met, text, after.lo, None, node)
 
     def _missing(self, node: Pattern, negated: Pattern, before: Valuation, after: Valuation, env: Pairs) -> Check:
         stretch = min(self._between(negated, before, after, env), key=_ending, default=None)
@@ -406,14 +406,14 @@ class Ways(Evaluator):
             return ()
         name = node.strategy.value
         if node.strategy is Strategy.STRICT:
-            held = is_interval(each.positions)
-            text = f"{name}: " + ("no event between" if held else self._gaps(each))
+            met = is_interval(each.positions)
+            text = f"{name}: " + ("no event between" if met else self._gaps(each))
         else:
             chosen = [other for other in self.all(node, env) if other.hi == each.hi]
-            held = any(other.positions == each.positions for other in chosen)
+            met = any(other.positions == each.positions for other in chosen)
             others = ", ".join(sorted({self._positions(other) for other in chosen}))
-            text = f"{name} takes {self._positions(each)}" if held else f"{name} preferred {others}"
-        return (Check("strategy", held, text, each.hi, None, node),)
+            text = f"{name} takes {self._positions(each)}" if met else f"{name} preferred {others}"
+        return (Check("strategy", met, text, each.hi, None, node),)
 
     def _gaps(self, each: Valuation) -> str:
         ranks = range(min(each.positions), max(each.positions))

@@ -89,7 +89,7 @@ def _read_by(test: Test) -> frozenset[str]:
 # Minterms: conditions that exclude each other and together hold of every event (SRT report, algorithm 7, line 12).
 #
 # The algorithm lists all 2ⁿ combinations of n conditions and their negations. Here the tests inside the conditions
-# are decided one after the other, and a test that the ones before it already decide is not asked for: an event of
+# are decided one after the other, and a test that the ones before it already decide is left out: an event of
 # type A is not one of type B, and A[price > 3] is an A. What is left are the satisfiable minterms, those with the
 # same consequences joined. Satisfiability beyond types is not examined; a minterm that no event satisfies does no
 # harm.

@@ -1,4 +1,4 @@
-"""The constructions of the SRT report's appendix: transducers made of transducers, one for every operator of SREMO."""
+"""The constructions of the SRT report's appendix: transducers from transducers, one for every operator of SREMO."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Determinisation by minterms (SRT report, algorithm 7, theorem 41; definitions 36 and 37).
 
-A state of the result is a set of states of the unrolled transducer; from each, the minterms of all conditions asked for
+A state of the result is a set of states of the unrolled transducer; from each, the minterms of all conditions tested
 lead on, and a transition writes what all transitions it stands for write. Outputs are lost: the languages are the
 same, not the matches.
 

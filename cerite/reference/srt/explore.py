@@ -1,4 +1,4 @@
-"""Building a transducer forwards: only states that some walk from the start reaches are made.
+"""Building a transducer forwards: only states that some walk from the start reaches are created.
 
 Every construction that makes states out of other things (sets of states, pairs, states with a counter) is a function
 from such a thing to the steps that leave it; numbering, merging and the limit are here.

@@ -93,13 +93,13 @@ class Transducer(Drawable):
         backward = _reach(set(self.finals), ((each.target, each.source) for each in self.transitions))
         useful = sorted((forward & backward) | {self.start})
         number = {state: rank for rank, state in enumerate(useful)}
-        kept = tuple(
+        transitions = tuple(
             replace(each, source=number[each.source], target=number[each.target])
             for each in self.transitions
             if each.source in number and each.target in number
         )
         finals = frozenset(number[state] for state in self.finals if state in number)
-        return Transducer(len(useful), number[self.start], finals, self.registers, kept)
+        return Transducer(len(useful), number[self.start], finals, self.registers, transitions)
 
     def diagram(self) -> Diagram:
         """What pictures show: ϕ ↑ o ↓ W reads ϕ and marks `• ↓W`; `⊗ ↓W` stores without marking.

@@ -5,7 +5,7 @@ the atoms become Columns. Spark differs from `evaluate` in four things, which ar
 number there and NULL here; integer overflow and division by zero raise there and are NULL here; LIKE refuses some
 escapes there; zone-less times depend on the session there and are UTC here.
 
-Invariant: a Column made from a formula is TRUE exactly where `evaluate.holds` says True, and FALSE or NULL elsewhere;
+Invariant: the Column of a formula is TRUE exactly where `evaluate.holds` says True, and FALSE or NULL elsewhere;
 comparisons of a plain column with a constant stay plain, so that Spark can push them into the source.
 """
 

@@ -37,7 +37,7 @@ _ARROW = (
 
 @dataclass(frozen=True)
 class Frame:
-    """A DataFrame whose columns are found by the names the user knows."""
+    """A DataFrame whose columns are looked up by the names the user knows."""
 
     original: DataFrame
 

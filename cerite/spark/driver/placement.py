@@ -1,4 +1,4 @@
-"""Tasks for groups of rows: Spark's hash partitioning made to put every unit where we want it.
+"""Tasks for groups of rows: Spark's hash partitioning puts every unit where we want it.
 
 `repartition(n, column)` puts a row into partition pmod(murmur3(column), n). `placement(n)` finds, for every partition,
 an integer that hashes there; a column that holds these integers then spreads units exactly as planned, on any Spark

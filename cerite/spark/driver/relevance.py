@@ -18,7 +18,7 @@ from cerite.automaton.relevance import unconditional
 from cerite.engine.plan import Plan
 from cerite.predicate.formula import Formula
 from cerite.spark.driver.conditions import Conditions
-from cerite.spark.worker.job import made_by_intake
+from cerite.spark.worker.job import computed_by_intake
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ def _relevance(automaton: Automaton, conditions: Conditions) -> Relevance:
 
 
 def _unary(tests: frozenset[Test | Reach]) -> frozenset[Test | Reach]:
-    return frozenset(test.split()[0] for test in tests if isinstance(test, Test) and not made_by_intake(test))
+    return frozenset(test.split()[0] for test in tests if isinstance(test, Test) and not computed_by_intake(test))
 
 
 def _possible(automaton: Automaton, transition: Transition, conditions: Conditions) -> Formula:
@@ -62,7 +62,7 @@ def _possible(automaton: Automaton, transition: Transition, conditions: Conditio
     if transition.condition == TRUE:
         return True
     guard: Guard = automaton.conditions[transition.condition]
-    certain = frozenset(test for test in guard.negated if not test.reads and not made_by_intake(test))
+    certain = frozenset(test for test in guard.negated if not test.reads and not computed_by_intake(test))
     return conditions.guard(Guard(_unary(guard.tests), certain))
 
 
@@ -71,6 +71,6 @@ def _certain(automaton: Automaton, transition: Transition, conditions: Condition
     guard: Guard = automaton.conditions[transition.condition]
     if any(test.reads for test in guard.tests) or any(isinstance(test, Reach) for test in guard.negated):
         return False
-    if any(map(made_by_intake, guard.tests | guard.negated)):
+    if any(map(computed_by_intake, guard.tests | guard.negated)):
         return False
     return conditions.guard(Guard(guard.tests, _unary(guard.negated)))

@@ -1,6 +1,6 @@
 """A query and the DataFrame that it is about, checked against each other before anything runs.
 
-Everything that is wrong with names, kinds, order or result columns is told here, on the driver. Invariant: what a task
+Whatever is wrong with names, kinds, order or result columns is reported here, on the driver. Invariant: what a task
 may still refuse is only what the data's values decide: ties, missing times, positions that do not rise.
 """
 
@@ -104,7 +104,7 @@ class Request:
 
     @property
     def all_rows_counted(self) -> bool:
-        """Whether rows that do not matter still have to be seen by Spark, because neighbours or ranks are asked for."""
+        """Whether rows that do not matter still have to be seen by Spark, because neighbours or ranks are needed."""
         return self.ranked or (self.relevance.gaps and not self.relevance.every_row)
 
     @cached_property
@@ -324,7 +324,7 @@ def _check_declared(frame: Frame, declared: Mapping[str, Kind]) -> None:
 
 
 def _refuse_guesses(request: Request, declared: Mapping[str, Kind]) -> None:
-    """Refuse to order text of a text file, where a reader made a column text because it could make nothing of it."""
+    """Refuse to order text of a text file, where a reader left a column as text because it could not parse it."""
     frame = request.frame
     spans = {
         name: span

@@ -245,11 +245,11 @@ def _hot_units(hot: Hot, tasks: int) -> tuple[str, list[int]]:
 
 def _counted(request: Request, rows: DataFrame, window: WindowSpec) -> DataFrame:
     """Ranks among all rows, then the relevant rows, and where gaps count the first row after each."""
-    kept = fn.col(_RELEVANT)
+    needed = fn.col(_RELEVANT)
     if request.ranked:
         rows = rows.withColumn(inner_name(request, RANK), fn.row_number().over(window).cast("bigint"))
     if request.relevance.gaps:
         before = fn.lag(_RELEVANT, 1, False).over(window)
-        rows = rows.withColumn("cerite_kept", kept | before)
-        kept = fn.col("cerite_kept")
-    return rows.filter(kept)
+        rows = rows.withColumn("cerite_needed", needed | before)
+        needed = fn.col("cerite_needed")
+    return rows.filter(needed)

@@ -1,4 +1,4 @@
-"""The DataFrame that a query is asked of: the one that is given, or those that FROM names, put together."""
+"""The DataFrame that a query runs on: the one that is given, or those that FROM names, put together."""
 
 from __future__ import annotations
 

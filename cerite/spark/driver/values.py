@@ -2,7 +2,7 @@
 
 Integers are exact in 64 bits and NULL beyond, and so are decimals by their digits; numbers of different kinds compare
 by their exact values, where Spark would round (constants are brought to the column's type); NaN is NULL, which is put
-right where a value is compared or asked for NULL; instants compare in microseconds UTC.
+right where a value is compared or tested for NULL; instants compare in microseconds UTC.
 """
 
 from __future__ import annotations

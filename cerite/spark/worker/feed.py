@@ -88,13 +88,13 @@ class Packs:
 
 
 class TaskRows(Source):
-    """The groups of one run of the engine, as a source; `kept` holds the rows that matches may need."""
+    """The groups of one run of the engine, as a source; `buffer` holds the rows that matches may need."""
 
     def __init__(self, job: Job, packs: Packs) -> None:
         self._job = job
         self._packs = packs
         self._first = packs.next()
-        self.kept: RowBuffer[Pack] = RowBuffer()
+        self.buffer: RowBuffer[Pack] = RowBuffer()
         self._previous: Pack | None = None
         self.overlap: list[pa.RecordBatch] = []  # what was read, as prepared, that another chunk owns
         self.name, self.rows, self.available = "the task's rows", None, job.columns
@@ -109,7 +109,7 @@ class TaskRows(Source):
         """What the engine reads: bits, group, and the columns of windows and conditions across events."""
         pack, self._first = self._first, None
         while pack is not None:
-            if self.kept.seen >= ENOUGH and pack.begins.any():
+            if self.buffer.seen >= ENOUGH and pack.begins.any():
                 pack, rest = pack.cut(int(np.argmax(pack.begins)))
                 self._packs.put_back(rest)
                 if pack.rows.num_rows:
@@ -119,7 +119,7 @@ class TaskRows(Source):
             pack = self._packs.next()
 
     def take(self, positions: Any, columns: Any = None) -> pa.Table:
-        """Rows by position are read from `kept` instead."""
+        """Rows by position are read from `buffer` instead."""
         raise NotImplementedError
 
     def _taken(self, pack: Pack) -> pa.RecordBatch:
@@ -127,10 +127,10 @@ class TaskRows(Source):
         first = pack.groups[0]
         if self._job.plan.late:  # what is open in earlier groups is decided at the end, in this one by the next pack
             last = self._previous
-            self.kept.add(pack.rows, pack, lambda old: bool(old.groups[0] == first) and self._outside(old, last))
+            self.buffer.add(pack.rows, pack, lambda old: bool(old.groups[0] == first) and self._outside(old, last))
             self._previous = pack
         else:
-            self.kept.add(pack.rows, pack, lambda old: bool(old.groups[-1] != first) or self._outside(old, pack))
+            self.buffer.add(pack.rows, pack, lambda old: bool(old.groups[-1] != first) or self._outside(old, pack))
         prepared = self._prepared(pack)
         if self._job.owned:
             self.overlap.append(prepared.filter(pc.invert(pack.rows.column(OWNED))))

@@ -86,14 +86,14 @@ def unary_tests(plan: Plan) -> tuple[Test, ...]:
     tests: dict[Test, None] = {}
     for guard in (*plan.guards, *(each for before in plan.automaton.preceding for each in before.conditions)):
         for test in sorted(guard.tests | guard.negated, key=str):
-            if isinstance(test, Test) and not made_by_intake(test):
+            if isinstance(test, Test) and not computed_by_intake(test):
                 alone = test.split()[0]
                 if alone != Test(None, None):
                     tests.setdefault(alone)
     return tuple(tests)
 
 
-def made_by_intake(test: Test | Reach) -> bool:
+def computed_by_intake(test: Test | Reach) -> bool:
     """Whether a test looks at what the engine's intake finds out about absences, which no row says."""
     condition = test.condition if isinstance(test, Test) else None
     return condition is not None and any(isinstance(node, Attribute) and is_own(node.name) for node in walk(condition))
@@ -154,7 +154,7 @@ def _prepared(guard: Guard, number: Mapping[Test, int], resized: Callable[[Size]
     def changed(test: Test | Reach) -> Test | Reach:
         if isinstance(test, Reach):
             return replace(test, size=resized(test.size))
-        if made_by_intake(test):
+        if computed_by_intake(test):
             return test
         alone, across = test.split()
         bit: Expression | None = Attribute(f"{BIT}{number[alone]}") if alone in number else None

@@ -95,7 +95,7 @@ class LiveJob:
 
 
 def check_identity(taken: Mapping[str, str], columns: Mapping[str, str], live: LiveJob) -> None:
-    """Refuse a checkpoint that was made with something else, and say with what.
+    """Refuse a checkpoint that belongs to something else, and say with what.
 
     Columns that are not shown any more may go; what the state holds of them is let go with its events.
     """
@@ -103,7 +103,7 @@ def check_identity(taken: Mapping[str, str], columns: Mapping[str, str], live: L
         there = taken.get(part)
         if there != mine:
             raise SnapshotError(
-                f"this checkpoint was made with another {part}: {there or 'none'} there, {mine or 'none'} here",
+                f"this checkpoint belongs to another {part}: {there or 'none'} there, {mine or 'none'} here",
                 hint=_advice(part),
             )
     for name, kind in live.types.items():

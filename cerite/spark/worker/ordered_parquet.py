@@ -86,12 +86,12 @@ def recognised(stretches: OrderedParquet, chunk: int) -> Batches:
     """The matches that end in a chunk."""
     source, output = OrderedChunk(stretches, chunk, stretches.ends(chunk)), Output(stretches.job)
     for matches in find(source.program, source.batches()):
-        base, rows = source.kept.whole
+        base, rows = source.buffer.whole
         yield from output.batches(matches, base, rows)
 
 
 class OrderedChunk(Source):
-    """One chunk as a source; `kept` holds the rows that matches may need."""
+    """One chunk as a source; `buffer` holds the rows that matches may need."""
 
     def __init__(self, stretches: OrderedParquet, chunk: int, ends: tuple[Any, Any, Any]) -> None:
         self._of = stretches
@@ -100,7 +100,7 @@ class OrderedChunk(Source):
         schema = stretches.footers.schema
         self.schema = pa.schema([(name, canonical(schema.field(name).type)) for name in stretches.job.columns])
         self.name, self.rows, self.available = f"chunk {chunk}", None, tuple(self.schema.names)
-        self.kept: RowBuffer[int] = RowBuffer()
+        self.buffer: RowBuffer[int] = RowBuffer()
 
     @property
     def program(self) -> Program:
@@ -119,11 +119,11 @@ class OrderedChunk(Source):
             ticks, _ = numbers(clock, self._clock)
             needed = value_keys(clock.slice(0, 1), *window, self._of.columns.unit)[1][0] if window else LEAST
             owned = pa.array(np.arange(ticks.size) >= _place(ticks, self._own))
-            self.kept.add(rows.append_column(OWNED, owned), int(keys_of(ticks[-1:])[0]), needed.__gt__)
+            self.buffer.add(rows.append_column(OWNED, owned), int(keys_of(ticks[-1:])[0]), needed.__gt__)
             yield rows.select(self.schema.names)
 
     def take(self, positions: Any, columns: Any = None) -> pa.Table:
-        """Rows by position are read from `kept` instead."""
+        """Rows by position are read from `buffer` instead."""
         raise NotImplementedError
 
     def _rows(self, group: Group) -> pa.RecordBatch:

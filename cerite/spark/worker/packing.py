@@ -1,6 +1,6 @@
 """Before the exchange: the rows of a task become one row for each shard, with the shard's events as Arrow in it.
 
-A shard is told the greatest time seen by every flush, also where it has no event of it, so that all shards have the
+A shard learns the greatest time seen by every flush, also where it has no event of it, so that all shards have the
 same watermark. Invariant: the packed rows of a task, in the order of `flush`, hold its events in their order, each once
 in its shard, or under T-CER once in every chunk that reads it.
 """

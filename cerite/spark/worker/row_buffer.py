@@ -1,4 +1,4 @@
-"""The rows that matches may still need, by position, in one piece when they are asked for.
+"""The rows that matches may still need, by position, in one piece when they are needed.
 
 Invariant: positions are those the engine counts, from 0 in every run; `whole` begins at the first row not forgotten.
 """
@@ -32,7 +32,7 @@ class RowBuffer(Generic[Tag]):
 
     @property
     def whole(self) -> tuple[int, pa.RecordBatch]:
-        """The position of the first row kept, and the rows from there on."""
+        """The position of the first row, and the rows from there on."""
         if self._whole is None:
             table = pa.Table.from_batches([rows for _, rows, _ in self._batches])
             self._whole = table.unify_dictionaries().combine_chunks().to_batches()[0]

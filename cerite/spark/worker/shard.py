@@ -1,6 +1,6 @@
 """A shard of a live stream inside `transformWithState`: R-CER of the dataflow paper, its state one value in RocksDB.
 
-    packed rows ──► LiveRun (sorter, engine, kept rows) ──► matches, late events, a row of metrics
+    packed rows ──► LiveRun (sorter, engine, event buffer) ──► matches, late events, a row of metrics
 
 Every micro-batch tells every shard the greatest time seen; the watermark is the greater of that less the delay and
 Spark's own, which is one batch behind but also knows the rows that were filtered out. A shard that nothing comes to
@@ -94,7 +94,7 @@ class ShardProcessor(StatefulProcessor):
             yield from self._pushed(shard, packs)
             if any(row.final for row in packs) and not shard.run.closed:
                 yield from self._reported(shard, shard.run.close())
-            yield self._kept(key[0], shard, timerValues)
+            yield self._committed(key[0], shard, timerValues)
         settle()
 
     def handleExpiredTimer(self, key: Any, timerValues: Any, expiredTimerInfo: Any) -> Iterator[Row]:  # noqa: N802, N803
@@ -105,10 +105,10 @@ class ShardProcessor(StatefulProcessor):
             shard = self._loaded(None)
             shard.timer = None
             yield from self._advanced(shard, self._spark_key(shard, timerValues))
-            yield self._kept(key[0], shard, timerValues)
+            yield self._committed(key[0], shard, timerValues)
 
     def close(self) -> None:
-        """Nothing is held outside the state."""
+        """Nothing lives outside the state."""
 
     # ------------------------------------------------------------ events
     def _advanced(self, shard: Shard, watermark: int) -> Iterator[Row]:
@@ -168,8 +168,8 @@ class ShardProcessor(StatefulProcessor):
     def _floats(self, shard: Shard) -> bool:
         return bool(pa.types.is_floating(shard.schema.field(self.live.job.time).type))
 
-    def _kept(self, number: int, shard: Shard, timers: Any) -> Row:
-        """Set the timer, write the state, and say what the batch did and what is held."""
+    def _committed(self, number: int, shard: Shard, timers: Any) -> Row:
+        """Set the timer, write the state, and report what the batch did and what is left."""
         due = max(timers.getCurrentWatermarkInMs(), 0) + 1  # with the next step of Spark's watermark
         metrics = shard.run.metrics
         waits = metrics.pending or (self.live.job.plan.late and metrics.active)  # windows are over by time alone

@@ -80,7 +80,7 @@ def recognised(job: Job, batches: Batches) -> Batches:
     packs, output = Packs(job, batches), Output(job)
     while not (rows := TaskRows(job, packs)).empty:
         for chunk in find(bind(job.plan, rows.schema, clock(job)), rows.batches()):
-            yield from output.batches(chunk, *rows.kept.whole)
+            yield from output.batches(chunk, *rows.buffer.whole)
 
 
 def counted(job: Job, batches: Batches) -> Batches:

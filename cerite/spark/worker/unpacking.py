@@ -1,4 +1,4 @@
-"""Behind the shards: what they tell becomes the rows of the result, matches and, if asked for, late events."""
+"""Behind the shards: what they report becomes the rows of the result, matches and, on request, late events."""
 
 from __future__ import annotations
 
