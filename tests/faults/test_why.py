@@ -32,7 +32,7 @@ def test_a_match_that_does_not_know_its_data() -> None:
         QUERY.why(pushed[0])
     assert QUERY.why(pushed[0], ROWS).match == pushed[0]
     once = QUERY.run(iter(ROWS))
-    with pytest.raises(cerite.StreamError, match="read once only"):
+    with pytest.raises(cerite.StreamError, match="read only once"):
         QUERY.why(next(iter(once)))
 
 
