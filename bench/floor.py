@@ -44,8 +44,8 @@ def _polars(node: Expression) -> pl.Expr:
         case Literal(value):
             return pl.lit(value)
         case Comparison(op, left, right):
-            made: pl.Expr = _OPERATORS[op](_polars(left), _polars(right))
-            return made
+            expression: pl.Expr = _OPERATORS[op](_polars(left), _polars(right))
+            return expression
         case And(operands):
             return pl.all_horizontal(*map(_polars, operands))
         case Or(operands):
@@ -124,7 +124,7 @@ class _NumPy:
         raise NotImplementedError(f"the floor does not evaluate {node}")
 
     def _joined(self, join: np.ufunc, operands: tuple[Expression, ...]) -> Flags:
-        found, *others = map(self._holds, operands)
+        positions, *others = map(self._holds, operands)
         for each in others:
-            found = join(found, each)
-        return found
+            positions = join(positions, each)
+        return positions

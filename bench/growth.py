@@ -64,10 +64,10 @@ Run = Callable[[Passes, pa.Schema, Clocked], object]
 
 
 def _timed(events: int, passes: Passes, row: Row, column: str, run: Run) -> None:
-    made = stock_batches(events)
-    clocked = Clocked(made.batches)
+    batches = stock_batches(events)
+    clocked = Clocked(batches.batches)
     start = time.perf_counter()
-    run(passes, made.schema, clocked)
+    run(passes, batches.schema, clocked)
     row[column] = min(row[column], time.perf_counter() - start - clocked.seconds)
 
 

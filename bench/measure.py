@@ -15,7 +15,7 @@ from bench.streams import STREAMS, Stream
 from bench.workloads import Workload
 
 MOST_ENUMERATED = 50_000_000
-MOST_BYTES = 3 << 30  # a larger table is not held: its pieces are dropped as they come
+MOST_BYTES = 3 << 30  # a larger table does not stay in memory: its pieces are dropped as they come
 WARM_UP = 30_000
 PATIENCE = 30.0  # seconds after which a pass is not repeated
 
@@ -71,21 +71,21 @@ def _enumerated(passes: Passes, repeats: int) -> Row:
 
 
 def _bytes_per_match(passes: Passes) -> float:
-    piece = next(iter(passes.found().tables()), None)
+    piece = next(iter(passes.matches().tables()), None)
     return 0.0 if piece is None else piece.nbytes / piece.num_rows
 
 
 def best(call: Callable[[], object], repeats: int) -> float:
     """The shortest of some runs, in seconds."""
-    found = float("inf")
+    least = float("inf")
     for _ in range(repeats):
         start = time.perf_counter()
         call()
         took = time.perf_counter() - start
-        found = min(found, took)
+        least = min(least, took)
         if took > PATIENCE:
             break
-    return found
+    return least
 
 
 def plain(stream: Stream) -> Stream:
@@ -101,4 +101,4 @@ def _warm_up(workload: Workload, stream: Stream) -> None:
     small = Passes(workload, Stream(stream.table.slice(0, WARM_UP), stream.time, stream.origin))
     for each in (small.conditions, small.update, small.count):
         each()
-    next(iter(small.found().tables()), None)  # one piece: there may be very many
+    next(iter(small.matches().tables()), None)  # one piece: there may be very many

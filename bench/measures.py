@@ -25,15 +25,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m bench.measures", description=__doc__)
     parser.add_argument("--events", type=int, default=EVENTS, help=f"events of the stream (default: {EVENTS:,})")
     parser.add_argument("--repeats", type=int, default=3, help="repetitions, of which the fastest counts (default: 3)")
-    asked = parser.parse_args(arguments)
-    events = stock_stream(asked.events).table
+    request = parser.parse_args(arguments)
+    events = stock_stream(request.events).table
     text = chosen("S3")[0].text
     measured = text.replace("SELECT *", "SELECT T1.price AS low, COUNT(T2) AS n")
-    found = cerite.query(measured).run(events)
-    total = sum(map(len, found.chunks()))
-    alone = _least(lambda: sum(map(len, found.chunks())), asked.repeats)
-    whole = _least(lambda: sum(table.num_rows for table in found.tables()), asked.repeats)
-    print(f"S3 on {asked.events:,} events: {total:,} matches")
+    matches = cerite.query(measured).run(events)
+    total = sum(map(len, matches.chunks()))
+    alone = _least(lambda: sum(map(len, matches.chunks())), request.repeats)
+    whole = _least(lambda: sum(table.num_rows for table in matches.tables()), request.repeats)
+    print(f"S3 on {request.events:,} events: {total:,} matches")
     print(f"finding them: {alone:.2f} s of processor time")
     print(f"finding and measuring them (T1.price, COUNT(T2)): {whole:.2f} s, {total / whole / 1e6:.1f} million rows/s")
     rate = total / max(whole - alone, 1e-9)

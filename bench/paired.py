@@ -38,19 +38,19 @@ def rates(events: int, rounds: int) -> dict[tuple[str, str], float]:
 
 def main() -> None:
     """Prints a line per workload and pass, then the ratios."""
-    asked = [int(each) for each in sys.argv[1:]]
-    events, rounds = (*asked, *(5_000_000, 7)[len(asked) :])
+    numbers = [int(each) for each in sys.argv[1:]]
+    events, rounds = (*numbers, *(5_000_000, 7)[len(numbers) :])
     if PINNED not in os.environ:  # pools are sized when libraries load, so a process that is pinned starts over
         os.execve(
             sys.executable, [sys.executable, "-m", "bench.paired", *sys.argv[1:]], {**pinned_environment(), PINNED: "1"}
         )
     pin_here()
-    found = rates(events, rounds)
-    for (name, what), rate in found.items():
+    figures = rates(events, rounds)
+    for (name, what), rate in figures.items():
         print(f"{name} {what}: {rate / 1e6:.1f}")
     for what in ("update", "count"):
-        wide = found["S3' at T", what] / found["S3' at 100T", what]
-        long = found["S3'", what] / found["S24'", what]
+        wide = figures["S3' at T", what] / figures["S3' at 100T", what]
+        long = figures["S3'", what] / figures["S24'", what]
         print(f"{what}: 100T takes {wide:.2f} times as long as T, S24' {long:.2f} times as long as S3'")
 
 

@@ -33,7 +33,7 @@ class Passes:
     def _semantics(self) -> Any:
         return self.workload.semantics
 
-    def found(self) -> Matches:
+    def matches(self) -> Matches:
         """A fresh, lazy result."""
         return self.query.run(self.stream.table, time=self.stream.time, type="type", semantics=self._semantics)
 
@@ -54,15 +54,15 @@ class Passes:
 
     def count(self) -> int:
         """The number of matches."""
-        return self.found().count()
+        return self.matches().count()
 
     def tables(self) -> int:
         """All matches as Arrow tables, each dropped when the next comes."""
-        return sum(table.num_rows for table in self.found().tables())
+        return sum(table.num_rows for table in self.matches().tables())
 
     def to_arrow(self) -> int:
         """All matches in one Arrow table."""
-        rows: int = self.found().to_arrow().num_rows
+        rows: int = self.matches().to_arrow().num_rows
         return rows
 
     def _update(self, run: Run, batches: Iterable[pa.RecordBatch]) -> int:

@@ -1,4 +1,4 @@
-"""One core: every library that would start threads is told not to, in the environment of the measuring process."""
+"""One core: every library that would start threads is kept from it by the environment of the measuring process."""
 
 from __future__ import annotations
 

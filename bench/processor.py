@@ -10,17 +10,17 @@ _TICK = os.sysconf("SC_CLK_TCK")
 
 def processor_seconds() -> float:
     """Seconds so far, of processes that have ended as well."""
-    found: dict[int, tuple[int, int]] = {}
+    processes: dict[int, tuple[int, int]] = {}
     for each in Path("/proc").iterdir():
         if each.name.isdigit():
             fields = _fields(each)
             if fields:
-                found[int(each.name)] = int(fields[1]), sum(map(int, fields[11:15]))
+                processes[int(each.name)] = int(fields[1]), sum(map(int, fields[11:15]))
     mine, grown = {os.getpid()}, True
     while grown:
-        more = {pid for pid, (parent, _) in found.items() if parent in mine} - mine
+        more = {pid for pid, (parent, _) in processes.items() if parent in mine} - mine
         mine, grown = mine | more, bool(more)
-    return sum(found[pid][1] for pid in mine if pid in found) / _TICK
+    return sum(processes[pid][1] for pid in mine if pid in processes) / _TICK
 
 
 def _fields(process: Path) -> list[str]:

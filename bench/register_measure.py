@@ -45,7 +45,7 @@ def measure_registers(name: str, events: int, repeats: int) -> Row:
     if matches <= MOST_ENUMERATED:
         calls["arrow"] = passes.to_arrow
     else:
-        calls["first"] = lambda: passes.found().head(FIRST)
+        calls["first"] = lambda: passes.matches().head(FIRST)
     row |= _timed(calls, repeats)
     for name in calls:
         row[f"{name}_rate"], row[f"{name}_cpu_rate"] = events / row[f"{name}_s"], events / row[f"{name}_cpu_s"]
@@ -88,4 +88,4 @@ def _warm_up(workload: RegisterWorkload, stream: Stream) -> None:
     small = _passes(workload, Stream(stream.table.slice(0, WARM_UP), stream.time, stream.origin))
     small.update()
     small.count()
-    small.found().head(1)
+    small.matches().head(1)

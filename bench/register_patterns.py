@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from bench.taxis import ASKED
+from bench.taxis import TOURED
 
 SEQUENCES, NESTED = (3, 6, 9, 12), (4, 8, 12, 16)
 WINDOWS = {
@@ -46,14 +46,14 @@ class RegisterWorkload:
 
 def register_workloads() -> list[RegisterWorkload]:
     """All of them, in the order of the tables."""
-    found: list[RegisterWorkload] = []
+    workloads: list[RegisterWorkload] = []
     for stream in ("stocks", "homes", "taxis"):
-        found += _lengths(stream, "seq", SEQUENCES)
-        found += _lengths(stream, "k", SEQUENCES)
-        found += _lengths(stream, "kn", NESTED)
+        workloads += _lengths(stream, "seq", SEQUENCES)
+        workloads += _lengths(stream, "k", SEQUENCES)
+        workloads += _lengths(stream, "kn", NESTED)
     for name, where in _OTHERS.items():
-        found += [RegisterWorkload("q", "stocks", name, 4, window, where) for window in (1_000, 10_000)]
-    return found
+        workloads += [RegisterWorkload("q", "stocks", name, 4, window, where) for window in (1_000, 10_000)]
+    return workloads
 
 
 def chosen_registers(only: str | None) -> list[RegisterWorkload]:
@@ -112,7 +112,7 @@ _TICKS = (
     "SELL CSCO", "BUY ORCL", "BUY YHOO", "SELL AMAT",
 )  # fmt: skip
 _HOUSEHOLDS = (0, 2, 4, 6, 9, 10, 11, 12, 13, 14, 15, 16, 1)
-_ZONES = (*ASKED, ASKED[0], ASKED[2], ASKED[1])
+_ZONES = (*TOURED, TOURED[0], TOURED[2], TOURED[1])
 
 
 def _tick(number: int, local: bool = True) -> str:

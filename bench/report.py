@@ -145,8 +145,8 @@ def _streaming_day(rows: list[Row]) -> str:
 
 def _head(result: Row) -> list[str]:
     facts = {**result["machine"], "best of": result["repeats"], "commit": result["commit"], "sources": result["code"]}
-    told = "; ".join(f"{name} {value}" for name, value in facts.items() if value is not None)
-    return [f"### {result['title']}", told[0].upper() + told[1:] + ".", *([result["note"]] if "note" in result else [])]
+    text = "; ".join(f"{name} {value}" for name, value in facts.items() if value is not None)
+    return [f"### {result['title']}", text[0].upper() + text[1:] + ".", *([result["note"]] if "note" in result else [])]
 
 
 def _targets(judged: list[Outcome]) -> list[str]:
@@ -205,8 +205,8 @@ def _enumeration_cells(row: Row) -> tuple[str, ...]:
     if row["match_rate"] is None:
         return (*head, "skipped", "", "", row["arrow_note"])
     seconds = row.get("arrow_s")
-    held = "" if seconds is None or row["arrow_note"] else f"{seconds:.2f}"
-    return (*head, million(row["match_rate"]), million(row.get("enumerated_rate")), held, row.get("arrow_note", ""))
+    memory = "" if seconds is None or row["arrow_note"] else f"{seconds:.2f}"
+    return (*head, million(row["match_rate"]), million(row.get("enumerated_rate")), memory, row.get("arrow_note", ""))
 
 
 def _growth_table(rows: list[Row]) -> str:
@@ -289,7 +289,7 @@ def million(rate: float | None) -> str:
 
 
 def whole(number: int | None) -> str:
-    """A number with its thousands told apart."""
+    """A number with its thousands separated."""
     return "" if number is None else f"{number:,}"
 
 

@@ -30,7 +30,7 @@ Row = dict[str, Any]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs what is asked for; the exit code is 1 if a measurement failed."""
+    """Runs the request; the exit code is 1 if a measurement failed."""
     request = _parser().parse_args(arguments)
     return _report(request) if request.suite == "report" else _measure(request)
 

@@ -1,7 +1,7 @@
 """The Spark benchmark: `python -m bench.spark [--events 1000000,10000000] [--masters "local[1],local[2]"] [--only …]`.
 
 Every master has a process of its own. What is measured of a query runs in turn, a first round to warm up and then some
-that count; the best time is kept. So the start of Java and of Python workers, compilation by Java and the loading of
+that count; the best time counts. So the start of Java and of Python workers, compilation by Java and the loading of
 kernels are not in it, and a busy moment hits all alike. Matches go to Spark's no-op sink. Beside them: Spark's own
 floor (reading and filtering the same rows, and counting them), S3 in plain Spark, and the local engine on these files.
 Results are JSON lines; `--tables` prints those of earlier runs as Markdown.
@@ -40,31 +40,31 @@ MOST_JOINED = 50_000_000
 
 def best(calls: dict[str, Callable[[], object]], repeats: int) -> dict[str, float]:
     """The shortest of some runs of each call, taken in turn, after one that does not count."""
-    found: dict[str, list[float]] = {name: [] for name in calls}
+    times: dict[str, list[float]] = {name: [] for name in calls}
     for _ in range(1 + repeats):
         for name, call in calls.items():
             begin = time.perf_counter()
             call()
-            found[name].append(time.perf_counter() - begin)
-    return {name: round(min(times[1:]), 3) for name, times in found.items()}
+            times[name].append(time.perf_counter() - begin)
+    return {name: round(min(seconds[1:]), 3) for name, seconds in times.items()}
 
 
-def drained(found: DataFrame) -> None:
+def drained(result: DataFrame) -> None:
     """Compute every row of the result and drop it."""
-    found.write.format("noop").mode("overwrite").save()
+    result.write.format("noop").mode("overwrite").save()
 
 
 def shipped(df: DataFrame, text: str) -> tuple[int, int]:
     """Rows and bytes that the shuffling plan hands to Python."""
-    asked = make_request(df, text, Options(time=TIME))
-    route = routed(asked, None, "spark")
+    request = make_request(df, text, Options(time=TIME))
+    route = routed(request, None, "spark")
     assert route.layout is not None
 
     def sizes(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             yield pa.record_batch({"rows": [batch.num_rows], "bytes": [batch.nbytes]})
 
-    rows = prepared(asked, route.layout, job_of(asked, route.layout))
+    rows = prepared(request, route.layout, job_of(request, route.layout))
     counted = rows.mapInArrow(sizes, "rows long, bytes long").groupBy().sum().collect()[0]
     return int(counted[0] or 0), int(counted[1] or 0)
 
@@ -72,8 +72,8 @@ def shipped(df: DataFrame, text: str) -> tuple[int, int]:
 def measured(session: SparkSession, name: str, text: str, path: str, repeats: int, *, whole: bool) -> Row:
     """One query on one stream."""
     df = session.read.parquet(path)
-    asked = make_request(df, text, Options(time=TIME))
-    relevant = asked.frame.df.filter(asked.conditions.column(asked.relevance.formula))
+    request = make_request(df, text, Options(time=TIME))
+    relevant = request.frame.df.filter(request.conditions.column(request.relevance.formula))
     matches = spark.count(df, text, time=TIME)
     calls: dict[str, Callable[[], object]] = {
         "floor": relevant.count,
@@ -110,25 +110,25 @@ def _drained_keyed(df: DataFrame, read: Reading) -> None:
     drained(spark.match(df, KEYED, time="at", read=read))
 
 
-def process(asked: argparse.Namespace, master: str) -> list[Row]:
+def process(request: argparse.Namespace, master: str) -> list[Row]:
     """Everything on one master, in this process."""
     warnings.simplefilter("ignore")
     session = spark.session(master, conf={"spark.driver.memory": "6g"})
-    wanted = {name: text for name, text in queries().items() if not asked.only or name in asked.only.split(",")}
+    wanted = {name: text for name, text in queries().items() if not request.only or name in request.only.split(",")}
     for text in wanted.values():  # starts workers, loads kernels
-        small = session.read.parquet(stock_folder(asked.data, SMALL))
+        small = session.read.parquet(stock_folder(request.data, SMALL))
         for read in ("auto", "spark"):
             drained(spark.match(small, text, time=TIME, read=read))
     rows: list[Row] = []
-    for events in map(int, asked.events.split(",")):
-        path = stock_folder(asked.data, events)
+    for events in map(int, request.events.split(",")):
+        path = stock_folder(request.data, events)
         for name, text in wanted.items():
-            whole = master == asked.masters.split(";")[0]
-            row = measured(session, name, text, path, asked.repeats, whole=whole)
+            whole = master == request.masters.split(";")[0]
+            row = measured(session, name, text, path, request.repeats, whole=whole)
             rows.append({"master": master, "events": events, **row})
             print(json.dumps(rows[-1]), flush=True)
-    if asked.keys:
-        for row in by_keys(session, asked.data, asked.keys, asked.repeats):
+    if request.keys:
+        for row in by_keys(session, request.data, request.keys, request.repeats):
             rows.append({"master": master, **row})
             print(json.dumps(rows[-1]), flush=True)
     session.stop()
@@ -136,7 +136,7 @@ def process(asked: argparse.Namespace, master: str) -> list[Row]:
 
 
 def main() -> int:
-    """Runs what is asked for; every master apart, results as JSON lines."""
+    """Runs the request; every master apart, results as JSON lines."""
     parser = argparse.ArgumentParser(prog="python -m bench.spark", description=__doc__)
     parser.add_argument("--events", default="1000000,10000000", help="stream lengths, separated by commas")
     parser.add_argument("--masters", default="local[1];local[2]", help="masters, separated by semicolons")
@@ -146,15 +146,15 @@ def main() -> int:
     parser.add_argument("--data", type=Path, default=Path("build/bench/spark"), help="folder for the streams")
     parser.add_argument("--tables", type=Path, help="print the JSON lines of this file as tables")
     parser.add_argument("--apart", help=argparse.SUPPRESS)
-    asked = parser.parse_args()
-    if asked.tables:
-        print(tables([json.loads(line) for line in asked.tables.read_text().splitlines() if line.startswith("{")]))
+    request = parser.parse_args()
+    if request.tables:
+        print(tables([json.loads(line) for line in request.tables.read_text().splitlines() if line.startswith("{")]))
         return 0
-    if asked.apart:
-        process(asked, asked.apart)
+    if request.apart:
+        process(request, request.apart)
         return 0
     failed = 0
-    for master in asked.masters.split(";"):
+    for master in request.masters.split(";"):
         failed |= subprocess.run([sys.executable, "-m", "bench.spark", *sys.argv[1:], "--apart", master]).returncode
     return failed
 

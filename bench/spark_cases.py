@@ -29,7 +29,7 @@ def queries() -> dict[str, str]:
 
 
 def stock_folder(folder: Path, events: int) -> str:
-    """The stock stream as Parquet, ten million events a file; made once."""
+    """The stock stream as Parquet, ten million events a file; written once."""
     path = folder / f"stocks-{events}"
     done = path / "_done"
     if not done.exists():

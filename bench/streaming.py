@@ -45,7 +45,7 @@ def passed(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 
 def routes(shards: int, keys: int) -> dict[str, Route]:
-    """What is measured: the two that Cerite is held against, and Cerite.
+    """What is measured: the two that Cerite is compared with, and Cerite.
 
     The window of `cerite` holds some hundred events of a key, up to ten seconds, so that the matches do not multiply
     where keys are few: one for every sixteen events. `pairs` has a window of a second, six matches an event at 10 keys.
@@ -70,16 +70,16 @@ def streamed(session: SparkSession, source: Path) -> DataFrame:
     return session.readStream.schema(SCHEMA).option("maxFilesPerTrigger", 1).parquet(str(source))
 
 
-def drained(found: DataFrame, into: Callable[[DataFrame, int], None] | None = None) -> list[Row]:
-    """Run to the end of what is there; what every micro-batch told."""
+def drained(matches: DataFrame, into: Callable[[DataFrame, int], None] | None = None) -> list[Row]:
+    """Run to the end of what is there; the progress of every micro-batch."""
     folder = tempfile.mkdtemp(prefix="cerite-bench-")
-    writer = found.writeStream.option("checkpointLocation", folder)
+    writer = matches.writeStream.option("checkpointLocation", folder)
     writer = writer.format("noop") if into is None else writer.foreachBatch(into)
     query = writer.trigger(availableNow=True).start()
     query.awaitTermination()
-    told = [dict(each) for each in query.recentProgress]
+    progress = [dict(each) for each in query.recentProgress]
     shutil.rmtree(folder, ignore_errors=True)
-    return told
+    return progress
 
 
 # ------------------------------------------------------------ throughput
@@ -104,12 +104,12 @@ def throughput(session: SparkSession, request: argparse.Namespace) -> list[Row]:
     return rows
 
 
-def _measured(found: DataFrame, request: argparse.Namespace) -> Row:
+def _measured(matches: DataFrame, request: argparse.Namespace) -> Row:
     before, begun = processor_seconds(), time.perf_counter()
-    told = drained(found)
+    progress = drained(matches)
     used, took = processor_seconds() - before, time.perf_counter() - begun
-    slow = sorted(each["durationMs"]["triggerExecution"] / 1000 for each in told)
-    numbers = [one for one in map(spark.progress, told) if one is not None]
+    slow = sorted(each["durationMs"]["triggerExecution"] / 1000 for each in progress)
+    numbers = [one for one in map(spark.progress, progress) if one is not None]
     return {
         "events": request.events, "batch": request.batch, "matches": sum(one.matches for one in numbers),
         "state_bytes": max((one.state_bytes for one in numbers), default=0),
@@ -129,10 +129,10 @@ def latency(session: SparkSession, request: argparse.Namespace) -> list[Row]:
     rows: list[Row] = []
     for keys in map(int, request.keys.split(",")):
         for name in ("stateless", "cerite"):
-            found = _delays(session, routes(request.shards, keys)[name], keys, request)
-            late = np.percentile(found, [50, 99]) if found.size else np.array([np.nan, np.nan])
+            delays = _delays(session, routes(request.shards, keys)[name], keys, request)
+            late = np.percentile(delays, [50, 99]) if delays.size else np.array([np.nan, np.nan])
             rows.append({
-                "keys": keys, "route": name, "rate": request.rate, "results": int(found.size),
+                "keys": keys, "route": name, "rate": request.rate, "results": int(delays.size),
                 "latency_p50_s": round(float(late[0]), 3), "latency_p99_s": round(float(late[1]), 3),
             })  # fmt: skip
             print(
@@ -169,11 +169,11 @@ def _delays(session: SparkSession, route: Route, keys: int, request: argparse.Na
         time.sleep(request.warm)
         delays.clear()
         time.sleep(request.seconds)
-        found = list(delays)
+        measured = list(delays)
         stop.set()
         feeder.join()
         query.stop()
-    return np.concatenate(found) if found else np.array([])
+    return np.concatenate(measured) if measured else np.array([])
 
 
 # ------------------------------------------------------------ a day
@@ -182,9 +182,9 @@ def day(session: SparkSession, request: argparse.Namespace) -> list[Row]:
     with tempfile.TemporaryDirectory() as folder:
         day_files(Path(folder) / "day", request.day, request.batch)
         before, begun = processor_seconds(), time.perf_counter()
-        told = drained(routes(request.shards, 10_000)["cerite"](streamed(session, Path(folder) / "day")))
+        progress = drained(routes(request.shards, 10_000)["cerite"](streamed(session, Path(folder) / "day")))
         used, took = processor_seconds() - before, time.perf_counter() - begun
-    sizes = [one.state_bytes for one in map(spark.progress, told) if one is not None and one.events]
+    sizes = [one.state_bytes for one in map(spark.progress, progress) if one is not None and one.events]
     parts = [list(each) for each in np.array_split(sizes, 4)]
     quarters = [int(max(each)) for each in parts if each]
     row = {
@@ -200,7 +200,7 @@ SUITES = {"throughput": throughput, "latency": latency, "day": day}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Measure what is asked for."""
+    """Measure what the request names."""
     parser = argparse.ArgumentParser(
         prog="python -m bench streaming", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

@@ -40,7 +40,7 @@ class Batches:
 
 
 def stock_batches(events: int, *, generated: bool = False) -> Batches:
-    """BUY and SELL events, from the real file where there is one, unless `generated` is asked for."""
+    """BUY and SELL events, from the real file where there is one, unless `generated`."""
     path = None if generated else stock_file()
     if path is None:
         return Batches(stocks.SCHEMA, first(stocks.stock_days(), events), "stock_time", "generated")

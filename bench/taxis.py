@@ -17,13 +17,13 @@ import pyarrow as pa
 from bench.columns import coded, constant
 
 ZONES = 250
-ASKED = (
+TOURED = (
     "East Harlem North", "Midwood", "Gravesend", "West Brighton", "Lincoln Square West",
     "Sutton Place/Turtle Bay North", "East Concourse/Concourse Village",
 )  # fmt: skip
 LEGS = np.array(
     [[0, 1], [1, 2], [2, 3], [3, 4], [4, 5], [5, 6], [6, 0], [0, 0], [0, 2], [2, 1], [1, 1]]
-)  # of ASKED, as T24 goes
+)  # of TOURED, as T24 goes
 LEG_SHARE = 1e-4
 TRIPS_PER_SECOND = 5.49  # 173 million in a year
 TAXIS = 13_237
@@ -42,22 +42,22 @@ SCHEMA = pa.schema(
 
 
 def zone_names() -> tuple[str, ...]:
-    """The asked zones, and others to make up the number."""
-    return (*ASKED, *(f"Zone {number}" for number in range(len(ASKED) + 1, ZONES + 1)))
+    """The toured zones, and others to make up the number."""
+    return (*TOURED, *(f"Zone {number}" for number in range(len(TOURED) + 1, ZONES + 1)))
 
 
 def taxi_batches(seed: int = 1) -> Iterator[pa.RecordBatch]:
     """Trips without end."""
     names = zone_names()
     medallions = [f"{number:06X}" for number in range(TAXIS)]
-    popular = 1.0 / np.arange(ZONES, 0, -1)  # the asked zones come first, so they are the rarest
+    popular = 1.0 / np.arange(ZONES, 0, -1)  # the toured zones come first, so they are the rarest
     popular /= popular.sum()
     span = round(BATCH / TRIPS_PER_SECOND)
     for batch in count():
         rng = np.random.default_rng([seed, batch])
         pickup, dropoff = rng.choice(ZONES, (2, BATCH), p=popular)
-        asked = np.flatnonzero(rng.random(BATCH) < LEG_SHARE * len(LEGS))
-        pickup[asked], dropoff[asked] = LEGS[rng.integers(len(LEGS), size=asked.size)].T
+        places = np.flatnonzero(rng.random(BATCH) < LEG_SHARE * len(LEGS))
+        pickup[places], dropoff[places] = LEGS[rng.integers(len(LEGS), size=places.size)].T
         time = FIRST_SECOND + batch * span + np.sort(rng.integers(0, span, BATCH))
         columns = [
             constant("TRIP", BATCH),

@@ -12,7 +12,7 @@ TIME_LIMIT = 1800
 
 
 def measured_apart(kind: str, name: str, events: int, repeats: int) -> dict[str, object]:
-    """Start the process and read its row; what went wrong is told in the row."""
+    """Start the process and read its row; what went wrong is in the row."""
     command = [sys.executable, "-m", "bench.worker", kind, name, str(events), str(repeats)]
     try:
         done = subprocess.run(
@@ -43,8 +43,8 @@ def main() -> None:
         from bench.measure import measure
         from bench.workloads import workloads
 
-        found = {each.name: each for each in workloads()}
-        row = measure(found[name], int(events), int(repeats))
+        known = {each.name: each for each in workloads()}
+        row = measure(known[name], int(events), int(repeats))
     print(json.dumps(row))
 
 

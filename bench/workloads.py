@@ -28,16 +28,16 @@ class Workload:
 def workloads() -> list[Workload]:
     """All of them, in the order of the tables."""
     papers = paper_queries()
-    found = [
+    every = [
         Workload(f"{letter}{n}{prime}", group, stream, papers[f"{page}/{letter}{n}{prime}"])
         for group, stream, page, letter in _SEQUENCES
         for prime in ("", "'")
         for n in LENGTHS
     ]
-    found += [Workload(f"S3' at {_width(k)}", "windows", "stocks", wider(papers["D/S3'"], k)) for k in WIDTHS]
-    found += [Workload(f"Q{n}", "operators", "stocks", papers[f"G/Q{n}"]) for n in range(1, 8)]
-    found.append(Workload("S3 plain strings", "strings", "stocks", papers["D/S3"], plain_strings=True))
-    return found + _many_matches(papers)
+    every += [Workload(f"S3' at {_width(k)}", "windows", "stocks", wider(papers["D/S3'"], k)) for k in WIDTHS]
+    every += [Workload(f"Q{n}", "operators", "stocks", papers[f"G/Q{n}"]) for n in range(1, 8)]
+    every.append(Workload("S3 plain strings", "strings", "stocks", papers["D/S3"], plain_strings=True))
+    return every + _many_matches(papers)
 
 
 _SEQUENCES = (("core", "stocks", "D", "S"), ("homes", "homes", "E", "H"), ("taxis", "taxis", "F", "T"))
@@ -60,7 +60,7 @@ def wider(text: str, times: int) -> str:
     >>> wider("SELECT * FROM S WHERE A ; B WITHIN 10 [t]", 3)
     'SELECT * FROM S WHERE A ; B WITHIN 30 [t]'
     """
-    return _WITHIN.sub(lambda found: f"WITHIN {int(found[1]) * times}", text)
+    return _WITHIN.sub(lambda window: f"WITHIN {int(window[1]) * times}", text)
 
 
 def _width(times: int) -> str:

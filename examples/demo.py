@@ -59,10 +59,10 @@ def stock_stream(events: int, seed: int = 7) -> pa.Table:
     )
 
 
-def plot(found: DataFrame, bars: int = 60) -> str:
+def plot(matches: DataFrame, bars: int = 60) -> str:
     """Matches over the day, one column a stretch of time."""
     width = 200_000 // bars
-    counts = {row[0]: row[1] for row in found.groupBy((found["end_time"] / width).cast("int")).count().collect()}
+    counts = {row[0]: row[1] for row in matches.groupBy((matches["end_time"] / width).cast("int")).count().collect()}
     most = max(counts.values(), default=1)
     return "".join(" ▁▂▃▄▅▆▇█"[-(-8 * counts.get(bar, 0) // most)] for bar in range(bars))
 
@@ -82,11 +82,11 @@ def main() -> None:
         for query in (SEQUENCE, BY_NAME):
             console.print(f"{query}\nrunning …")
             started = time.perf_counter()
-            found = spark.match(df, query, time="at").persist()
-            total = found.count()
+            matches = spark.match(df, query, time="at").persist()
+            total = matches.count()
             console.print(f"{total:,} matches in {time.perf_counter() - started:.1f} s, the first:")
-            console.print(shown(found.orderBy("end_time", "start_time", "match"), "at", 5))
-            console.print(f"matches over the day: {plot(found)}")
+            console.print(shown(matches.orderBy("end_time", "start_time", "match"), "at", 5))
+            console.print(f"matches over the day: {plot(matches)}")
 
     console.print("\nKleene patterns have astronomically many matches; the local engine counts without enumerating:")
     console.print(KLEENE)

@@ -1,8 +1,8 @@
-"""A stream in this process, without Spark: logins come out of order and twice, and guessed passwords are told.
+"""A stream in this process, without Spark: logins come out of order and twice, and guessed passwords are reported.
 
     python examples/late.py
 
-The logins are those of `cerite.datasets`, so what should be told is known; at the end it says whether it was.
+The logins are those of `cerite.datasets`, so what should be reported is known; at the end it says whether it was.
 """
 
 from __future__ import annotations
@@ -30,22 +30,22 @@ def arriving(events: pa.Table, seed: int = 0) -> Iterator[pa.Table]:
 
 
 def main(rows: int = 10_000) -> int:
-    """Follow the stream; returns how many matches were told."""
+    """Follow the stream; returns how many matches there were."""
     logins = datasets.load("logins", rows=rows)
     events = logins.events.append_column("id", pa.array(range(rows)))
     print(f"{logins.about}\n\n{logins.query}\n")
     query = cerite.query(logins.query)
     stream = query.stream(events.schema, time="at", watermark=f"{DELAY:.0f} seconds", order_by="id", deduplicate="id")
-    told = 0
+    reported = 0
     for matches in stream.follow(arriving(events)):
         for match in matches:
             entry = match.entry[0]
             print(f"{entry['at']:%H:%M:%S}  {entry['user']}: {len(match.guesses)} failures, then in from {entry['ip']}")
-            told += 1
+            reported += 1
     numbers = stream.metrics
     print(f"\n{numbers.events:,} logins, {numbers.duplicates} twice, {numbers.late} late")
-    print(f"{told} told of {len(logins.planted)} that were planted")
-    return told
+    print(f"{reported} reported of {len(logins.planted)} that were planted")
+    return reported
 
 
 if __name__ == "__main__":

@@ -75,7 +75,7 @@ class Files:
 
 
 class Kafka:
-    """Payments and alerts as topics; an alert's key is the id of its match, so that one told again is the same."""
+    """Payments and alerts as topics; an alert's key is the id of its match, so that one sent again is the same."""
 
     def __init__(self, session: SparkSession, servers: str) -> None:
         self._session = session
@@ -118,8 +118,8 @@ class Desk:
         self.delays += [time.time() - end for end in ends]
         for row in batch.limit(1).collect():
             probe, large = row["probe"][0], row["large"][0]
-            told = f"{probe['amount']:.2f} in {probe['country']}, then {large['amount']:.2f} in {large['country']}"
-            self._console.print(f"alert {row['match'][:8]}: card {row['card']}, {told}")
+            text = f"{probe['amount']:.2f} in {probe['country']}, then {large['amount']:.2f} in {large['country']}"
+            self._console.print(f"alert {row['match'][:8]}: card {row['card']}, {text}")
         batch.unpersist()
 
 
@@ -148,15 +148,16 @@ def live(
     try:
         while job.isActive and (time.monotonic() < until or not totals["events"]):
             job.awaitTermination(1)
-            for told in filter(None, map(spark.progress, job.recentProgress)):
-                if told.batch > seen and told.events:
-                    seen = told.batch
-                    numbers = {"events": told.events, "alerts": told.matches, "late": told.late}
+            for progress in filter(None, map(spark.progress, job.recentProgress)):
+                if progress.batch > seen and progress.events:
+                    seen = progress.batch
+                    numbers = {"events": progress.events, "alerts": progress.matches, "late": progress.late}
                     totals = {name: totals[name] + number for name, number in numbers.items()}
                     console.print(
-                        f"micro-batch {told.batch}: {told.events:,} events, {told.events_per_second:,.0f} a second, "
-                        f"{told.matches} alerts, {told.late} late, {told.pending:,} pending, "
-                        f"state {told.state_bytes / 1e3:,.0f} KB"
+                        f"micro-batch {progress.batch}: {progress.events:,} events, "
+                        f"{progress.events_per_second:,.0f} a second, {progress.matches} alerts, "
+                        f"{progress.late} late, {progress.pending:,} pending, "
+                        f"state {progress.state_bytes / 1e3:,.0f} KB"
                     )
     except KeyboardInterrupt:
         console.print("stopped; with the same --folder it goes on from here")
@@ -183,13 +184,13 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as temporary:
         folder = request.folder or Path(temporary)
         console.print(f"{RULE}\nwatermark {WATERMARK}, {request.rate:,} payments a second, {request.seconds} seconds\n")
-        found = live(
+        totals = live(
             session, folder, console,
             seconds=request.seconds, rate=request.rate, cards=request.cards, kafka=request.kafka,
         )  # fmt: skip
-        delays = np.array(found["delays"]) if found["delays"] else np.array([np.nan])
+        delays = np.array(totals["delays"]) if totals["delays"] else np.array([np.nan])
         p50, p99 = np.percentile(delays, [50, 99])
-        counts = f"{found['events']:,} payments, {found['alerts']:,} alerts, {found['late']:,} late"
+        counts = f"{totals['events']:,} payments, {totals['alerts']:,} alerts, {totals['late']:,} late"
         delay = f"{p50:.1f} s (p50), {p99:.1f} s (p99) after their last event, the watermark included"
         console.print(f"\n{counts}; alerts were written {delay}")
     session.stop()

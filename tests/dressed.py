@@ -15,7 +15,7 @@ import pyarrow as pa
 from hypothesis import strategies as st
 
 Rows = list[dict[str, Any]]
-Made = tuple[pa.DataType, Callable[[Any], Any]]
+Dressed = tuple[pa.DataType, Callable[[Any], Any]]
 
 
 def _same(value: Any) -> Any:
@@ -30,21 +30,21 @@ def _real(value: Any) -> Any:
     return -0.0 if value == 0 and value is not False else float(value)
 
 
-IDS: dict[str, Made] = {
+IDS: dict[str, Dressed] = {
     "int64": (pa.int64(), _same), "int8": (pa.int8(), _same), "uint64": (pa.uint64(), _same),
     "decimal(5,0)": (pa.decimal128(5, 0), _exact), "decimal(38,2)": (pa.decimal128(38, 2), _exact),
     "dictionary of int64": (pa.dictionary(pa.int8(), pa.int64()), _same), "float64": (pa.float64(), float),
 }  # fmt: skip
-PRICES: dict[str, Made] = {
+PRICES: dict[str, Dressed] = {
     "float64": (pa.float64(), _same), "float32 and -0.0": (pa.float32(), _real), "-0.0": (pa.float64(), _real),
     "decimal(8,2)": (pa.decimal128(8, 2), _exact), "decimal(38,18)": (pa.decimal128(38, 18), _exact),
     "decimal(76,4)": (pa.decimal256(76, 4), _exact),
 }  # fmt: skip
-NAMES: dict[str, Made] = {
+NAMES: dict[str, Dressed] = {
     "string": (pa.string(), _same), "string_view": (pa.string_view(), _same),
     "large_string": (pa.large_string(), _same), "dictionary": (pa.dictionary(pa.int32(), pa.string()), _same),
 }  # fmt: skip
-TIMES: dict[str, Made] = {
+TIMES: dict[str, Dressed] = {
     "int64": (pa.int64(), _same),
     "beyond 2^53": (pa.int64(), lambda at: at + 2**60 + 1),
     "uint64": (pa.uint64(), lambda at: at + 2**63 - 1),
@@ -85,12 +85,12 @@ class Dress:
     def table(self, rows: Rows) -> pa.Table:
         """The rows, stored so."""
         columns = {"id": IDS[self.id], "price": PRICES[self.price], "name": NAMES[self.name], "at": TIMES[self.at]}
-        made = []
+        arrays = []
         for column in self.schema:
             _, change = columns.get(column.name, (column.type, _same))
             values = [row.get(column.name) for row in rows]
-            made.append(_array([None if value is None else change(value) for value in values], column.type))
-        return pa.table(made, schema=self.schema)
+            arrays.append(_array([None if value is None else change(value) for value in values], column.type))
+        return pa.table(arrays, schema=self.schema)
 
 
 def _array(values: list[Any], kind: pa.DataType) -> pa.Array:

@@ -1,4 +1,4 @@
-"""Values that floats would blur: tables of them, and the judge, the engine and Spark asked the same question."""
+"""Values that floats would blur: tables of them, and one question for the judge, the engine and Spark."""
 
 from __future__ import annotations
 

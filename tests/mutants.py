@@ -1,6 +1,6 @@
 """A test of the tests: `./dev mutants` puts deliberate faults into the engine and looks which of them no test notices.
 
-Each fault is one replacement in one file. It is made in a copy of the tree, with a cache of kernels of its own, and
+Each fault is one replacement in one file. It is applied in a copy of the tree, with a cache of kernels of its own, and
 `TESTS` are run there until the first one fails. A fault that survives is reported, and the command fails: either a test
 is missing, or the code that was changed is not needed.
 
@@ -222,8 +222,8 @@ def main(words: list[str]) -> int:
             begin = time.monotonic()
             failed = run_tests(tree, cache)
             survived += failed is None
-            told = "SURVIVED" if failed is None else f"caught by {failed}"
-            print(f"{fault.breaks}\n    {told}, {time.monotonic() - begin:.0f} s", flush=True)
+            verdict = "SURVIVED" if failed is None else f"caught by {failed}"
+            print(f"{fault.breaks}\n    {verdict}, {time.monotonic() - begin:.0f} s", flush=True)
     print(f"{survived} of {len(chosen)} faults survived")
     return int(survived > 0)
 

@@ -53,10 +53,13 @@ def outputs(source: str, space: dict[str, Any], number: int) -> list[dict[str, A
         exec(compile(ast.Module(body, []), f"<cell {number}>", "exec"), space)
         if isinstance(last, ast.Expr):
             value = eval(compile(ast.Expression(last.value), f"<cell {number}>", "eval"), space)
-    told = [{"output_type": "stream", "name": "stdout", "text": lines(printed.getvalue())}] if printed.tell() else []
+    outputs = [{"output_type": "stream", "name": "stdout", "text": lines(printed.getvalue())}] if printed.tell() else []
     if value is None:
-        return told
-    return [*told, {"output_type": "execute_result", "execution_count": number, "data": forms(value), "metadata": {}}]
+        return outputs
+    return [
+        *outputs,
+        {"output_type": "execute_result", "execution_count": number, "data": forms(value), "metadata": {}},
+    ]
 
 
 def forms(value: Any) -> dict[str, Any]:

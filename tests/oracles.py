@@ -22,10 +22,10 @@ Valuation = Mapping[str, int]
 def icdt_matches(pattern: Pattern, rows: Rows) -> set[frozenset[int]]:
     """⟦φ⟧(S): the complex events that some single-valued valuation gives."""
     outside = sorted(named_outside_iterations(pattern))
-    found: set[frozenset[int]] = set()
+    sets: set[frozenset[int]] = set()
     for positions in product(range(len(rows)), repeat=len(outside)):
-        found |= _evaluate(pattern, rows, dict(zip(outside, positions, strict=True)))
-    return found
+        sets |= _evaluate(pattern, rows, dict(zip(outside, positions, strict=True)))
+    return sets
 
 
 def _evaluate(node: Pattern, rows: Rows, nu: Valuation) -> set[frozenset[int]]:
@@ -38,8 +38,8 @@ def _evaluate(node: Pattern, rows: Rows, nu: Valuation) -> set[frozenset[int]]:
             def lookup(reference: Reference) -> Mapping[str, Any] | None:
                 return rows[nu[reference.variable]] if reference.variable in nu else None
 
-            kept = all(on.variable in nu and holds(on.condition, rows[nu[on.variable]], lookup) for on in conditions)
-            return _evaluate(operand, rows, nu) if kept else set()
+            allowed = all(on.variable in nu and holds(on.condition, rows[nu[on.variable]], lookup) for on in conditions)
+            return _evaluate(operand, rows, nu) if allowed else set()
         case Union(parts=parts):
             return set().union(*(_evaluate(part, rows, nu) for part in parts))
         case Sequence(parts=parts):
@@ -62,8 +62,8 @@ def _iterated(operand: Pattern, rows: Rows, nu: Valuation) -> set[frozenset[int]
     once: set[frozenset[int]] = set()
     for positions in product(range(len(rows)), repeat=len(own)):
         once |= _evaluate(operand, rows, {**nu, **dict(zip(own, positions, strict=True))})
-    found, current = set(once), set(once)
+    sets, current = set(once), set(once)
     while current:
-        current = set(_joined([current, once])) - found
-        found |= current
-    return found
+        current = set(_joined([current, once])) - sets
+        sets |= current
+    return sets

@@ -179,7 +179,7 @@ def function_conditions(readable: tuple[str, ...] = ()) -> st.SearchStrategy[Exp
     operators = st.sampled_from(["=", "!=", "<", "<=", ">", ">="])
     whole = st.sampled_from([-3, 0, 1, 2, 5, 12, 59, 1969, 2024]).map(Literal)
     truth = _sources(("ok",), readable)
-    found: st.SearchStrategy[Expression] = (
+    simple: st.SearchStrategy[Expression] = (
         st.builds(Comparison, operators, number, number | whole)
         | st.builds(Comparison, operators, text, text)
         | st.builds(Comparison, operators, instant, instant | st.sampled_from(WRITTEN_TIMES).map(Literal))
@@ -190,7 +190,7 @@ def function_conditions(readable: tuple[str, ...] = ()) -> st.SearchStrategy[Exp
         | (number | text | instant | duration).map(IsNull)
         | st.builds(Call, st.just("coalesce"), st.tuples(truth, truth | st.booleans().map(Literal)))
     )
-    return found | st.builds(And, st.tuples(found, found)) | found.map(Not)
+    return simple | st.builds(And, st.tuples(simple, simple)) | simple.map(Not)
 
 
 # ---------------------------------------------------------------- patterns
@@ -233,8 +233,8 @@ def _filters(draw: st.DrawFn, inner: st.SearchStrategy[Pattern], readable: tuple
 def _projections(draw: st.DrawFn, inner: st.SearchStrategy[Pattern]) -> Pattern:
     operand = draw(inner)
     names = sorted(bound(operand))
-    kept = draw(st.lists(st.sampled_from(names), unique=True, max_size=2)) if names else []
-    return Project(operand, tuple(kept))
+    shown = draw(st.lists(st.sampled_from(names), unique=True, max_size=2)) if names else []
+    return Project(operand, tuple(shown))
 
 
 @cache
@@ -260,7 +260,7 @@ def patterns(
         leaves = leaves | st.sampled_from([Empty(), Nothing()])
 
     def grow(inner: st.SearchStrategy[Pattern]) -> st.SearchStrategy[Pattern]:
-        made = (
+        pattern = (
             _sequences(inner, negation=True)
             | _sequences(inner, negation=False)
             | _sequences(inner, negation=False)
@@ -279,8 +279,8 @@ def patterns(
             | st.builds(Select, st.sampled_from(list(Strategy)), inner)
         )
         if sremo:
-            made = made | inner.map(Complement) | many(inner, 1).map(SkipAny) | many(inner, 1).map(SkipNext)
-        return made
+            pattern = pattern | inner.map(Complement) | many(inner, 1).map(SkipAny) | many(inner, 1).map(SkipNext)
+        return pattern
 
     return st.recursive(leaves, grow, max_leaves=size)
 
@@ -327,8 +327,8 @@ def _without_references(pattern: Pattern) -> Pattern:
         if isinstance(node, Event) and node.condition is not None and variables(node.condition):
             return Event(node.type, None, node.output, node.register)
         if isinstance(node, Filter):
-            kept = tuple(on for on in node.conditions if not on.reads and on.variable in bound(node.operand))
-            return Filter(node.operand, kept) if kept else node.operand
+            conditions = tuple(on for on in node.conditions if not on.reads and on.variable in bound(node.operand))
+            return Filter(node.operand, conditions) if conditions else node.operand
         return node
 
     return transform(pattern, change)
@@ -348,8 +348,8 @@ def meaningful(pattern: Pattern) -> Pattern | None:
 @cache
 def checked_patterns(*, size: int = 6, sremo: bool = True) -> st.SearchStrategy[Pattern]:
     """Patterns that mean something, with references between their variables where they can be read."""
-    found = patterns((*VARIABLES, *TYPES[:2]), size=size, sremo=sremo).map(meaningful)
-    return found.filter(lambda pattern: pattern is not None)  # type: ignore[return-value]
+    drawn = patterns((*VARIABLES, *TYPES[:2]), size=size, sremo=sremo).map(meaningful)
+    return drawn.filter(lambda pattern: pattern is not None)  # type: ignore[return-value]
 
 
 # ---------------------------------------------------------------- patterns with registers
@@ -430,8 +430,8 @@ def _sometimes_bound(draw: st.DrawFn, scope: Scope) -> Pattern:
     between = (draw(_reading_event(scope)),) if draw(st.booleans()) else ()
     absent = tuple((draw(_reading_event((name,))),) if draw(st.integers(0, 4)) == 0 else () for _ in (first, *between))
     last = draw(st.sampled_from("BBC"))
-    made = Sequence((first, *between, Event(last)), absent)
-    return Filter(made, (On(last, draw(comparisons((name,)))),))
+    pattern = Sequence((first, *between, Event(last)), absent)
+    return Filter(pattern, (On(last, draw(comparisons((name,)))),))
 
 
 @st.composite
@@ -445,13 +445,13 @@ def _reading_sequence(draw: st.DrawFn, scope: Scope, depth: int, *, contiguous: 
             negated = not contiguous and draw(st.integers(0, 4)) == 0
             absent.append((draw(_reading(known, max(0, depth - 2))),) if negated else ())
         parts.append(draw(_reading(known, depth - 1)))
-    made: Pattern = Concat(tuple(parts)) if contiguous else Sequence(tuple(parts), tuple(absent))
-    names = sorted(bound(made))
+    pattern: Pattern = Concat(tuple(parts)) if contiguous else Sequence(tuple(parts), tuple(absent))
+    names = sorted(bound(pattern))
     if draw(st.integers(0, 2)) or not names:
-        return made
+        return pattern
     # from outside a condition may wait for a later event, under any of its names, and read what encloses it
     on = st.builds(On, st.sampled_from(names), comparisons(tuple(sorted({*scope, *names}))))
-    return Filter(made, tuple(draw(st.lists(on, min_size=1, max_size=2))))
+    return Filter(pattern, tuple(draw(st.lists(on, min_size=1, max_size=2))))
 
 
 @cache
@@ -528,12 +528,12 @@ full_rows = st.fixed_dictionaries(
 def streams(most: int = 6, rows: st.SearchStrategy[dict[str, Any]] = rows) -> st.SearchStrategy[list[dict[str, Any]]]:
     """Short streams with a non-decreasing time `at` in milliseconds (ties included)."""
 
-    def timed(found: list[tuple[dict[str, Any], int]]) -> list[dict[str, Any]]:
-        at, made = 0, []
-        for row, step in found:
+    def timed(pairs: list[tuple[dict[str, Any], int]]) -> list[dict[str, Any]]:
+        at, timed_rows = 0, []
+        for row, step in pairs:
             at += step
-            made.append({**row, "at": at})
-        return made
+            timed_rows.append({**row, "at": at})
+        return timed_rows
 
     steps = st.sampled_from([0, 1, 1, 1, 2, 1000])
     some = st.lists(st.tuples(rows, steps), min_size=most, max_size=most)

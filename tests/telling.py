@@ -32,7 +32,7 @@ REFUSED = (  # of numbers that only another type could compare
     "too many digits",
     "beyond 2^63 beside signed",
     "cannot compare exactly",
-    "does not fit 64 bits",  # a sum, which judge and engine refuse, the engine even before it is asked for
+    "does not fit 64 bits",  # a sum, which judge and engine refuse, the engine even before it is read
     "are exact",  # on Spark, up to so many places behind the point
 )
 AT_NIGHT = 20  # times as many cases
@@ -40,7 +40,7 @@ BY_DAY = 2  # with every change, one in so many
 _WEAKER = {"=": "<=", "<": "<=", ">": ">=", "!=": "<="}
 _OPPOSITE = {"=": "!=", "!=": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
 _FULL = {"id": 1, "price": 1, "name": "a", "ok": True}
-_ENOUGH = "ABBCABCC"  # types of which most patterns are made, for streams that are too short
+_ENOUGH = "ABBCABCC"  # types that most patterns consist of, for streams that are too short
 
 
 at_night = False  # tests/conftest.py sets it, before it is read
@@ -134,8 +134,8 @@ def weakened(pattern: Pattern, *, drop: bool = False) -> Pattern:
         if isinstance(node, Event) and node.condition is not None:
             return replace(node, condition=None if dropped(node.condition) else changed(node.condition, weaker))
         if isinstance(node, Filter):
-            kept = (each for each in node.conditions if not dropped(each.condition))
-            on = tuple(replace(each, condition=changed(each.condition, weaker)) for each in kept)
+            conditions = (each for each in node.conditions if not dropped(each.condition))
+            on = tuple(replace(each, condition=changed(each.condition, weaker)) for each in conditions)
             known = tuple(each for each in on if each.variable in bound(node.operand))
             return Filter(node.operand, known) if known or not drop else node.operand
         if isinstance(node, Having):
@@ -174,7 +174,7 @@ class Share:
         self.matched += matched
 
     def check(self) -> None:
-        """Refuse a run that told too little."""
+        """Refuse a run that says too little."""
         assert self.cases, self.name
         share, tried = self.matched / self.cases, self.cases + self.refused
         print(

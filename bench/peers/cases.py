@@ -1,4 +1,4 @@
-"""The queries that other engines have as well, each as Cerite and as Esper are told it, with the stream it runs on.
+"""The queries that other engines have as well, each as Cerite and as Esper write it, with the stream it runs on.
 
 FlinkCEP has no text: src/FlinkPeer.java builds the pattern of each case. Every engine gives two measures of a match,
 the value of its first event and how many events its iteration holds, so that more than the number of matches is

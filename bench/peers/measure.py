@@ -38,9 +38,9 @@ def rows(events: int, repeats: int, only: str | None = None) -> Iterator[Row]:
         if only is not None and case.name not in only.split(","):
             continue
         table = case.stream(events)
-        seconds, found = ours(case, table, repeats)
+        seconds, result = ours(case, table, repeats)
         row: Row = {
-            "name": case.name, "events": events, "query": case.query, "matches": found[0],
+            "name": case.name, "events": events, "query": case.query, "matches": result[0],
             "cerite": round(events / seconds),
         }  # fmt: skip
         if reason is not None:
@@ -48,8 +48,8 @@ def rows(events: int, repeats: int, only: str | None = None) -> Iterator[Row]:
             continue
         stream = BUILD / f"{case.name}.csv"
         csv.write_csv(table.set_column(1, "type", table["type"].cast(pa.string())), stream, NO_HEADER)
-        for peer, told in (("esper", ("EsperPeer", case.esper)), ("flink", ("FlinkPeer", case.name, case.window))):
-            row |= theirs(peer, [str(each) for each in told], stream, events, repeats, found)
+        for peer, job in (("esper", ("EsperPeer", case.esper)), ("flink", ("FlinkPeer", case.name, case.window))):
+            row |= theirs(peer, [str(each) for each in job], stream, events, repeats, result)
         yield row
 
 
@@ -58,19 +58,19 @@ NO_HEADER = csv.WriteOptions(include_header=False, quoting_style="none")
 
 def ours(case: Case, table: pa.Table, repeats: int) -> tuple[float, tuple[int, int]]:
     """Seconds of processor time, the number of matches, and the sum of their measures."""
-    query, best, found = cerite.query(case.query), float("inf"), (0, 0)
+    query, best, result = cerite.query(case.query), float("inf"), (0, 0)
     for _ in range(1 + repeats):
         begin = time.process_time()
         measured = pa.concat_tables(query.run(table, time="at").tables())
         best = min(best, time.process_time() - begin)
         sums = (pc.sum(measured[name]).as_py() or 0 for name in ("low", "n") if name in measured.column_names)
-        found = measured.num_rows, sum(sums)
-    return best, found
+        result = measured.num_rows, sum(sums)
+    return best, result
 
 
-def theirs(peer: str, told: list[str], stream: Path, events: int, repeats: int, found: tuple[int, int]) -> Row:
+def theirs(peer: str, job: list[str], stream: Path, events: int, repeats: int, result: tuple[int, int]) -> Row:
     """What one peer gives: its rate, or what went wrong."""
-    driver, *arguments = told
+    driver, *arguments = job
     classpath = f"{BUILD / 'classes'}:{(BUILD / 'classpath').read_text('utf-8').strip()}"
     command = [*JAVA, "-cp", classpath, driver, str(stream), str(1 + repeats), *arguments]
     try:
@@ -80,8 +80,8 @@ def theirs(peer: str, told: list[str], stream: Path, events: int, repeats: int, 
     except subprocess.CalledProcessError as error:
         return {"error": f"{peer}: {error.stderr.strip()[-500:]}"}
     runs = [tuple(map(int, line.split()[1:])) for line in said.splitlines() if line.startswith("run ")][1:]
-    if any(run[:2] != found for run in runs):
-        return {"error": f"{peer} finds {runs[0][:2]} (matches, sum of measures), we find {found}"}
+    if any(run[:2] != result for run in runs):
+        return {"error": f"{peer} finds {runs[0][:2]} (matches, sum of measures), we find {result}"}
     return {peer: round(events / min(run[2] for run in runs) * 1e9)}
 
 
@@ -93,11 +93,11 @@ def built() -> str | None:
     goals = ["compile", "dependency:build-classpath", f"-Dmdep.outputFile={BUILD / 'classpath'}"]
     command = ["mvn", "-q", "-B", "-f", str(HERE / "pom.xml"), f"-Dpeers.build={BUILD}", *goals]
     try:
-        made = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS)
+        run = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS)
     except subprocess.TimeoutExpired:
         return "packages cannot be fetched in time"
-    errors = [line for line in made.stdout.splitlines() if line.startswith("[ERROR]")]
-    return None if made.returncode == 0 else " ".join(errors[:1]) or "Maven fails"
+    errors = [line for line in run.stdout.splitlines() if line.startswith("[ERROR]")]
+    return None if run.returncode == 0 else " ".join(errors[:1]) or "Maven fails"
 
 
 def versions() -> dict[str, str]:

@@ -1,1 +1,1 @@
-"""A live stream under faults: is any match lost, or told twice? `python -m tests.chaos` runs it and prints a table."""
+"""A live stream under faults: is any match lost, or reported twice? `python -m tests.chaos` prints a table."""

@@ -4,7 +4,7 @@
     ./dev faults kills --kills 200   one scenario, as every night
     ./dev faults --short             a few kills and everything else at once: what CI runs
 
-Prints a table; the exit code is 1 if a match was lost, told twice or wrong anywhere.
+Prints a table; the exit code is 1 if a match was lost, reported twice or wrong anywhere.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from tests.chaos.scenarios import SCENARIOS, ImpossibleError, Stage
 
 
 def main() -> int:
-    """Run what is asked for."""
+    """Run the requested scenarios."""
     parser = argparse.ArgumentParser(
         prog="./dev faults", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

@@ -25,7 +25,7 @@ SMALL = {
 def run(session: Any, folder: Path, *, deduplicate: bool) -> None:
     """Read what the source has, from where the checkpoint left off, and write matches and late events."""
     source = session.readStream.schema(SCHEMA).option("maxFilesPerTrigger", 1).json(str(folder / "source"))
-    found = spark.match(
+    matches = spark.match(
         source,
         QUERY,
         time="at",
@@ -35,13 +35,13 @@ def run(session: Any, folder: Path, *, deduplicate: bool) -> None:
         late="side",
         deduplicate=["n"] if deduplicate else [],
     )
-    writer = found.writeStream.format("parquet").option("checkpointLocation", str(folder / "checkpoint"))
+    writer = matches.writeStream.format("parquet").option("checkpointLocation", str(folder / "checkpoint"))
     query = writer.option("path", str(folder / "sink")).trigger(availableNow=True).start()
     query.awaitTermination()
 
 
 def answer(session: Any, job: dict[str, Any]) -> dict[str, Any]:
-    """Run one job; what goes wrong is told, in words of Cerite if they are Cerite's."""
+    """Run one job; what goes wrong is printed, in Cerite's own words if it is Cerite that refuses."""
     try:
         run(session, Path(job["folder"]), deduplicate=job["deduplicate"])
     except Exception as error:

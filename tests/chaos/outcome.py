@@ -1,4 +1,4 @@
-"""What a sink holds in the end, against what it should: matches lost, told twice, or never there.
+"""What a sink holds in the end, against what it should: matches lost, reported twice, or never there.
 
 The sink is read as Spark reads it, through its own log: a killed job leaves files behind that never became part of it.
 """
@@ -16,16 +16,16 @@ from urllib.parse import unquote, urlparse
 import pyarrow.parquet as pq
 from rich.table import Table
 
-from tests.chaos.payments import Event, Told, expected, late
+from tests.chaos.payments import Event, Reported, expected, late
 
 VARIABLES = ("large", "small")
 
 
 @dataclass(frozen=True)
 class Sink:
-    """Matches by what they are made of, their ids, and the numbers of the events reported as late."""
+    """Matches by what they consist of, their ids, and the numbers of the events reported as late."""
 
-    matches: Counter[Told]
+    matches: Counter[Reported]
     ids: Counter[str]
     late: frozenset[int]
 
@@ -56,16 +56,16 @@ def judged(scenario: str, faults: str, batches: list[list[Event]], folder: Path,
     An event that is reported without being late is wrong, too; so is an id that two matches share.
     """
     events = list({event.n: event for batch in batches for event in batch}.values())
-    found = sink(folder / "sink")
-    should = expected(events, set(found.late))
-    more = found.matches - should
-    twice = sum(count for told, count in more.items() if told in should)
-    shared = len(found.matches) - len(found.ids)
-    early = found.late - late(batches) - {event.n for event in events if event.at is None}
+    written = sink(folder / "sink")
+    should = expected(events, set(written.late))
+    more = written.matches - should
+    twice = sum(count for reported, count in more.items() if reported in should)
+    shared = len(written.matches) - len(written.ids)
+    early = written.late - late(batches) - {event.n for event in events if event.at is None}
     wrong = sum(more.values()) - twice + abs(shared) + len(early)
-    lost = sum((should - found.matches).values())
+    lost = sum((should - written.matches).values())
     return Outcome(
-        scenario, faults, len(events), len(found.late), sum(found.matches.values()), lost, twice, wrong, remark
+        scenario, faults, len(events), len(written.late), sum(written.matches.values()), lost, twice, wrong, remark
     )
 
 
@@ -75,9 +75,9 @@ def sink(folder: Path) -> Sink:
     for file in committed(folder):
         rows += pq.read_table(file, partitioning=None).to_pylist()
     matches = [row for row in rows if row["match"] is not None]
-    told = Counter(tuple((name, tuple(event["n"] for event in row[name])) for name in VARIABLES) for row in matches)
+    reported = Counter(tuple((name, tuple(event["n"] for event in row[name])) for name in VARIABLES) for row in matches)
     late = frozenset(row["late"]["event"]["n"] for row in rows if row["late"] is not None)
-    return Sink(told, Counter(row["match"] for row in matches), late)
+    return Sink(reported, Counter(row["match"] for row in matches), late)
 
 
 def committed(folder: Path) -> Iterable[Path]:

@@ -1,6 +1,6 @@
 """The stream that everything here is done to: payments by card, out of order, in files that are micro-batches.
 
-Invariants: an event has a number `n` of its own, so that a match can be told by the numbers of its events; files are
+Invariants: an event has a number `n` of its own, so that a match is known by the numbers of its events; files are
 what the source delivers, one a micro-batch, so that which events are late is known beforehand (`late`).
 """
 
@@ -32,7 +32,7 @@ DELAY = timedelta(seconds=20)  # how far an event may lie behind the latest one
 START = datetime(2026, 1, 1, tzinfo=timezone.utc)
 HOUR = timedelta(hours=1)
 
-Told = tuple[tuple[str, tuple[int, ...]], ...]  # a match: the numbers of the events of every variable
+Reported = tuple[tuple[str, tuple[int, ...]], ...]  # a match: the numbers of the events of every variable
 
 
 @dataclass(frozen=True)
@@ -59,14 +59,14 @@ def payments(count: int, seed: int, *, cards: int = 40, disorder: timedelta = DE
     rng = np.random.default_rng(seed)
     amounts = np.where(rng.random(count) < 0.5, rng.uniform(1, 12, count), rng.uniform(800, 1200, count)).round(2)
     at = START
-    found = []
+    events = []
     for n in range(count):
         at += timedelta(milliseconds=int(rng.integers(1, 600)))
         kind = "LOGIN" if rng.random() < 0.2 else "PAY"
         arrives = at + disorder * float(rng.random())
         shop = f"shop {rng.integers(6)}"
-        found.append(Event(n, kind, int(rng.integers(cards)), shop, float(amounts[n]), at, arrives))
-    return found
+        events.append(Event(n, kind, int(rng.integers(cards)), shop, float(amounts[n]), at, arrives))
+    return events
 
 
 def files(events: Iterable[Event], number: int) -> list[list[Event]]:
@@ -98,26 +98,26 @@ def deliver(batches: Sequence[Sequence[Event]], folder: Path, *, extra: Sequence
 def late(batches: Iterable[Iterable[Event]]) -> set[int]:
     """The numbers of the events that lie behind the watermark when they arrive: the definition, as a loop."""
     watermark: datetime | None = None
-    found: set[int] = set()
+    late_ones: set[int] = set()
     for batch in batches:
         timed = [(event.n, event.at) for event in batch if event.at is not None]
-        found |= {n for n, at in timed if watermark is not None and at < watermark}
+        late_ones |= {n for n, at in timed if watermark is not None and at < watermark}
         if timed:
             reached = max(at for _, at in timed) - DELAY
             watermark = reached if watermark is None else max(watermark, reached)
-    return found
+    return late_ones
 
 
-def expected(events: Iterable[Event], without: set[int]) -> Counter[Told]:
+def expected(events: Iterable[Event], without: set[int]) -> Counter[Reported]:
     """The matches of the same events at rest, sorted, by the engine in this process."""
-    kept = [event for event in events if event.n not in without and event.at is not None]
-    kept.sort(key=lambda event: (event.at, event.n))
-    columns: dict[str, Any] = {name: [getattr(each, name) for each in kept] for name in ("type", "card", "shop")}
-    columns["amount"] = pa.array([each.amount for each in kept], pa.float64())
-    columns["at"] = pa.array([each.at for each in kept], pa.timestamp("us", "UTC"))
+    timely = [event for event in events if event.n not in without and event.at is not None]
+    timely.sort(key=lambda event: (event.at, event.n))
+    columns: dict[str, Any] = {name: [getattr(each, name) for each in timely] for name in ("type", "card", "shop")}
+    columns["amount"] = pa.array([each.amount for each in timely], pa.float64())
+    columns["at"] = pa.array([each.at for each in timely], pa.timestamp("us", "UTC"))
     matches = cerite.query(QUERY).run(pa.table(columns), time="at")
     return Counter(
-        tuple((name, tuple(kept[position].n for position in positions)) for name, positions in sorted(match.bindings))
+        tuple((name, tuple(timely[position].n for position in positions)) for name, positions in sorted(match.bindings))
         for match in matches
     )
 
@@ -125,6 +125,6 @@ def expected(events: Iterable[Event], without: set[int]) -> Counter[Told]:
 def again(events: Iterable[Event], seed: int) -> list[Event]:
     """Every event and, for half of them, the same once more, a little later but within the watermark."""
     rng = np.random.default_rng(seed)
-    found = list(events)
-    copies = [each for each in found if rng.random() < 0.5 and each.at is not None]
-    return found + [replace(each, arrives=each.arrives + DELAY * 0.05 * float(rng.random())) for each in copies]
+    once = list(events)
+    copies = [each for each in once if rng.random() < 0.5 and each.at is not None]
+    return once + [replace(each, arrives=each.arrives + DELAY * 0.05 * float(rng.random())) for each in copies]

@@ -109,12 +109,12 @@ def wait(condition: Callable[[], bool], limit: float = PATIENCE, pause: float = 
 
 def members(session: int) -> list[int]:
     """The processes of a session, oldest first."""
-    found = []
+    processes = []
     for each in Path("/proc").iterdir():
         fields = _stat(int(each.name)) if each.name.isdigit() else None
         if fields is not None and int(fields[3]) == session and fields[0] != "Z":
-            found.append(int(each.name))
-    return sorted(found)
+            processes.append(int(each.name))
+    return sorted(processes)
 
 
 def _is(pid: int, what: str) -> bool:

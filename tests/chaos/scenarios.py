@@ -132,15 +132,15 @@ def checkpoint_damaged(stage: Stage) -> Outcome:
             damage(path)
             life.begin(stage.folder)
             damages += 1
-            told = life.next()
-            if "error" in told:
+            report = life.next()
+            if "error" in report:
                 refused[name] += 1
                 with (stage.folder / "refusals").open("a", encoding="utf-8") as messages:
-                    messages.write(f"{name}, {damage.__name__}: {told['error']}\n\n")
+                    messages.write(f"{name}, {damage.__name__}: {report['error']}\n\n")
                 bad["wrong"] += sink(stage.folder / "sink").matches != before
             else:
-                found = judged("", "", batches, stage.folder)
-                bad.update(lost=found.lost, twice=found.twice, wrong=found.wrong)
+                outcome = judged("", "", batches, stage.folder)
+                bad.update(lost=outcome.lost, twice=outcome.twice, wrong=outcome.wrong)
             for part in ("checkpoint", "sink"):
                 shutil.rmtree(stage.folder / part)
                 shutil.copytree(saved / part, stage.folder / part)
@@ -259,7 +259,7 @@ def beyond_the_watermark(stage: Stage) -> Outcome:
 
 
 def clock_jumps(stage: Stage) -> Outcome:
-    """One clock is a day ahead for an event, another a day back: what follows the first is late, and told."""
+    """One clock is a day ahead for an event, another a day back: what follows the first is late, and reported."""
     batches = stage.plain
     middle = batches[2 * len(batches) // 3]
     middle[0] = replace(middle[0], at=(middle[0].at or START) + DAY)
@@ -283,9 +283,9 @@ def poisoned(stage: Stage) -> Outcome:
         "{}",
     )
     delivered = stage.deliver(batches, *garbage)
-    found = quiet(stage, "poisoned", f"{len(garbage) + 3} bad records", delivered)
-    told = victims[0].n in sink(stage.folder / "sink").late
-    return found if told else replace(found, lost=found.lost + 1, remark="the event without time was not told")
+    outcome = quiet(stage, "poisoned", f"{len(garbage) + 3} bad records", delivered)
+    listed = victims[0].n in sink(stage.folder / "sink").late
+    return outcome if listed else replace(outcome, lost=outcome.lost + 1, remark="the event without time is missing")
 
 
 def quiet(stage: Stage, name: str, faults: str, batches: list[list[Event]], *, deduplicate: bool = False) -> Outcome:

@@ -29,11 +29,11 @@ def _possible(request: pytest.FixtureRequest) -> None:
 
 @pytest.mark.xdist_group("spark")
 def test_everything_at_once(tmp_path: Path) -> None:
-    found = everything_at_once(Stage(tmp_path, seed=2, kills=1, events=300, files=6))
-    assert found.good, found
-    assert not found.remark, found
-    assert found.late, "some events are to be late"
-    assert found.matches > 20
+    outcome = everything_at_once(Stage(tmp_path, seed=2, kills=1, events=300, files=6))
+    assert outcome.good, outcome
+    assert not outcome.remark, outcome
+    assert outcome.late, "some events are to be late"
+    assert outcome.matches > 20
 
 
 @pytest.mark.nightly
@@ -41,18 +41,18 @@ def test_everything_at_once(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", NIGHT)
 def test_fault(name: str, tmp_path: Path) -> None:
     try:
-        found = SCENARIOS[name](Stage(tmp_path / "stream", seed=1, kills=6, events=800, files=20))
+        outcome = SCENARIOS[name](Stage(tmp_path / "stream", seed=1, kills=6, events=800, files=20))
     except ImpossibleError as reason:
         pytest.skip(str(reason))
-    assert found.good, found
+    assert outcome.good, outcome
 
 
 @pytest.mark.nightly
 @pytest.mark.xdist_group("spark")
 def test_two_hundred_kills(tmp_path: Path) -> None:
-    found = driver_killed(Stage(tmp_path, seed=4, kills=200, events=16_000, files=604))
-    assert found.good, found
-    assert found.faults.startswith("200 kills"), found
+    outcome = driver_killed(Stage(tmp_path, seed=4, kills=200, events=16_000, files=604))
+    assert outcome.good, outcome
+    assert outcome.faults.startswith("200 kills"), outcome
 
 
 # ------------------------------------------------------------ the harness itself: what it must notice
@@ -85,10 +85,10 @@ def test_what_is_lost_or_told_twice_is_counted(tmp_path: Path) -> None:
 
     events = payments(400, seed=1)
     whole = list(expected(events, set()))
-    told = [*whole[1:], whole[2], whole[3]]  # one lost, two twice
+    reported = [*whole[1:], whole[2], whole[3]]  # one lost, two twice
     rows = [
         {"match": f"{place}", "late": None, **{name: [{"n": n} for n in numbers] for name, numbers in match}}
-        for place, match in zip(itertools.count(), told, strict=False)
+        for place, match in zip(itertools.count(), reported, strict=False)
     ]
     event = pa.list_(pa.struct({"n": pa.int64()}))
     late_type = pa.struct({"event": pa.struct({"n": pa.int64()})})
@@ -99,5 +99,5 @@ def test_what_is_lost_or_told_twice_is_counted(tmp_path: Path) -> None:
     entry = f'{{"path":"file://{tmp_path}/sink/part-1.parquet","action":"add"}}'
     (tmp_path / "sink" / "_spark_metadata" / "0").write_text(f"v1\n{entry}\n", "utf-8")
     assert len(list(committed(tmp_path / "sink"))) == 1
-    found = judged("", "", [events], tmp_path)
-    assert (found.lost, found.twice, found.good) == (1, 2, False)
+    outcome = judged("", "", [events], tmp_path)
+    assert (outcome.lost, outcome.twice, outcome.good) == (1, 2, False)

@@ -55,9 +55,9 @@ class Case:
         """What the text says in its language."""
         return parse_query(self.text) if self.language == "ceql" else parse_sremo(self.text)
 
-    def disagreement(self, found: Iterable[Match]) -> str:
+    def disagreement(self, reported: Iterable[Match]) -> str:
         """What is wrong with an engine's matches, one line each; empty if nothing is. Their order is free."""
-        matches = list(found)
+        matches = list(reported)
         shown = Counter(map(str, matches))
         if any(match.measures for match in matches):  # values, which several matches may have
             wanted = Counter(self.expected)
@@ -93,15 +93,15 @@ def paper_queries(folder: Path = HERE / "papers") -> dict[str, str]:
     >>> sorted(paper_queries())[0]
     'D/S12'
     """
-    found: dict[str, str] = {}
+    fields: dict[str, str] = {}
     for path in sorted(folder.glob("*.ceql")):
         _, *texts = re.split(r"^query: (.+)\n", path.read_text(encoding="utf-8"), flags=re.MULTILINE)
         for name, text in zip(texts[::2], texts[1::2], strict=True):
             key = f"{path.stem}/{name.strip()}"
-            if key in found:
+            if key in fields:
                 raise ValueError(f"{path}: two queries are called {name!r}")
-            found[key] = text.strip()
-    return found
+            fields[key] = text.strip()
+    return fields
 
 
 # ---------------------------------------------------------------- reading
@@ -165,29 +165,29 @@ def _cases(file: _File, shared: Mapping[str, Table]) -> Iterator[Case]:
         yield _case(file, current, streams)
 
 
-def _case(file: _File, found: Mapping[str, _Entry], streams: Mapping[str, Table]) -> Case:
-    start = found["case"].line
+def _case(file: _File, fields: Mapping[str, _Entry], streams: Mapping[str, Table]) -> Case:
+    start = fields["case"].line
     for key in ("stream", "query", "matches"):
-        if key not in found:
+        if key not in fields:
             file.wrong(start, f"the case has no `{key}:`")
-    stream = found["stream"]
+    stream = fields["stream"]
     if stream.value and stream.value not in streams:
         file.wrong(stream.line, f"no stream is called {stream.value!r}; there are {sorted(streams)}")
     columns, rows = streams[stream.value] if stream.value else _table(file, stream.line, stream.block)
-    counts = found.get("counts")
+    counts = fields.get("counts")
     return Case(
-        name=found["case"].value,
+        name=fields["case"].value,
         file=file.path.name,
         columns=columns,
         rows=rows,
-        text="\n".join([found["query"].value, *found["query"].block]).strip("\n"),
-        expected=tuple(line.strip() for line in found["matches"].block),
-        language=_one_of(file, found.get("language"), get_args(Language)),
-        semantics=_one_of(file, found.get("semantics"), get_args(Semantics)),
-        time=found["time"].value if "time" in found else None,
-        source=found["source"].value if "source" in found else "",
-        why=found["why"].value if "why" in found else "",
-        open=found["open"].value if "open" in found else "",
+        text="\n".join([fields["query"].value, *fields["query"].block]).strip("\n"),
+        expected=tuple(line.strip() for line in fields["matches"].block),
+        language=_one_of(file, fields.get("language"), get_args(Language)),
+        semantics=_one_of(file, fields.get("semantics"), get_args(Semantics)),
+        time=fields["time"].value if "time" in fields else None,
+        source=fields["source"].value if "source" in fields else "",
+        why=fields["why"].value if "why" in fields else "",
+        open=fields["open"].value if "open" in fields else "",
         counts=None if counts is None else dict(_count(file, counts.line, each) for each in counts.block),
     )
 
@@ -210,12 +210,12 @@ def _table(file: _File, line: int, block: list[str]) -> Table:
     columns, *rows = (_cells(each) for each in block if each.strip())
     if "type" not in columns:
         file.wrong(line, "one column of a stream is `type`")
-    made: list[Row] = []
+    table: list[Row] = []
     for cells in rows:
         if len(cells) > len(columns):
             file.wrong(line, f"{cells} has more cells than there are columns: {columns}")
-        made.append({name: value_of(cell) for name, cell in zip(columns, cells, strict=False) if cell})
-    return tuple(columns), tuple(made)
+        table.append({name: value_of(cell) for name, cell in zip(columns, cells, strict=False) if cell})
+    return tuple(columns), tuple(table)
 
 
 def _cells(line: str) -> list[str]:

@@ -103,11 +103,11 @@ def examples(language: str) -> list[Case]:
 def _example(case: Case) -> str:
     """A case: its query, its stream, its matches."""
     name = case.name.removeprefix(f"{case.language} ")
-    told = [case.source] if case.source else []
-    told += [f'`semantics="{case.semantics}"`'] if case.semantics != "valuations" else []
-    told += [f'`time="{case.time}"`'] if case.time else []
-    told += [f"{count} of those that end at row {end}" for end, count in (case.counts or {}).items()]
-    note = f" ({', '.join(told)})" if told else ""
+    notes = [case.source] if case.source else []
+    notes += [f'`semantics="{case.semantics}"`'] if case.semantics != "valuations" else []
+    notes += [f'`time="{case.time}"`'] if case.time else []
+    notes += [f"{count} of those that end at row {end}" for end, count in (case.counts or {}).items()]
+    note = f" ({', '.join(notes)})" if notes else ""
     why = f" {case.why[0].upper()}{case.why[1:]}." if case.why else ""
     text = "\n".join(line.removeprefix("  ") for line in case.text.splitlines())
     matches = "\n".join(case.expected) or "no match"

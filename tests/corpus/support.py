@@ -165,7 +165,7 @@ FEATURES: dict[str, Callable[[Known], bool]] = {
 
 def table(cases: list[Known]) -> str:
     """The table, and the cases that a route does not run."""
-    refused = {(route, each.case.name): told for route in ROUTES for each in cases if (told := each.refusal(route))}
+    refused = {(route, each.case.name): reason for route in ROUTES for each in cases if (reason := each.refusal(route))}
     most_special = {each.case.name: [name for name, holds in FEATURES.items() if holds(each)][-1] for each in cases}
     lines = [f"| | {' | '.join(ROUTES)} |", "| --- " * (1 + len(ROUTES)) + "|"]
     for name, holds in FEATURES.items():
@@ -200,11 +200,11 @@ def page(text: str, inside: str) -> str:
 
 def main() -> None:
     """Print the table, or write it into the page."""
-    made = table([known(case) for case in load()])
+    text = table([known(case) for case in load()])
     if "--write" in sys.argv[1:]:
-        PAGE.write_text(page(PAGE.read_text(encoding="utf-8"), made), encoding="utf-8")
+        PAGE.write_text(page(PAGE.read_text(encoding="utf-8"), text), encoding="utf-8")
     else:
-        print(made)
+        print(text)
 
 
 if __name__ == "__main__":

@@ -86,12 +86,12 @@ def _approach(reached: int | None, earliest: int, goal: int, distance: int) -> I
 def outputs(elements: Any) -> list[StreamTuple]:
     """The tuples of a stream, after checking that its watermarks rise and none of its tuples is late."""
     reached: int | None = None
-    found: list[StreamTuple] = []
+    tuples: list[StreamTuple] = []
     for element in elements:
         if isinstance(element, StreamTuple):
             assert reached is None or element.time >= reached, "an output is late"
-            found.append(element)
+            tuples.append(element)
         else:
             assert reached is None or element.time > reached, "a watermark does not rise"
             reached = element.time
-    return found
+    return tuples

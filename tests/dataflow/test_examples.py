@@ -62,9 +62,9 @@ def test_listings_1_and_2_give_the_same_quartiles() -> None:
     on_output = Aggregate(windows, store, lambda instance: [quartiles(sorted(instance.state))])
     on_update = Aggregate(windows, update, lambda instance: [instance.state[1]])
     stream: list[Element] = [T(1, 7), T(3, 1), T(8, 4), W(5), T(6, 9), W(12), T(12, 2), W(30)]
-    found = outputs(on_output.over(stream))
-    assert found == outputs(on_update.over(stream))
-    assert found == [T(4, (1, 7)), T(9, (4, 9)), T(14, (2, 9)), T(19, (2, 2))]
+    results = outputs(on_output.over(stream))
+    assert results == outputs(on_update.over(stream))
+    assert results == [T(4, (1, 7)), T(9, (4, 9)), T(14, (2, 9)), T(19, (2, 2))]
 
 
 def test_sliding_windows_share_tuples_and_tumbling_windows_do_not() -> None:
@@ -177,8 +177,8 @@ def test_figure_1_a_sequence_lies_in_one_to_three_instances_and_is_reported_once
         for end in range(begin, begin + 4):
             stream: list[Element] = [T(begin), T(end), W(200)]
             lengths.add(len(set(windows.lefts(begin)) & set(windows.lefts(end))))
-            found = outputs(t_cer(pairs, 4, size=6, advance=2).over(stream))
-            assert [(t.payload.min_time, t.payload.max_time) for t in found] == [(begin, end)]
+            results = outputs(t_cer(pairs, 4, size=6, advance=2).over(stream))
+            assert [(t.payload.min_time, t.payload.max_time) for t in results] == [(begin, end)]
     assert lengths == {1, 2, 3}
 
 
@@ -210,8 +210,8 @@ def test_figure_3_every_later_instance_waits_for_the_state_of_the_one_before() -
     chain = r_cer(lambda count, t: ((count or 0) + 1, [t.payload]), distance=3)
     upstream = Chain(*chain.stages[:-1])  # all but M₂
     stream: list[Element] = [T(10, "t0"), T(11, "t1"), W(11), W(14), T(16, "t2"), W(17)]
-    found = [(t.time, t.payload.payload, t.payload.state) for t in outputs(upstream.over(stream))]
-    assert found == [
+    results = [(t.time, t.payload.payload, t.payload.state) for t in outputs(upstream.over(stream))]
+    assert results == [
         (10, ["t0"], 1), (11, ["t1"], 2), (12, [], 2), (13, [], 2), (14, [], 2), (15, [], 2), (16, ["t2"], 3),
     ]  # fmt: skip
 

@@ -1,4 +1,4 @@
-"""What is wrong is told: parameters, streams, and queries that an operator cannot run."""
+"""What is wrong is reported: parameters, streams, and queries that an operator cannot run."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def nothing(state: Any, t: StreamTuple) -> tuple[Any, list[Any]]:
 
 
 @pytest.mark.parametrize(
-    ("make", "told"),
+    ("make", "message"),
     [
         (lambda: Windows(1, 0), "WS is 0, but must be at least 1"),
         (lambda: Windows(0, 5), "WA is 0, but must be at least 1"),
@@ -55,15 +55,15 @@ def nothing(state: Any, t: StreamTuple) -> tuple[Any, list[Any]]:
         (lambda: list(with_watermarks([], disorder=0, every=0)), "every is 0"),
     ],
 )
-def test_parameters(make: Callable[[], Any], told: str) -> None:
+def test_parameters(make: Callable[[], Any], message: str) -> None:
     with pytest.raises(DataflowError) as error:
         make()
-    assert told in str(error.value)
+    assert message in str(error.value)
     assert isinstance(error.value, CeriteError)
 
 
 @pytest.mark.parametrize(
-    ("elements", "told"),
+    ("elements", "message"),
     [
         ([Watermark(20), Watermark(10)], "the watermark went back from 20 to 10"),
         ([Watermark(5)], "a watermark has the time 5, no multiple of δ = 10"),
@@ -72,10 +72,10 @@ def test_parameters(make: Callable[[], Any], told: str) -> None:
         ([StreamTuple(10, bytearray())], "payloads that hold bytearray cannot be compared"),
     ],
 )
-def test_streams(elements: list[Element], told: str) -> None:
+def test_streams(elements: list[Element], message: str) -> None:
     with pytest.raises(StreamError) as error:
         list(sort_preprocess(delta=10).over(elements))
-    assert told in str(error.value)
+    assert message in str(error.value)
 
 
 def test_a_watermark_that_repeats_changes_nothing() -> None:
@@ -97,7 +97,7 @@ def test_rows_without_time_are_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
         (PAIR, "queries with a time window, and this one has none"),
         (PAIR + " WITHIN 5 EVENTS", "queries with a time window, and this one has none"),
@@ -107,13 +107,13 @@ def test_rows_without_time_are_refused() -> None:
         (PAIR + " FILTER y[w > 1] WITHIN 5 seconds", "the stream has no attribute `w`"),
     ],
 )
-def test_queries_that_t_cer_cannot_run(text: str, told: str) -> None:
+def test_queries_that_t_cer_cannot_run(text: str, message: str) -> None:
     with pytest.raises(CeriteError) as error:
         QueryCondition(text, SCHEMA)
-    assert told in str(error.value)
+    assert message in str(error.value)
 
 
-def test_a_query_told_about_its_time_column() -> None:
+def test_a_query_that_knows_its_time_column() -> None:
     with pytest.raises(StreamError, match="the column `v` holds double, but event time is filled in as whole"):
         QueryRule(PAIR, pa.schema([("type", pa.string()), ("v", pa.float64())]), time="v")
 

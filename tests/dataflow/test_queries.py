@@ -56,8 +56,8 @@ ROWS = [  # as they arrive
 PAIRS = "SELECT * FROM S WHERE SELL AS x ; BUY AS y WITHIN 5 milliseconds"
 
 
-def prices(found: list[StreamTuple]) -> list[tuple[int, float, float]]:
-    return sorted((t.payload.end, t.payload.bound("x")[0]["price"], t.payload.bound("y")[0]["price"]) for t in found)
+def prices(matches: list[StreamTuple]) -> list[tuple[int, float, float]]:
+    return sorted((t.payload.end, t.payload.bound("x")[0]["price"], t.payload.bound("y")[0]["price"]) for t in matches)
 
 
 # ---------------------------------------------------------------- examples
@@ -84,32 +84,32 @@ def test_a_query_per_key() -> None:
 
 def test_what_r_cer_finds_has_the_time_of_the_event_that_completes_it() -> None:
     flow = sort_preprocess() >> r_cer(QueryRule(PAIRS, TRADES, time="at"), distance=1)
-    found = flow.run(tuples_of(ROWS, time="at"), disorder=2, every=1)
-    assert [(t.time, t.payload.start, t.payload.end) for t in found] == [(2, 0, 2), (3, 0, 3), (6, 5, 6)]
+    matches = flow.run(tuples_of(ROWS, time="at"), disorder=2, every=1)
+    assert [(t.time, t.payload.start, t.payload.end) for t in matches] == [(2, 0, 2), (3, 0, 3), (6, 5, 6)]
 
 
 def test_the_state_of_a_rule_is_a_value() -> None:
     """It can be pickled, and continued more than once with the same answer."""
     rule = QueryRule("SELECT * FROM S WHERE SELL AS x ; BUY AS y", TRADES)
     first, second = StreamTuple(1, ROWS[0]), StreamTuple(2, ROWS[1])
-    state, found = rule(None, first)
-    assert found == []
+    state, matches = rule(None, first)
+    assert matches == []
     again = pickle.loads(pickle.dumps(state))
     assert rule(state, second)[1] == rule(state, second)[1] == rule(again, second)[1]
     assert str(rule(again, second)[1][0].match) == "[0,1] BUY=1, SELL=0, x=0, y=1"
 
 
 def test_a_rule_keeps_only_what_its_window_may_still_bind() -> None:
-    def kept(text: str) -> int:
+    def size(text: str) -> int:
         rule, state = QueryRule(text, TRADES), None
         for time in range(20):
             state, _ = rule(state, StreamTuple(time, ROWS[0]))
         assert state is not None
         return len(state.kept)
 
-    assert kept("SELECT * FROM S WHERE SELL AS x ; BUY AS y WITHIN 3 milliseconds") == 4
-    assert kept("SELECT * FROM S WHERE SELL AS x ; BUY AS y WITHIN 3 EVENTS") == 3
-    assert kept("SELECT * FROM S WHERE SELL AS x ; BUY AS y") == 20
+    assert size("SELECT * FROM S WHERE SELL AS x ; BUY AS y WITHIN 3 milliseconds") == 4
+    assert size("SELECT * FROM S WHERE SELL AS x ; BUY AS y WITHIN 3 EVENTS") == 3
+    assert size("SELECT * FROM S WHERE SELL AS x ; BUY AS y") == 20
 
 
 def test_consumption_is_a_matter_of_r_cer() -> None:
@@ -125,8 +125,8 @@ def test_a_strategy_compares_with_starts_that_a_chunk_does_not_contain() -> None
     condition = QueryCondition(text, TRADES, time="at")
     for size in range(5, 12):
         flow = sort_preprocess() >> t_cer(condition, condition.duration, size=size)
-        found = flow.run(tuples_of(rows, time="at"), disorder=0, every=1)
-        assert [[row["at"] for row in t.payload.events] for t in found] == [[0, 1, 2, 3, 4]]
+        matches = flow.run(tuples_of(rows, time="at"), disorder=0, every=1)
+        assert [[row["at"] for row in t.payload.events] for t in matches] == [[0, 1, 2, 3, 4]]
 
 
 # ---------------------------------------------------------------- against the judge
@@ -183,15 +183,15 @@ def judged(query: QuerySpec, rows: Rows, key: Any) -> list[Match]:
 
 
 def agrees(query: QuerySpec, rows: Rows, stream: list[Element], flow: Operator, key: Any) -> None:
-    found = [t.payload.match for t in outputs(flow.over(stream))]
+    matches = [t.payload.match for t in outputs(flow.over(stream))]
     assert flow.discarded == 0
     expected = judged(query, rows, key)
     if not picks(query):
-        assert Counter(found) == Counter(expected)
+        assert Counter(matches) == Counter(expected)
     else:  # which of them are reported is not said, only how many
-        assert Counter(match.end for match in found) == Counter(match.end for match in expected)
-        assert Counter(found) <= Counter(judged(unpicked(query), rows, key))
-    for match in found:
+        assert Counter(match.end for match in matches) == Counter(match.end for match in expected)
+        assert Counter(matches) <= Counter(judged(unpicked(query), rows, key))
+    for match in matches:
         assert [row["n"] for row in match.events] == list(match.positions)
 
 

@@ -48,7 +48,7 @@ def test_oracle_aggregate_outputs_every_instance_once_and_whole(stream: Fed, adv
     delta, size = stream.delta, (advance + overlap) * stream.delta
     windows = Windows(advance * delta, size, key_of, delta=delta)
     operator = Aggregate(windows, store, lambda instance: [(instance.left, instance.key, instance.state)])
-    found = outputs(operator.over(stream.elements))
+    actual = outputs(operator.over(stream.elements))
 
     lefts = range(-100 * delta * advance, 100 * delta * advance, delta * advance)
     expected = {
@@ -56,10 +56,10 @@ def test_oracle_aggregate_outputs_every_instance_once_and_whole(stream: Fed, adv
         for left in lefts
         for key in "ab"
     }
-    assert {t.payload[:2]: t.payload[2] for t in found} == {each: fell for each, fell in expected.items() if fell}
-    assert len(found) == sum(map(bool, expected.values()))
-    assert [t.time for t in found] == [t.payload[0] + size - delta for t in found]
-    assert [t.time for t in found] == sorted(t.time for t in found)
+    assert {t.payload[:2]: t.payload[2] for t in actual} == {each: fell for each, fell in expected.items() if fell}
+    assert len(actual) == sum(map(bool, expected.values()))
+    assert [t.time for t in actual] == [t.payload[0] + size - delta for t in actual]
+    assert [t.time for t in actual] == sorted(t.time for t in actual)
     assert operator.discarded == 0
 
 
@@ -71,7 +71,7 @@ def test_oracle_allowed_lateness(stream: Fed, advance: int, overlap: int, latene
     size, limit = (advance + overlap) * delta, lateness * delta
     windows = Windows(advance * delta, size, lateness=limit, delta=delta)
     operator = Aggregate(windows, store, lambda instance: [(instance.left, list(instance.state))])
-    kept: dict[int, list[StreamTuple]] = {}
+    by_left: dict[int, list[StreamTuple]] = {}
     last: dict[int, list[StreamTuple]] = {}
     lost: set[StreamTuple] = set()
     reached: int | None = None
@@ -82,13 +82,13 @@ def test_oracle_allowed_lateness(stream: Fed, advance: int, overlap: int, latene
         for left in windows.lefts(element.time) if isinstance(element, StreamTuple) else ():
             assert isinstance(element, StreamTuple)
             if reached is None or reached < left + size + limit:
-                kept.setdefault(left, []).append(element)
+                by_left.setdefault(left, []).append(element)
             else:
                 lost.add(element)
         for out in operator.feed(element):
             if isinstance(out, StreamTuple):
                 last[out.payload[0]] = out.payload[1]
-    assert last == kept
+    assert last == by_left
     assert operator.discarded == len(lost)
 
 
@@ -123,7 +123,7 @@ def test_theorem_1_duplicates_are_removed_whatever_their_number(stream: Fed, cop
 
 # ---------------------------------------------------------------- theorem 2
 @dataclass(frozen=True)
-class Found:
+class Accepted:
     """φ of a sequence P: up to three tuples."""
 
     members: frozenset[StreamTuple]
@@ -141,11 +141,11 @@ def holds(members: Iterable[StreamTuple]) -> bool:
     return bool(sum(t.payload.value for t in members) % 3 == 0)
 
 
-def accepted_sets(seen: list[StreamTuple] | None, t: StreamTuple) -> tuple[list[StreamTuple], list[Found]]:
-    """f_C: sets of at most three tuples that `holds` accepts, found when the last of them arrives."""
+def accepted_sets(seen: list[StreamTuple] | None, t: StreamTuple) -> tuple[list[StreamTuple], list[Accepted]]:
+    """f_C: sets of at most three tuples that `holds` accepts, when the last of them arrives."""
     before = seen or []
     sets = [frozenset([t, *others]) for size in range(3) for others in combinations(before, size)]
-    return [*before, t], [Found(each) for each in sets if holds(each)]
+    return [*before, t], [Accepted(each) for each in sets if holds(each)]
 
 
 @settings(max_examples=150, deadline=None)
@@ -159,7 +159,7 @@ def test_theorem_2_t_cer_reports_every_sequence_exactly_once(
     operator = t_cer(
         accepted_sets, length, size=length + longer * delta, advance=advance * delta, key=key_of, delta=delta
     )
-    found = Counter(t.payload.members for t in outputs(operator.over(stream.elements)))
+    actual = Counter(t.payload.members for t in outputs(operator.over(stream.elements)))
     expected = {
         frozenset(members)
         for group in grouped(stream.arrived, key_of).values()
@@ -167,7 +167,7 @@ def test_theorem_2_t_cer_reports_every_sequence_exactly_once(
         for members in combinations(group, size)
         if holds(members) and max(t.time for t in members) - min(t.time for t in members) < length
     }
-    assert found == Counter(expected)
+    assert actual == Counter(expected)
 
 
 # ---------------------------------------------------------------- theorems 3 and 4
@@ -188,7 +188,7 @@ def test_theorem_3_r_cer_is_a_plain_fold_in_event_time_order(stream: Fed, keyed:
     options: dict[str, Any] = {"key": key_of} if keyed else {}
     options |= {"ties": by_value} if tied else {}
     operator = r_cer(spelled, stream.distance, delta=stream.delta, **options)
-    found = outputs(operator.over(stream.elements))
+    actual = outputs(operator.over(stream.elements))
 
     expected: list[StreamTuple] = []
     for group in grouped(stream.arrived, key_of if keyed else lambda t: 0).values():
@@ -196,9 +196,9 @@ def test_theorem_3_r_cer_is_a_plain_fold_in_event_time_order(stream: Fed, keyed:
         for t in sorted(group, key=lambda t: (t.time, by_value(t) if tied else 0)):
             state, payloads = spelled(state, t)
             expected += [StreamTuple(t.time, payload) for payload in payloads]
-    assert Counter(found) == Counter(expected)
+    assert Counter(actual) == Counter(expected)
     for key in "ab":  # and the outputs of a key are in order
-        mine = [t for t in found if t.payload[0] == key] if keyed else found
+        mine = [t for t in actual if t.payload[0] == key] if keyed else actual
         assert mine == [t for t in expected if not keyed or t.payload[0] == key]
     assert operator.discarded == 0
 

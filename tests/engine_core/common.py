@@ -10,9 +10,9 @@ from tests.engine_core.oracle import Match, matches
 
 
 def expected_counts(case: Case) -> tuple[list[int], list[int]]:
-    found = matches(case.automaton, case.events, case.consume)
+    expected = matches(case.automaton, case.events, case.consume)
     bounds = [0, *case.cuts, len(case.events)]
-    parts = [found[a:b] for a, b in pairwise(bounds)]
+    parts = [expected[a:b] for a, b in pairwise(bounds)]
     return [sum(map(len, part)) for part in parts], [sum(map(bool, part)) for part in parts]
 
 
@@ -37,11 +37,11 @@ def read(recogniser: Recogniser, batch: Batch) -> list[Match]:
     return [match for chunk in chunks for match in as_tuples(chunk)]
 
 
-def in_order(found: list[set[Match]]) -> list[set[Match]]:
-    return [at for at in found if at]
+def in_order(reported: list[set[Match]]) -> list[set[Match]]:
+    return [at for at in reported if at]
 
 
-def by_end(found: list[Match]) -> list[set[Match]]:
-    ends = list(dict.fromkeys(match[1] for match in found))
+def by_end(reported: list[Match]) -> list[set[Match]]:
+    ends = list(dict.fromkeys(match[1] for match in reported))
     assert ends == sorted(ends)
-    return [{match for match in found if match[1] == end} for end in ends]
+    return [{match for match in reported if match[1] == end} for end in ends]

@@ -21,7 +21,7 @@ class Event:
 
 def matches(automaton: Automaton, events: list[Event], consume: str = "none") -> list[set[Match]]:
     """For every event of the stream, the set of matches that end at it."""
-    found: list[set[Match]] = [set() for _ in events]
+    by_end: list[set[Match]] = [set() for _ in events]
     alive: list[tuple[int, Event, int, tuple[tuple[int, int], ...]]] = []  # partition, first event, state, marks
     for j, event in enumerate(events):
         runs = [run for run in alive if run[0] == event.partition and run[1].key >= event.low]  # `low` never decreases
@@ -34,10 +34,10 @@ def matches(automaton: Automaton, events: list[Event], consume: str = "none") ->
                     more = marks + (((event.position, t.label),) if t.label else ())
                     moved.append((partition, first, t.target, more))
                     if t.target in automaton.finals and first.key >= event.low:
-                        found[j].add((first.position, event.position, more))
+                        by_end[j].add((first.position, event.position, more))
         alive = others + list(dict.fromkeys(moved))
-        if found[j] and consume == "any":
+        if by_end[j] and consume == "any":
             alive = []
-        elif found[j] and consume == "partition":
+        elif by_end[j] and consume == "partition":
             alive = others
-    return found
+    return by_end

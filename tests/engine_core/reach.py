@@ -1,13 +1,13 @@
 """What a run of an engine reached, counted from outside: the product's kernels are not changed and pay nothing.
 
 - `little_room` lets every arena begin with next to nothing, so that all of them grow, are compacted and rebuilt all the
-  time; the constants it sets are read by Python when an engine is made.
+  time; the constants it sets are read by Python when an engine is created.
 - `tallied` puts wrappers around the kernels that Python calls (`update`, `compact`, `enumerate_roots`): how often each
   stopped and why, how often the tECS was compacted, and how often something alive then started exactly at its window's
   edge.
 - `interpreted` replaces every kernel in `cerite.engine` by the Python function that it is compiled from. A helper of
   kernels, as `union`, is then looked up when it is called and can be wrapped, too: so gadgets are counted, and no event
-  may take more nodes than it asked for. It also makes `MANY_SETS`, a constant in machine code, one that can be set.
+  may take more nodes than it reserved. It also makes `MANY_SETS`, a constant in machine code, one that can be set.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ def interpreted() -> Iterator[Tally]:
 
 
 class Promise:
-    """How many nodes and cells there may be after an event: room for more has not been made sure of."""
+    """How many nodes and cells there may be after an event: room for more is not ensured."""
 
     def __init__(self) -> None:
         self.cursor = cursor.new_cursor()
@@ -99,12 +99,12 @@ class Promise:
         self.nodes, self.cells = at.nodes + need, at.cells + need
 
     def check(self) -> None:
-        assert self.cursor.nodes <= self.nodes, "an event took more nodes than it asked for"
-        assert self.cursor.cells <= self.cells, "an event took more cells than it asked for"
+        assert self.cursor.nodes <= self.nodes, "an event took more nodes than it reserved"
+        assert self.cursor.cells <= self.cells, "an event took more cells than it reserved"
 
 
 def _promising(estimate: Any, promised: Promise) -> Any:
-    """The estimate of what an event needs at most, held against what it took when the next event is read."""
+    """The estimate of what an event needs at most, compared with what it took when the next event is read."""
 
     def noted(*arguments: Any) -> Any:
         promised.check()

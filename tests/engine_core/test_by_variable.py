@@ -67,17 +67,17 @@ def test_chunks_with_one_sequence_of_labels_and_with_several(chunk: int, monkeyp
     """A ; B has one, A ; (B OR C)+ has chunks that begin alike and go on otherwise; where they are cut is not seen."""
     events = pa.table({"type": list("ABBCABCBBA")})
     for text, alike_everywhere in (("A AS x ; B AS y", True), ("A AS x ; (B OR C)+ AS y", chunk == 1)):
-        found = cerite.query(f"SELECT * FROM S WHERE {text}").run(events)
-        want = found.to_arrow().combine_chunks()
+        result = cerite.query(f"SELECT * FROM S WHERE {text}").run(events)
+        want = result.to_arrow().combine_chunks()
         monkeypatch.setattr(enumerator, "CHUNK", chunk)
-        assert found.to_arrow().combine_chunks().equals(want)
-        assert all(each.sequence is not None for each in found.chunks()) == alike_everywhere
-        assert want["y"].to_pylist() == [list(match.variables["y"]) for match in found]
+        assert result.to_arrow().combine_chunks().equals(want)
+        assert all(each.sequence is not None for each in result.chunks()) == alike_everywhere
+        assert want["y"].to_pylist() == [list(match.variables["y"]) for match in result]
         monkeypatch.undo()
 
 
 def test_tables_do_not_change_when_later_ones_are_made(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(enumerator, "CHUNK", 4)
-    found = cerite.query("SELECT * FROM S WHERE A AS x ; (B OR C)+ AS y").run(pa.table({"type": list("ABCBAABC")}))
-    kept = [(table, table.to_pydict()) for table in found.tables()]
-    assert all(table.to_pydict() == then for table, then in kept)
+    result = cerite.query("SELECT * FROM S WHERE A AS x ; (B OR C)+ AS y").run(pa.table({"type": list("ABCBAABC")}))
+    tables = [(table, table.to_pydict()) for table in result.tables()]
+    assert all(table.to_pydict() == then for table, then in tables)

@@ -70,12 +70,12 @@ def test_differential_limbs_and_python_integers(consume: str, windowed: bool) ->
     wide, largest = WideSlot(windowed), 0
     for part in (slice(a, a + 600) for a in range(0, 3000, 600)):
         result = counter.feed(bits[part], key[part], key[part] - 400)
-        classes, kept = reference.classes.batch(bits[part], np.zeros(0, np.int64))
+        classes, relevant = reference.classes.batch(bits[part], np.zeros(0, np.int64))
         want = 0
-        for i in kept:
-            found = wide.step(reference.det, int(classes[i]), int(key[part][i]), int(key[part][i]) - 400)
-            want += found
-            if found and consume != "none":
+        for i in relevant:
+            count = wide.step(reference.det, int(classes[i]), int(key[part][i]), int(key[part][i]) - 400)
+            want += count
+            if count and consume != "none":
                 wide = WideSlot(windowed)
         assert result.matches == want
         largest = max(largest, want)
@@ -93,8 +93,8 @@ def test_differential_long_windows_flip(case: Case) -> None:
     wide = WideSlot(case.windowed)
     for k in range(len(case.events)):
         batch = Case(case.automaton, case.events[k : k + 1], "none", case.windowed, False, []).batches()[0]
-        classes, kept = reference.classes.batch(batch.bits, np.zeros(0, np.int64))
-        want = sum(wide.step(reference.det, int(classes[i]), int(batch.key[i]), int(batch.low[i])) for i in kept)
+        classes, relevant = reference.classes.batch(batch.bits, np.zeros(0, np.int64))
+        want = sum(wide.step(reference.det, int(classes[i]), int(batch.key[i]), int(batch.low[i])) for i in relevant)
         assert counter.feed(batch.bits, batch.key, batch.low).matches == want
 
 

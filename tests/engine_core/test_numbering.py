@@ -41,10 +41,10 @@ def test_numbers_by_first_appearance(drawn: tuple[pa.DataType, list[tuple[bool, 
     expected: dict[Any, int] = {}
     for encoded, values in batches:
         column = pa.array(values, kind)
-        found = numbering.of(column.dictionary_encode() if encoded else column).tolist()
+        numbers = numbering.of(column.dictionary_encode() if encoded else column).tolist()
         if not encoded:  # a dictionary's values may come in another order than the rows'
-            assert found == [-1 if value is None else expected.setdefault(value, len(expected)) for value in values]
-        for value, number in zip(values, found, strict=True):
+            assert numbers == [-1 if value is None else expected.setdefault(value, len(expected)) for value in values]
+        for value, number in zip(values, numbers, strict=True):
             assert number == (-1 if value is None else expected.setdefault(value, number))
         assert sorted(expected.values()) == list(range(len(expected)))
         again = Numbering()

@@ -64,11 +64,11 @@ def as_tuples(chunk: MatchChunk) -> list[Match]:
     return [(start, end, tuple(zip(ps, ls, strict=True))) for start, end, ps, ls in columns]
 
 
-def by_end(found: list[Match]) -> list[set[Match]]:
-    ends = list(dict.fromkeys(match[1] for match in found))
+def by_end(matches: list[Match]) -> list[set[Match]]:
+    ends = list(dict.fromkeys(match[1] for match in matches))
     assert ends == sorted(ends)
-    assert len(found) == len(set(found)), "no match is reported twice"
-    return [{match for match in found if match[1] == end} for end in ends]
+    assert len(matches) == len(set(matches)), "no match is reported twice"
+    return [{match for match in matches if match[1] == end} for end in ends]
 
 
 # ---------------------------------------------------------------- the plain engine
@@ -91,7 +91,7 @@ STAY, JOIN = 3, 4  # conditions
 
 
 def joined() -> Automaton:
-    """Three states that runs stay in, told apart by how they started, until all go on, unmarked, into one."""
+    """Three states that runs stay in, that differ in how they started, until all go on, unmarked, into one."""
     moves = [Transition(0, k, k + 1, k + 1) for k in range(3)]
     moves += [Transition(k, condition, 0, target) for k in (1, 2, 3) for condition, target in ((STAY, k), (JOIN, 4))]
     moves += [Transition(4, TRUE, 0, 4), Transition(4, TRUE, 1, 5)]
@@ -117,23 +117,23 @@ def tied_case(rng: random.Random) -> Case:
     return Case(automaton, events, rng.choice(("none", "none", "partition", "any")), True, partitioned, cuts)
 
 
-def latest(found: set[Match]) -> set[Match]:
+def latest(matches: set[Match]) -> set[Match]:
     """LAST: of two sets of positions, the one with the last position in which they differ."""
-    sets = {match: tuple(position for position, _ in reversed(match[2])) for match in found}
-    return {match for match in found if sets[match] == max(sets.values())}
+    sets = {match: tuple(position for position, _ in reversed(match[2])) for match in matches}
+    return {match for match in matches if sets[match] == max(sets.values())}
 
 
 def run_plain(seed: int) -> None:
     rng = random.Random(seed)
     case, strategy = tied_case(rng), rng.choice(("all", "all", "last"))
     recogniser = Recogniser(case.automaton, consume=case.consume, strategy=strategy, shared_clock=seed % 2 == 0)
-    found: list[Match] = []
+    reported: list[Match] = []
     for batch in case.batches():
         for chunk in recogniser.feed(batch.bits, batch.key, batch.low, batch.position, batch.partition):
-            found += as_tuples(chunk)
+            reported += as_tuples(chunk)
         check(recogniser)
     want = [at for at in matches(case.automaton, case.events, case.consume) if at]
-    assert by_end(found) == (list(map(latest, want)) if strategy == "last" else want), f"seed {seed}"
+    assert by_end(reported) == (list(map(latest, want)) if strategy == "last" else want), f"seed {seed}"
 
 
 # ---------------------------------------------------------------- the engine with registers
@@ -188,14 +188,14 @@ def run_registers(seed: int) -> None:
     run = Run(bind(plan(query), SCHEMA, Columns("type", "at")))
     assert isinstance(run.recogniser, RegisterRecogniser)
     labels = run.program.plan.automaton.labels
-    found: list[Named] = []
+    matches: list[Named] = []
     bounds = [0, *sorted(rng.randrange(len(rows)) for _ in range(rng.randint(0, 3))), len(rows)]
     for begin, end in pairwise(bounds):
         for chunk in run.find(pa.RecordBatch.from_pylist(rows[begin:end], SCHEMA)):
-            found += [named(match, labels) for match in as_tuples(chunk)]
+            matches += [named(match, labels) for match in as_tuples(chunk)]
         check(run.recogniser)
-    assert len(found) == len(set(found)), "no match is reported twice"
-    assert sorted(found) == sorted(judged(query, Stream.of(rows, time="at"))), f"seed {seed}: {query}"
+    assert len(matches) == len(set(matches)), "no match is reported twice"
+    assert sorted(matches) == sorted(judged(query, Stream.of(rows, time="at"))), f"seed {seed}: {query}"
 
 
 def named(match: Match, labels: tuple[frozenset[str], ...]) -> Named:

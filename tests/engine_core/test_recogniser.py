@@ -14,10 +14,10 @@ from tests.engine_core.oracle import matches
 @given(cases())
 def test_oracle_matches(case: Case) -> None:
     recogniser = Recogniser(case.automaton, consume=case.consume, shared_clock=len(case.events) % 2 == 0)
-    found = [match for batch in case.batches() for match in read(recogniser, batch)]
-    assert len(found) == len(set(found))
-    assert by_end(found) == in_order(matches(case.automaton, case.events, case.consume))
-    assert recogniser.occurrences == len(by_end(found))
+    reported = [match for batch in case.batches() for match in read(recogniser, batch)]
+    assert len(reported) == len(set(reported))
+    assert by_end(reported) == in_order(matches(case.automaton, case.events, case.consume))
+    assert recogniser.occurrences == len(by_end(reported))
 
 
 @settings(max_examples=60, deadline=None)
@@ -39,20 +39,20 @@ def test_theorem_3_invariants_after_every_event(case: Case) -> None:
 @given(cases())
 def test_oracle_compaction_changes_nothing(case: Case) -> None:
     recogniser = Recogniser(case.automaton, consume=case.consume)
-    found = []
+    reported = []
     for batch in case.batches():
-        found += read(recogniser, batch)
+        reported += read(recogniser, batch)
         recogniser.reclaim()
-    assert by_end(found) == in_order(matches(case.automaton, case.events, case.consume))
+    assert by_end(reported) == in_order(matches(case.automaton, case.events, case.consume))
 
 
 @settings(max_examples=60, deadline=None)
 @given(cases())
 def test_oracle_limit(case: Case) -> None:
     recogniser = Recogniser(case.automaton, consume=case.consume, limit=2)
-    found = [match for batch in case.batches() for match in read(recogniser, batch)]
-    assert len(found) == len(set(found))
-    for some, every in zip(by_end(found), in_order(matches(case.automaton, case.events, case.consume)), strict=True):
+    reported = [match for batch in case.batches() for match in read(recogniser, batch)]
+    assert len(reported) == len(set(reported))
+    for some, every in zip(by_end(reported), in_order(matches(case.automaton, case.events, case.consume)), strict=True):
         assert some <= every
         assert len(some) == min(2, len(every))
 

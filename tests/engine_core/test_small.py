@@ -44,7 +44,7 @@ def stream_of(text: str, *, counting: bool = False) -> EventStream:
     return cerite.query(f"SELECT * FROM S WHERE {text}").stream(SCHEMA, time=time, type="type", counting=counting)
 
 
-def held(thing: Any, seen: set[int] | None = None) -> int:
+def memory_of(thing: Any, seen: set[int] | None = None) -> int:
     """The bytes of all arrays that an object leads to."""
     seen = set() if seen is None else seen
     if id(thing) in seen or isinstance(thing, str | bytes | int | float | type | None):
@@ -53,7 +53,7 @@ def held(thing: Any, seen: set[int] | None = None) -> int:
     if isinstance(thing, np.ndarray | pa.Array):
         return int(thing.nbytes)
     parts = [*thing] if isinstance(thing, list | tuple) else [*thing.values()] if isinstance(thing, dict) else []
-    return sum(held(part, seen) for part in (*parts, *getattr(thing, "__dict__", {}).values()))
+    return sum(memory_of(part, seen) for part in (*parts, *getattr(thing, "__dict__", {}).values()))
 
 
 @pytest.mark.parametrize("counting", [False, True])
@@ -63,7 +63,7 @@ def test_ever_new_keys_and_strings_in_flat_state(name: str, counting: bool) -> N
     snapshots, memory, matches = [], [], 0
     for begin in range(0, EVENTS, BATCH):
         matches += stream.push(events(begin, BATCH)).count()
-        memory.append(held([stream._run._run.intake, *stream._run._run._engines]))
+        memory.append(memory_of([stream._run._run.intake, *stream._run._run._engines]))
         if begin % (EVENTS // 10) == 0:
             snapshots.append(len(stream.snapshot()))
     assert matches >= EVENTS // 2
@@ -79,7 +79,7 @@ def test_memory_is_flat_without_any_snapshot(name: str) -> None:
     memory = []
     for begin in range(0, EVENTS, BATCH):
         stream.push(events(begin, BATCH))
-        memory.append(held([stream._run._run.intake, *stream._run._run._engines]))
+        memory.append(memory_of([stream._run._run.intake, *stream._run._run._engines]))
     assert stream._run._run.intake.names < 60_000
     assert max(memory[len(memory) // 2 :]) <= 1.3 * max(memory[: len(memory) // 2]), memory
 
@@ -114,8 +114,8 @@ def test_time_that_passes_without_events_closes_windows(name: str, watermark: st
 
 def pushed_at(stream: EventStream, at: int, *keys: int) -> list[Any]:
     rows = [{"type": "B", "t": at, "n": at, "k": key, "s": f"customer {key * 7919 % 1_000_003}"} for key in keys]
-    found = list(stream.push(pa.Table.from_pylist(rows, SCHEMA).to_batches()[0]))
-    return found + list(stream.advance(at + 1))
+    matches = list(stream.push(pa.Table.from_pylist(rows, SCHEMA).to_batches()[0]))
+    return matches + list(stream.advance(at + 1))
 
 
 def test_a_burst_leaves_nothing_behind() -> None:
@@ -135,8 +135,8 @@ def test_a_burst_leaves_nothing_behind() -> None:
 
 # ------------------------------------------------------------ partitions that were forgotten and come again
 def pushed(stream: EventStream, *rows: tuple[str, int, int | None, int]) -> int:
-    made = [{"type": kind, "t": at, "n": number, "k": key, "s": "s"} for kind, at, number, key in rows]
-    return stream.push(pa.Table.from_pylist(made, pa.schema([*SCHEMA])).to_batches()[0]).count()
+    events = [{"type": kind, "t": at, "n": number, "k": key, "s": "s"} for kind, at, number, key in rows]
+    return stream.push(pa.Table.from_pylist(events, pa.schema([*SCHEMA])).to_batches()[0]).count()
 
 
 @pytest.fixture

@@ -16,14 +16,14 @@ from tests.engine_core.oracle import matches
 @settings(max_examples=150, deadline=None)
 @given(cases(max_events=7))
 def test_oracle_recogniser_restored_at_every_boundary(case: Case) -> None:
-    found, data = [], None
+    reported, data = [], None
     for batch in case.batches():
         recogniser = Recogniser(case.automaton, consume=case.consume)
         if data is not None:
             recogniser.restore(data)
-        found += read(recogniser, batch)
+        reported += read(recogniser, batch)
         data = recogniser.snapshot()
-    assert by_end(found) == in_order(matches(case.automaton, case.events, case.consume))
+    assert by_end(reported) == in_order(matches(case.automaton, case.events, case.consume))
 
 
 @pytest.mark.parametrize("bits", [62, 1])

@@ -26,13 +26,13 @@ def below_last(a: frozenset[int], b: frozenset[int]) -> bool:
     return a == b or max(a ^ b) in b
 
 
-def selected(strategy: str, found: set[Match]) -> set[Match]:
-    every = {positions(match) for match in found}
+def selected(strategy: str, reported: set[Match]) -> set[Match]:
+    every = {positions(match) for match in reported}
     if strategy == "next":
-        return {m for m in found if all(below_next(other, positions(m)) for other in every)}
+        return {m for m in reported if all(below_next(other, positions(m)) for other in every)}
     if strategy == "last":
-        return {m for m in found if all(below_last(other, positions(m)) for other in every)}
-    return {m for m in found if not any(positions(m) < other for other in every)}
+        return {m for m in reported if all(below_last(other, positions(m)) for other in every)}
+    return {m for m in reported if not any(positions(m) < other for other in every)}
 
 
 @pytest.mark.parametrize("strategy", ["next", "last", "max"])
@@ -40,10 +40,10 @@ def selected(strategy: str, found: set[Match]) -> set[Match]:
 @given(case=cases(max_events=9))
 def test_oracle_strategy(strategy: str, case: Case) -> None:
     recogniser = Recogniser(case.automaton, consume="none", strategy=strategy)
-    found = [match for batch in case.batches() for match in read(recogniser, batch)]
-    assert len(found) == len(set(found))
+    reported = [match for batch in case.batches() for match in read(recogniser, batch)]
+    assert len(reported) == len(set(reported))
     want = [selected(strategy, at) for at in matches(case.automaton, case.events)]
-    assert by_end(found) == in_order(want)
+    assert by_end(reported) == in_order(want)
 
 
 @pytest.mark.parametrize("strategy", ["next", "last", "max"])
@@ -51,12 +51,12 @@ def test_oracle_strategy(strategy: str, case: Case) -> None:
 @given(case=cases(max_events=9))
 def test_oracle_strategy_with_consumption_and_compaction(strategy: str, case: Case) -> None:
     recogniser = Recogniser(case.automaton, consume=case.consume, strategy=strategy)
-    found = []
+    reported = []
     for batch in case.batches():
-        found += read(recogniser, batch)
+        reported += read(recogniser, batch)
         recogniser.reclaim()
     want = [selected(strategy, at) for at in matches(case.automaton, case.events, case.consume)]
-    assert by_end(found) == in_order(want)
+    assert by_end(reported) == in_order(want)
 
 
 def chooser_of(strategy: str, sets: list[frozenset[int]]) -> tuple[sk.Chooser, list[int]]:

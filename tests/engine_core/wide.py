@@ -40,11 +40,11 @@ class WideSlot:
     def total(self, det: Determinised) -> int:
         """The number of matches that end at the event read last."""
         lead = self.front[-1][1] if self.front else {}
-        found = 0
+        count = 0
         for a in map(int, det.accepting):
-            found += self.v.get(a, 0)
-            found += sum(lead.get(d, 0) * column.get(a, 0) for d, column in self.image.items())
-        return found
+            count += self.v.get(a, 0)
+            count += sum(lead.get(d, 0) * column.get(a, 0) for d, column in self.image.items())
+        return count
 
     def _expire(self, det: Determinised, low: int) -> None:
         while self.front and self.front[-1][0] < low:

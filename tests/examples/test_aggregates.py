@@ -1,4 +1,4 @@
-"""Aggregates in conditions, as people write them: text and builder, kinds, what is compiled, what is told."""
+"""Aggregates in conditions, as people write them: text and builder, kinds, what is compiled, what is refused."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from cerite.reference.semantics import Stream, matches
 CALLS = [{"type": "CALL", "ms": ms, "host": host} for ms, host in ((100, "a"), (300, "b"), (200, "a"), (None, "c"))]
 
 
-def found(query: str, rows: Any, **how: Any) -> list[str]:
-    """What the engine finds, which must be what the judge finds."""
-    made = cerite.query(query)
-    matched = sorted(str(match) for match in made.run(rows, **how))
+def agreed(query: str, rows: Any, **how: Any) -> list[str]:
+    """The engine's matches, which must be those of the judge."""
+    runnable = cerite.query(query)
+    matched = sorted(str(match) for match in runnable.run(rows, **how))
     plain = rows.to_pylist() if isinstance(rows, pa.Table) else rows
-    assert matched == sorted(str(match) for match in matches(made.query, Stream.of(plain, time=how.get("time"))))
-    assert made.run(rows, **how).count() == len(matched)
+    assert matched == sorted(str(match) for match in matches(runnable.query, Stream.of(plain, time=how.get("time"))))
+    assert runnable.run(rows, **how).count() == len(matched)
     return matched
 
 
@@ -85,7 +85,7 @@ def test_a_sum_over_gaps_is_explained_with_what_to_write() -> None:
         ("A AS y ; B+ AS y FILTER COUNT(y) < 2", "the pattern binds at least 2 to `y`, never `COUNT(y) < 2`"),
     ],
 )
-def test_what_can_never_match_is_told(where: str, said: str) -> None:
+def test_what_can_never_match_is_reported(where: str, said: str) -> None:
     assert any(said in note.message for note in check(parse_pattern(where)))
 
 
@@ -105,35 +105,35 @@ def test_a_strategy_on_a_part_reads_an_aggregate_from_outside() -> None:
     """The y of before NEXT(…) is in the sum, whichever way of the part wins."""
     rows = [{"type": kind, "v": v} for kind, v in zip("BBBCC", (3, 1, -2, 2, 5), strict=True)]
     query = "SELECT * FROM S WHERE B AS y ; NEXT(B AS y ; C AS z FILTER z[v > SUM(y.v)]) WITHIN 9 EVENTS"
-    assert found(query, rows) == ["[0,3] B=0,2, C=3, y=0,2, z=3"]
+    assert agreed(query, rows) == ["[0,3] B=0,2, C=3, y=0,2, z=3"]
 
 
 def test_instants_have_an_order() -> None:
     start = datetime(2024, 5, 1, 12)
     rows = [{"type": "CALL", "at": start + timedelta(seconds=second)} for second in (0, 3, 9)]
     query = "SELECT y FROM S WHERE (CALL AS y):+ FILTER y[COUNT(y) = 0 OR at - MIN(y.at) < 5 seconds] AND COUNT(y) > 1"
-    assert found(query, rows, time="at") == ["[0,1] y=0,1"]
+    assert agreed(query, rows, time="at") == ["[0,1] y=0,1"]
 
 
 def test_decimals_are_added_exactly() -> None:
     tenths = pa.table({"type": ["B"] * 10, "v": pa.array([Decimal("0.1")] * 10, pa.decimal128(5, 1))})
-    assert found("SELECT y FROM S WHERE (B AS y):+ FILTER SUM(y.v) = 1", tenths) == ["[0,9] y=0,1,2,3,4,5,6,7,8,9"]
+    assert agreed("SELECT y FROM S WHERE (B AS y):+ FILTER SUM(y.v) = 1", tenths) == ["[0,9] y=0,1,2,3,4,5,6,7,8,9"]
     floats = pa.table({"type": ["B"] * 10, "v": [0.1] * 10})
-    assert found("SELECT y FROM S WHERE (B AS y):+ FILTER SUM(y.v) = 1", floats) == []
+    assert agreed("SELECT y FROM S WHERE (B AS y):+ FILTER SUM(y.v) = 1", floats) == []
 
 
 def test_floats_are_added_in_the_order_of_the_stream() -> None:
     values = [1e16, 1.0, 1.0, -1e16]
     rows = [{"type": "B", "v": value} for value in values]
-    assert found("SELECT y FROM S WHERE (B AS y):{4} FILTER SUM(y.v) = 0", rows) == ["[0,3] y=0,1,2,3"]
-    assert found("SELECT y FROM S WHERE (B AS y):{4} FILTER SUM(y.v) = 2", rows[1:3] + rows[:1] + rows[3:]) == [
+    assert agreed("SELECT y FROM S WHERE (B AS y):{4} FILTER SUM(y.v) = 0", rows) == ["[0,3] y=0,1,2,3"]
+    assert agreed("SELECT y FROM S WHERE (B AS y):{4} FILTER SUM(y.v) = 2", rows[1:3] + rows[:1] + rows[3:]) == [
         "[0,3] y=0,1,2,3"
     ]
 
 
 def test_infinities_of_both_signs_have_no_sum() -> None:
     rows = [{"type": "B", "v": value} for value in (float("inf"), float("-inf"), 1.0)]
-    assert found("SELECT y FROM S WHERE (B AS y):{3} FILTER SUM(y.v) IS NULL", rows) == ["[0,2] y=0,1,2"]
+    assert agreed("SELECT y FROM S WHERE (B AS y):{3} FILTER SUM(y.v) IS NULL", rows) == ["[0,2] y=0,1,2"]
 
 
 @pytest.mark.parametrize(
@@ -149,4 +149,4 @@ def test_infinities_of_both_signs_have_no_sum() -> None:
 )
 def test_texts_first_and_last(condition: str, expected: list[str]) -> None:
     query = f"SELECT y FROM S WHERE (CALL AS y)+ FILTER {condition} AND COUNT(y) > 1"
-    assert found(query, CALLS) == sorted(expected)
+    assert agreed(query, CALLS) == sorted(expected)

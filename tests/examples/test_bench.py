@@ -31,7 +31,7 @@ def generated_stocks(events: int) -> Stream:
     return stock_stream(events, generated=True)
 
 
-MADE: list[tuple[Callable[[int], Stream], pa.Schema]] = [
+STREAMS: list[tuple[Callable[[int], Stream], pa.Schema]] = [
     (stock_stream, stocks.SCHEMA),
     (generated_stocks, stocks.SCHEMA),
     (home_stream, homes.SCHEMA),
@@ -39,7 +39,7 @@ MADE: list[tuple[Callable[[int], Stream], pa.Schema]] = [
 ]
 
 
-@pytest.mark.parametrize(("make", "schema"), MADE)
+@pytest.mark.parametrize(("make", "schema"), STREAMS)
 def test_streams_are_deterministic_sorted_and_typed(make: Callable[[int], Stream], schema: pa.Schema) -> None:
     stream = make(EVENTS)
     assert stream.table.num_rows == EVENTS
@@ -61,11 +61,11 @@ def test_stock_days_follow_each_other(generated: bool) -> None:
 
 def test_stock_rates() -> None:
     table = stock_stream(DAY_EVENTS, generated=True).table
-    found = {
+    figures = {
         row["values"]: row["counts"] for row in pc.value_counts(table.column("name").cast(pa.string())).to_pylist()
     }
     for name, expected in zip(NAMES, COUNTS, strict=True):
-        assert found[name] == pytest.approx(expected, rel=0.1)
+        assert figures[name] == pytest.approx(expected, rel=0.1)
     sells = pc.mean(pc.equal(table.column("type").cast(pa.string()), "SELL").cast(pa.int8())).as_py()
     assert sells == pytest.approx(0.5, abs=0.02)
     times = table.column("stock_time").to_numpy()
@@ -89,7 +89,7 @@ def test_taxi_rates() -> None:
     table = taxi_stream(500_000).table
     times = table.column("dropoff_datetime").to_numpy()
     assert times.size / (times[-1] - times[0]) == pytest.approx(5.49, rel=0.05)
-    assert set(taxis.ASKED) <= set(table.column("pickup_loc").combine_chunks().dictionary.to_pylist())
+    assert set(taxis.TOURED) <= set(table.column("pickup_loc").combine_chunks().dictionary.to_pylist())
     assert len(taxis.zone_names()) == len(set(taxis.zone_names())) == 250
 
 
@@ -159,7 +159,7 @@ def test_every_published_figure_of_a_row_is_on_the_page() -> None:
     assert "No results yet." in text  # of registers
 
 
-def test_an_unknown_workload_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_unknown_workload_is_reported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--only", "S4", "--out", str(tmp_path / "x.json")]) == 2
     assert "S4" in capsys.readouterr().out
     assert not (tmp_path / "x.json").exists()
@@ -215,15 +215,15 @@ def test_register_targets_are_judged() -> None:
 
 def test_aggregates_are_measured_beside_the_pattern_without() -> None:
     table = aggregates.stream(300)
-    found = {name: aggregates.measured(condition, table, 1) for name, condition in aggregates.CONDITIONS.items()}
-    assert all(find > 0 and count > 0 for find, count, _ in found.values())
-    assert 0 < found["COUNT of the whole"][2] < found["running COUNT"][2] <= found["none"][2]
+    figures = {name: aggregates.measured(condition, table, 1) for name, condition in aggregates.CONDITIONS.items()}
+    assert all(find > 0 and count > 0 for find, count, _ in figures.values())
+    assert 0 < figures["COUNT of the whole"][2] < figures["running COUNT"][2] <= figures["none"][2]
 
 
 def test_absences_are_measured_beside_the_pattern_without() -> None:
     table = absences.stream(400, 20)
-    found = {name: absences.measured(name, 50, table, 1) for name in absences.PATTERNS}
-    assert all(cost > 0 and matches > 0 for cost, matches in found.values())
+    figures = {name: absences.measured(name, 50, table, 1) for name in absences.PATTERNS}
+    assert all(cost > 0 and matches > 0 for cost, matches in figures.values())
 
 
 def test_measures_are_timed(capsys: pytest.CaptureFixture[str]) -> None:
@@ -249,9 +249,9 @@ def test_a_quick_live_run_measures_every_size_of_push_and_order(tmp_path: Path) 
     assert main(["live", "--quick", "--events", "2000", "--out", str(target)]) == 0
     rows = json.loads(target.read_text(encoding="utf-8"))["workloads"]
     assert len(rows) == 12
-    found = {(row["name"], row["watermark"]): row["matches"] for row in rows if row["push"] == 100}
-    assert {(row["name"], row["watermark"]): row["matches"] for row in rows if row["push"] == 10_000} == found
-    assert sum(found.values()) > 0
+    figures = {(row["name"], row["watermark"]): row["matches"] for row in rows if row["push"] == 100}
+    assert {(row["name"], row["watermark"]): row["matches"] for row in rows if row["push"] == 10_000} == figures
+    assert sum(figures.values()) > 0
 
 
 def test_a_process_is_listened_to() -> None:

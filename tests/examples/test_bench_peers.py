@@ -22,8 +22,8 @@ def test_every_case_has_matches(case: Case) -> None:
 
 
 def test_aggregates_narrow_the_iteration() -> None:
-    found = {case.name: measure.ours(case, case.stream(3_000), 0)[1][0] for case in CASES}
-    assert found["iteration"] > max(found["AVG"], found["COUNT"])
+    counts = {case.name: measure.ours(case, case.stream(3_000), 0)[1][0] for case in CASES}
+    assert counts["iteration"] > max(counts["AVG"], counts["COUNT"])
 
 
 def test_without_maven_the_peers_are_left_out_with_a_reason(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

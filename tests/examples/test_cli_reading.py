@@ -46,7 +46,7 @@ def test_events_come_from_standard_input(form: str) -> None:
         assert cerite("run", QUERY, "-", *options, "--format", "csv", given=STANDARD_INPUT[form])[0] == "1\n"
 
 
-def test_faults_in_standard_input_are_told_as_such() -> None:
+def test_faults_in_standard_input_are_reported_as_such() -> None:
     _, said = cerite("run", QUERY, "-", "--time", "at", given=b"type,v,at\nA,9,0\nB,oops,1\n", code=1)
     assert "(`oops`, standard input, line 3)" in said
     assert "--null oops if that is a missing value" in said

@@ -23,11 +23,11 @@ CASES = [
 @pytest.mark.parametrize("case", CASES)
 def test_the_judge_agrees(case: Case) -> None:
     query = case.parsed()
-    found = matches(query, case.rows, semantics=case.semantics, time=case.time)
+    judged = matches(query, case.rows, semantics=case.semantics, time=case.time)
     if isinstance(query, QuerySpec) and query.measures:
         measured = measures(query, case.rows, semantics=case.semantics, time=case.time)
-        found = [replace(match, measures=values) for match, values in measured]
-    assert not case.disagreement(found), case.disagreement(found)
+        judged = [replace(match, measures=values) for match, values in measured]
+    assert not case.disagreement(judged), case.disagreement(judged)
 
 
 @pytest.mark.parametrize("case", load(), ids=lambda case: case.name)

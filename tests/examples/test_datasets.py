@@ -29,7 +29,7 @@ LOOSER = {  # what finds the near misses as well
 }
 
 
-def found(data: datasets.Dataset, query: str) -> set[tuple[int, ...]]:
+def matches_of(data: datasets.Dataset, query: str) -> set[tuple[int, ...]]:
     """The positions of the matches of a query."""
     return {match.positions for match in cerite.query(query).run(data.events, time=data.time)}
 
@@ -52,7 +52,7 @@ def test_there_are_near_misses(name: str) -> None:
     for strict, loose in zip(LOOSER[name][::2], LOOSER[name][1::2], strict=True):
         assert strict in query
         query = query.replace(strict, loose)
-    assert len(found(data, query)) > len(data.planted) + 3
+    assert len(matches_of(data, query)) > len(data.planted) + 3
 
 
 @pytest.mark.parametrize("name", datasets.NAMES)
@@ -84,16 +84,16 @@ def test_what_cannot_be_loaded_is_refused() -> None:
 
 @pytest.mark.parametrize("name", datasets.NAMES)
 def test_the_demo_says_what_it_finds(name: str) -> None:
-    told = command("demo", name, "--rows", "1000").stdout
-    assert "1 match, exactly those that were planted" in told
-    assert datasets.load(name).query in told
-    assert f"cerite.datasets.load({name!r})" in told
+    printed = command("demo", name, "--rows", "1000").stdout
+    assert "1 match, exactly those that were planted" in printed
+    assert datasets.load(name).query in printed
+    assert f"cerite.datasets.load({name!r})" in printed
 
 
 def test_the_demo_leaves_files_that_run_takes(tmp_path: Path) -> None:
     folder = tmp_path / "try"
-    told = command("demo", "--rows", "2000", "--save", str(folder)).stdout
-    line = next(line for line in told.splitlines() if line.startswith("saved; next: cerite "))
+    printed = command("demo", "--rows", "2000", "--save", str(folder)).stdout
+    line = next(line for line in printed.splitlines() if line.startswith("saved; next: cerite "))
     assert command(*line.removeprefix("saved; next: cerite ").split(), "--count").stdout == "2\n"
     assert "exists already" in command("demo", "--rows", "2000", "--save", str(folder), code=1).stderr
 
@@ -104,8 +104,8 @@ def test_rooms_are_there_without_an_import_of_their_own() -> None:
 
 
 def test_the_example_of_a_late_stream_tells_what_was_planted(capsys: pytest.CaptureFixture[str]) -> None:
-    told = runpy.run_path(str(Path(__file__).parents[2] / "examples" / "late.py"))["main"](3_000)
-    assert told == 3
+    late = runpy.run_path(str(Path(__file__).parents[2] / "examples" / "late.py"))["main"](3_000)
+    assert late == 3
     shown = capsys.readouterr().out
-    assert "3 told of 3 that were planted" in shown
+    assert "3 reported of 3 that were planted" in shown
     assert ", 30 twice, 0 late" in shown

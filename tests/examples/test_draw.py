@@ -48,7 +48,7 @@ needs_graphviz = pytest.mark.skipif(shutil.which("dot") is None, reason="Graphvi
 
 
 def texts(a: Automaton) -> list[tuple[int, int, str]]:
-    """Source, target and text of every transition, told apart from the code under test where nothing is odd."""
+    """Source, target and text of every transition, read without the code under test where nothing is odd."""
     if a is CASES["odd"]:
         return [(arrow.source, arrow.target, arrow.text) for arrow in a.diagram().arrows]
     return [

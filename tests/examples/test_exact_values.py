@@ -74,18 +74,18 @@ def test_kinds_meet_by_their_values(mine: Any, value: Any, others: Any, other: A
         assert bool(agreed(f"A[v {op} w]", events)) == (op == order)
         assert bool(agreed(f"A[NOT (v {op} w)]", events)) == (op != order)
         try:
-            found = agreed(f"(A AS x ; B AS y) FILTER y[v {op} x.w]", events)
+            matches = agreed(f"(A AS x ; B AS y) FILTER y[v {op} x.w]", events)
         except CeriteError as error:
             assert "exactly" in str(error)  # noqa: PT017
             assert max(abs(value), abs(other)) > BIG
         else:
-            assert bool(found) == (op == order)
+            assert bool(matches) == (op == order)
 
 
 def _column(value: Any, kind: pa.DataType) -> pa.Array:
     plain = kind.value_type if pa.types.is_dictionary(kind) else kind
-    made = pa.array([value, value], plain)
-    return made.dictionary_encode().cast(kind) if pa.types.is_dictionary(kind) else made
+    column = pa.array([value, value], plain)
+    return column.dictionary_encode().cast(kind) if pa.types.is_dictionary(kind) else column
 
 
 @pytest.mark.parametrize("kind", [pa.int64(), pa.uint64()], ids=str)

@@ -148,8 +148,8 @@ def test_events_out_of_order_are_named_by_their_values() -> None:
 )
 def test_order_by_sorts_exactly(kind: pa.DataType, later: Any, earlier: Any) -> None:
     events = pa.table({"type": ["B", "A"], "v": pa.array([later, earlier], kind)})
-    found = cerite.query("SELECT * FROM S WHERE A ; B WITHIN 1 [v]").run(events, order_by=["v"])
-    assert list(map(str, found)) == ["[1,0] A=1, B=0"]
+    matches = cerite.query("SELECT * FROM S WHERE A ; B WITHIN 1 [v]").run(events, order_by=["v"])
+    assert list(map(str, matches)) == ["[1,0] A=1, B=0"]
 
 
 def test_zeros_of_both_signs_keep_the_order_they_arrive_in() -> None:

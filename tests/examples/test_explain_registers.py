@@ -101,7 +101,7 @@ EXPECTED = {
 
 
 @pytest.mark.parametrize("pattern", EXPECTED)
-def test_what_is_told(pattern: str) -> None:
+def test_what_is_reported(pattern: str) -> None:
     shown = engine_of(parse_query(f"SELECT * FROM S WHERE {pattern}"))
     for line in EXPECTED[pattern]:
         assert line in shown

@@ -49,20 +49,20 @@ def delivered(each: Known, table: pa.Table, chance: Random) -> list[Match]:
     unit = time.type.unit if pa.types.is_timestamp(time.type) else "ms"
     order = sorted(range(table.num_rows), key=lambda row: (ticks[row] + chance.uniform(0, delay), chance.random()))
     stream = opened(each, table.schema, f"{delay} {UNITS[unit]}")
-    found: list[Match] = []
+    matches: list[Match] = []
     while order:
         size = chance.choice([1, 1, 2, 5])
-        found += stream.push(table.take(order[:size]))
+        matches += stream.push(table.take(order[:size]))
         order = order[size:]
         if chance.random() < 0.3:
             saved, stream = stream.snapshot(), opened(each, table.schema, f"{delay} {UNITS[unit]}")
             stream.restore(saved)
-    return [*found, *stream.close()]
+    return [*matches, *stream.close()]
 
 
 @pytest.mark.parametrize("each", CASES, ids=[each.case.name for each in CASES])
 def test_a_live_stream_agrees(each: Known) -> None:
     table = rows_of(each)
     for way in range(WAYS):
-        found = delivered(each, table, Random(f"{each.case.name} {way}"))
-        assert not each.case.disagreement(found), f"arrival {way}"
+        matches = delivered(each, table, Random(f"{each.case.name} {way}"))
+        assert not each.case.disagreement(matches), f"arrival {way}"

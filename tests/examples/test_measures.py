@@ -125,9 +125,9 @@ def test_ids_tell_matches_apart_that_time_does_not(tmp_path: Path) -> None:
     for folder in ("one", "two"):  # rows of Parquet files, wherever these lie
         (tmp_path / folder).mkdir()
         pq.write_table(events, tmp_path / folder / "e.parquet")
-    found = [query.run(tmp_path / folder, time="at").to_arrow(events=True) for folder in ("one", "two")]
-    assert found[0].equals(found[1])
-    assert len(set(found[0]["match"].to_pylist())) == 2
+    tables = [query.run(tmp_path / folder, time="at").to_arrow(events=True) for folder in ("one", "two")]
+    assert tables[0].equals(tables[1])
+    assert len(set(tables[0]["match"].to_pylist())) == 2
 
 
 def test_a_row_is_a_match_or_an_event() -> None:

@@ -14,6 +14,6 @@ def test_a_fault_changes_one_place(fault: Fault) -> None:
     ast.parse(source.replace(fault.old, fault.new))
 
 
-def test_faults_are_told_apart_and_their_tests_exist() -> None:
+def test_faults_are_distinguished_and_their_tests_exist() -> None:
     assert len({(fault.file, fault.old) for fault in FAULTS}) == len(FAULTS) == len({fault.breaks for fault in FAULTS})
     assert all((ROOT / path).exists() for path in TESTS)

@@ -17,8 +17,8 @@ def test_none_is_missing() -> None:
     for series in ("D/S", "E/H", "F/T"):
         assert all(f"{series}{length}{prime}" in QUERIES for length in lengths for prime in ("", "'"))
         assert all(f"{series}3'x{times}" in QUERIES for times in (2, 3, 4))
-    found = Counter(name.split("/")[0] for name in QUERIES)
-    assert found == {"figure1": 3, "D": 13, "E": 13, "F": 13, "G": 7}
+    counts = Counter(name.split("/")[0] for name in QUERIES)
+    assert counts == {"figure1": 3, "D": 13, "E": 13, "F": 13, "G": 7}
 
 
 @pytest.mark.parametrize("name", QUERIES)

@@ -37,8 +37,8 @@ def written(name: str, text: str) -> str:
 
 
 def read(text: str, name: str = "x.csv", **options: Any) -> dict[str, list[Any]]:
-    found: dict[str, list[Any]] = open_events(written(name, text), **options).table().to_pydict()
-    return found
+    columns: dict[str, list[Any]] = open_events(written(name, text), **options).table().to_pydict()
+    return columns
 
 
 def refused(data: Any, query: cerite.Query = RISING, **options: Any) -> str:
@@ -92,8 +92,8 @@ def test_chunks_and_files_of_missing_values_only_do_not_matter(monkeypatch: pyte
     assert open_events("[12].csv").table().to_pydict() == {"v": [None, None, 1, 2]}
     assert open_events("[13].csv").table().to_pydict() == {"v": ["NA", "NA", "Ann", "None"]}
     monkeypatch.setattr(chunks, "CHUNK", 16)
-    for kept in (0, 1 << 26):
-        monkeypatch.setattr("cerite.data.files.source._KEPT", kept)
+    for cached in (0, 1 << 26):
+        monkeypatch.setattr("cerite.data.files.source._CACHED_BYTES", cached)
         assert read("v\n" + "NA\n" * 20 + "7\n" * 20) == {"v": [None] * 20 + [7] * 20}
         assert read("v\n" + "NA\n" * 20 + "Ann\n" * 20) == {"v": ["NA"] * 20 + ["Ann"] * 20}
 
@@ -207,9 +207,9 @@ def test_declared_kinds_decide_how_text_is_read(name: str) -> None:
         '{{"type":"B","v":"{v}","z":"007"}}\n',
         "x.txt": "A(v=1,z=007)\nB(v=2,z=7)\nB(v=3,z=0x7)\nB(v={v},z=007)\n",
     }[name]
-    found = query.run(written(name, text.format(v=4)))
-    assert [match.positions for match in found] == [(0, 3)]
-    assert found.head(1)[0].events[1] == {"type": "B", "v": 4, "z": "007"}
+    matches = query.run(written(name, text.format(v=4)))
+    assert [match.positions for match in matches] == [(0, 3)]
+    assert matches.head(1)[0].events[1] == {"type": "B", "v": 4, "z": "007"}
     line = 5 if name == "x.csv" else 4
     said = refused(written(name, text.format(v="four")), query)
     assert f"{name}, line {line}, column `v`: `four` is not an int, as declared" in said
@@ -288,9 +288,9 @@ def test_iso_strings_are_times(kind: str, zone: str) -> None:
         },
         kind,
     )
-    found = SOON.run(data, time="at")
-    assert [match.positions for match in found] == [(0, 1)]
-    assert isinstance(found.head(1)[0].events[0]["at"], datetime)
+    matches = SOON.run(data, time="at")
+    assert [match.positions for match in matches] == [(0, 1)]
+    assert isinstance(matches.head(1)[0].events[0]["at"], datetime)
 
 
 def test_strings_that_are_no_times_are_refused_with_their_place() -> None:
@@ -367,12 +367,12 @@ def test_nested_attributes_are_read_by_dotted_names(kind: str) -> None:
         },
         kind,
     )
-    found = SAME_IP.run(data)
-    matches = [match.positions for match in (found if kind in ("reader", "generator") else list(found))]
-    assert matches == [(0, 3)]
+    matches = SAME_IP.run(data)
+    positions = [match.positions for match in (matches if kind in ("reader", "generator") else list(matches))]
+    assert positions == [(0, 3)]
     if kind not in ("reader", "generator"):
-        assert found.head(1)[0].events[0]["ctx"]["ip"] == "10.0.0.1"
-        assert set(found.head(1)[0].events[0]) == {"type", "ctx"}
+        assert matches.head(1)[0].events[0]["ctx"]["ip"] == "10.0.0.1"
+        assert set(matches.head(1)[0].events[0]) == {"type", "ctx"}
 
 
 def test_dotted_names_and_variables_are_not_confused() -> None:

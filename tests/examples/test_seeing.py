@@ -17,7 +17,7 @@ from cerite.errors import ArgumentError, MissingExtraError
 from tests.command import cerite as command
 
 CARDS = cerite.datasets.load("cards", rows=2_000)
-FOUND = cerite.query(CARDS.query).run(CARDS.events, time="at")
+MATCHES = cerite.query(CARDS.query).run(CARDS.events, time="at")
 SALES = pa.table({"type": ["SELL", "BUY", "BUY"], "id": [7, 7, 7], "price": [3.5, 4.25, 5.0], "at": [0, 10, 20]})
 
 
@@ -36,9 +36,9 @@ def heads(matches: cerite.Matches) -> list[str]:
 
 # ------------------------------------------------------------ tables
 def test_a_table_shows_times_keys_and_values() -> None:
-    assert heads(FOUND) == ["start_time", "end_time", "card", "probe", "large"]
-    probe = FOUND[0].probe[0]
-    for shown in (rendered(FOUND), FOUND._repr_html_()):
+    assert heads(MATCHES) == ["start_time", "end_time", "card", "probe", "large"]
+    probe = MATCHES[0].probe[0]
+    for shown in (rendered(MATCHES), MATCHES._repr_html_()):
         assert f"country={probe['country']} shop={probe['shop']} amount={probe['amount']}" in shown
         assert str(probe["at"])[:19] in shown
         assert str(probe["card"]) in shown
@@ -85,10 +85,10 @@ def test_cells_stay_short() -> None:
 
 def test_text_of_the_data_is_no_markup() -> None:
     sly = pa.table({"type": ["A"], "v": ["[bold]<script>alert(1)</script>"]})
-    found = cerite.query("SELECT * FROM S WHERE A AS `[red]`").run(sly)
-    assert "<script>" not in found._repr_html_()
-    assert "[bold]<script>" in rendered(found)
-    assert "[red]" in rendered(found)
+    matches = cerite.query("SELECT * FROM S WHERE A AS `[red]`").run(sly)
+    assert "<script>" not in matches._repr_html_()
+    assert "[bold]<script>" in rendered(matches)
+    assert "[red]" in rendered(matches)
 
 
 def test_the_command_shows_values_and_draws(tmp_path: Path) -> None:
@@ -105,8 +105,8 @@ def test_the_command_shows_values_and_draws(tmp_path: Path) -> None:
 
 # ------------------------------------------------------------ timelines
 def test_a_timeline_in_a_terminal_is_text() -> None:
-    found = cerite.query("SELECT * FROM S WHERE SELL AS x ; BUY+ AS y PARTITION BY [id]").run(SALES, time="at")
-    assert str(found.plot()).splitlines() == [
+    matches = cerite.query("SELECT * FROM S WHERE SELL AS x ; BUY+ AS y PARTITION BY [id]").run(SALES, time="at")
+    assert str(matches.plot()).splitlines() == [
         "3 matches",
         "0  7  x───────────────────y                     0 to 10",
         "0  7  x──────────────────────────────────────y  0 to 20",
@@ -117,13 +117,13 @@ def test_a_timeline_in_a_terminal_is_text() -> None:
 
 
 def test_a_timeline_has_lanes_matches_and_events_beside_them() -> None:
-    drawn = FOUND.plot()
-    assert drawn.lanes == tuple(str(match.probe[0]["card"]) for match in FOUND)
+    drawn = MATCHES.plot()
+    assert drawn.lanes == tuple(str(match.probe[0]["card"]) for match in MATCHES)
     assert [len(match.marks) for match in drawn.matches] == [2, 2]
     assert drawn.matches[0].marks[0].names[0] == "probe"
     assert drawn.beside
     assert {lane for lane, _ in drawn.beside} <= set(drawn.lanes)
-    first, last = FOUND[0].probe[0]["at"], FOUND[1].large[0]["at"]
+    first, last = MATCHES[0].probe[0]["at"], MATCHES[1].large[0]["at"]
     assert all(first <= at <= last for _, at in drawn.beside)
 
 
@@ -131,7 +131,7 @@ def test_a_timeline_has_lanes_matches_and_events_beside_them() -> None:
 def test_a_timeline_is_written_in_every_form(ending: str, tmp_path: Path) -> None:
     pytest.importorskip("vl_convert")
     path = tmp_path / f"cards.{ending}"
-    FOUND.plot(path)
+    MATCHES.plot(path)
     begin = path.read_bytes()[:400]
     assert {"svg": b"<svg", "png": b"\x89PNG", "html": b"<html", "json": b"{"}[ending] in begin
     if ending == "json":
@@ -141,7 +141,7 @@ def test_a_timeline_is_written_in_every_form(ending: str, tmp_path: Path) -> Non
 
 
 def test_a_notebook_gets_a_chart_and_text() -> None:
-    bundle = FOUND.plot()._repr_mimebundle_()
+    bundle = MATCHES.plot()._repr_mimebundle_()
     assert bundle["text/plain"].startswith("2 matches")
     assert len(bundle) > 1
 
@@ -183,10 +183,10 @@ def test_a_long_match_shows_its_ends() -> None:
 )
 def test_any_time_is_an_axis(times: list[object]) -> None:
     pytest.importorskip("altair")
-    found = cerite.query("SELECT * FROM S WHERE SELL AS x ; BUY AS y").run(
+    matches = cerite.query("SELECT * FROM S WHERE SELL AS x ; BUY AS y").run(
         SALES.set_column(3, "at", [times]), time="at"
     )
-    drawn = found.plot()
+    drawn = matches.plot()
     assert len(drawn.matches) == 2
     assert str(drawn).startswith("2 matches\n")
     assert drawn.chart.to_dict()["title"]["text"] == "2 matches"
@@ -202,10 +202,10 @@ def test_matches_that_are_read_once_or_pushed_are_drawn_without_events_beside_th
 
 def test_what_cannot_be_drawn_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ArgumentError, match=r"`cards.gif` is no name for a picture"):
-        FOUND.plot(tmp_path / "cards.gif")
+        MATCHES.plot(tmp_path / "cards.gif")
     for wrong in ({"limit": 0}, {"limit": "x"}, {"limit": 10_000}, {"lanes": True}):
         with pytest.raises(ArgumentError, match="is no number from 1 to"):
-            FOUND.plot(**wrong)
+            MATCHES.plot(**wrong)
 
 
 def test_without_the_extra_text_is_left(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -213,9 +213,9 @@ def test_without_the_extra_text_is_left(monkeypatch: pytest.MonkeyPatch, tmp_pat
         raise MissingExtraError(module)
 
     monkeypatch.setattr(timeline, "load", absent)
-    assert list(FOUND.plot()._repr_mimebundle_()) == ["text/plain"]
+    assert list(MATCHES.plot()._repr_mimebundle_()) == ["text/plain"]
     with pytest.raises(MissingExtraError):
-        FOUND.plot(tmp_path / "cards.svg")
+        MATCHES.plot(tmp_path / "cards.svg")
 
 
 # ------------------------------------------------------------ queries

@@ -205,8 +205,8 @@ def test_every_kind_of_input_gives_the_same_table(kind: str, batch_rows: int, tm
 def test_rows_by_position(kind: str, tmp_path: Path) -> None:
     source = open_events(AGAIN[kind](tmp_path), columns=["price"], batch_rows=2)
     assert source.take([5, 0, 3, 0]).to_pylist() == [{"price": ROWS[at]["price"]} for at in (5, 0, 3, 0)]
-    found = source.take(np.array([4, 1, 2]), columns=["name", "id"])
-    assert found.to_pylist() == [{"name": ROWS[at]["name"], "id": ROWS[at]["id"]} for at in (4, 1, 2)]
+    table = source.take(np.array([4, 1, 2]), columns=["name", "id"])
+    assert table.to_pylist() == [{"name": ROWS[at]["name"], "id": ROWS[at]["id"]} for at in (4, 1, 2)]
     assert source.take([]).to_pydict() == {"price": []}
 
 
@@ -263,9 +263,9 @@ def test_formats_mix_in_a_list(tmp_path: Path) -> None:
 
 @pytest.fixture
 def small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Large files in the small: chunks of 64 bytes, nothing kept."""
+    """Large files in the small: chunks of 64 bytes, nothing cached."""
     monkeypatch.setattr(chunks, "CHUNK", 64)
-    monkeypatch.setattr("cerite.data.files.source._KEPT", 0)
+    monkeypatch.setattr("cerite.data.files.source._CACHED_BYTES", 0)
 
 
 @pytest.mark.usefixtures("small_chunks")
@@ -303,8 +303,8 @@ def test_quoted_line_ends_do_not_cut_records(tmp_path: Path) -> None:
     rows = [[str(number), "two\nlines, " * 12, 'a "quote"\n'] for number in range(20)]
     out = io.StringIO()
     csv.writer(out).writerows([["n", "s", "q"], *rows])
-    found = open_events(written(tmp_path / "x.csv", out.getvalue())).table()
-    assert found.to_pylist() == [{"n": int(n), "s": s, "q": q} for n, s, q in rows]
+    table = open_events(written(tmp_path / "x.csv", out.getvalue())).table()
+    assert table.to_pylist() == [{"n": int(n), "s": s, "q": q} for n, s, q in rows]
 
 
 def test_core_form(tmp_path: Path) -> None:
@@ -314,8 +314,8 @@ def test_core_form(tmp_path: Path) -> None:
     SELL(id=,name=NULL,`the name`='it''s (a) test',ok=false)
     HALT()
     """
-    found = open_events(written(tmp_path / "x.stream", text)).table()
-    assert found.to_pydict() == {
+    table = open_events(written(tmp_path / "x.stream", text)).table()
+    assert table.to_pydict() == {
         "type": ["BUY", "SELL", "SELL", "HALT"],
         "id": [8, 9, None, None],
         "name": ["INTC", "Foo Bar", None, None],
@@ -329,10 +329,10 @@ def test_core_form(tmp_path: Path) -> None:
 
 def test_core_form_of_many_shapes(tmp_path: Path) -> None:
     lines = [f"T{number % 90}(a{number % 7}={number},b='it''s {number}')" for number in range(400)]
-    found = open_events(written(tmp_path / "x.stream", "\n".join(lines))).table()
-    assert found["b"].to_pylist() == [f"it's {number}" for number in range(400)]
-    assert found["a3"].to_pylist() == [number if number % 7 == 3 else None for number in range(400)]
-    assert found["type"].to_pylist() == [f"T{number % 90}" for number in range(400)]
+    table = open_events(written(tmp_path / "x.stream", "\n".join(lines))).table()
+    assert table["b"].to_pylist() == [f"it's {number}" for number in range(400)]
+    assert table["a3"].to_pylist() == [number if number % 7 == 3 else None for number in range(400)]
+    assert table["type"].to_pylist() == [f"T{number % 90}" for number in range(400)]
 
 
 def test_nothing_is_lost_in_numbers(tmp_path: Path) -> None:
@@ -419,10 +419,10 @@ def test_columns_that_are_always_null(tmp_path: Path) -> None:
 
 def test_values_of_numpy() -> None:
     moment = np.datetime64("2024-01-01T00:00:00")
-    found = open_events(
+    table = open_events(
         [{"a": np.int32(3), "b": np.float32(1.5), "c": np.bool_(True), "t": moment, "n": pd.NA}]
     ).table()
-    assert found.to_pylist() == [{"a": 3, "b": 1.5, "c": True, "t": datetime(2024, 1, 1), "n": None}]
+    assert table.to_pylist() == [{"a": 3, "b": 1.5, "c": True, "t": datetime(2024, 1, 1), "n": None}]
 
 
 def test_header_without_rows(tmp_path: Path) -> None:

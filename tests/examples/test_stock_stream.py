@@ -19,7 +19,7 @@ def reported(name: str) -> set[tuple[int, ...]]:
     return {tuple(map(int, line.split(","))) for line in lines}
 
 
-def found(text: str) -> set[tuple[int, ...]]:
+def matches_of(text: str) -> set[tuple[int, ...]]:
     result = cerite.query(text).run(STOCKS, semantics="complex-events")
     positions = [match.positions for match in result]
     assert len(positions) == len(set(positions)) == result.count()
@@ -33,17 +33,17 @@ def test_s3_has_the_matches_it_should() -> None:
 
 
 def test_s3_match_by_match_as_core() -> None:
-    assert found(paper_queries()["D/S3"].replace("10000", "499")) == reported("core_S3_500.matches")
+    assert matches_of(paper_queries()["D/S3"].replace("10000", "499")) == reported("core_S3_500.matches")
 
 
 def test_q3_partitioned_match_by_match_as_core() -> None:
     text = paper_queries()["G/Q3"].replace("30000", "9999").replace("CONSUME BY ANY", "")
-    assert found(text) == reported("core_Q3_10000.matches")
+    assert matches_of(text) == reported("core_Q3_10000.matches")
 
 
 def test_q2_consuming_match_by_match_as_core() -> None:
     text = paper_queries()["G/Q2"].replace("30000", "29999") + " CONSUME BY ANY"
-    assert found(text) == reported("core_Q2_30000_consumeANY.matches")
+    assert matches_of(text) == reported("core_Q2_30000_consumeANY.matches")
 
 
 def test_kleene_is_counted_without_enumeration() -> None:
@@ -69,7 +69,7 @@ def test_a_condition_across_events(pattern: str, matches: int) -> None:
 
 def test_a_condition_across_events_match_by_match_as_core() -> None:
     """QQQ was dearer than INTC all day, so the condition changes nothing but how it is found."""
-    assert found(within(SEQUENCE, 499)) == reported("core_S3_500.matches")
+    assert matches_of(within(SEQUENCE, 499)) == reported("core_S3_500.matches")
 
 
 def test_kleene_across_events_is_counted_without_enumeration() -> None:
@@ -81,9 +81,9 @@ def test_kleene_across_events_is_counted_without_enumeration() -> None:
 @pytest.mark.parametrize("strategy", ["STRICT", "NEXT", "LAST", "MAX"])
 def test_strategies_select_from_the_matches(strategy: str) -> None:
     text = paper_queries()["D/S3"].replace("SELECT *", f"SELECT {strategy} *")
-    kept = list(cerite.query(text).run(STOCKS, semantics="complex-events"))
+    selected = list(cerite.query(text).run(STOCKS, semantics="complex-events"))
     if strategy in ("NEXT", "LAST"):
-        assert len(kept) == 6_566
+        assert len(selected) == 6_566
     if strategy == "MAX":
-        assert len(kept) == 345_816
-    assert all(match.positions == tuple(sorted(match.positions)) for match in kept)
+        assert len(selected) == 345_816
+    assert all(match.positions == tuple(sorted(match.positions)) for match in selected)

@@ -55,7 +55,7 @@ def test_failures_say_what_and_why() -> None:
         assert_matches(RULE, "A(v=1)@0 B(v=2)@5s", [(1,)])
 
 
-def test_a_missing_match_that_is_there_is_told_apart() -> None:
+def test_a_missing_match_that_is_there_is_distinguished() -> None:
     """Two that are expected and one that is there: the second is missing, though why_not would say that it matches."""
     with pytest.raises(AssertionError, match=r"missing \(0, 1\)$"):
         assert_matches(RULE, "A(v=1)@0 B(v=2)@5s", [(0, 1), (0, 1)])
@@ -75,7 +75,7 @@ def test_batch_stream_and_judge_agree(text: str, stream: str, count: int) -> Non
     assert assert_agrees(text, stream) == count
 
 
-def test_disagreement_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_disagreement_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     from cerite.testing import agreement
 
     monkeypatch.setattr(agreement, "_judged", lambda *_: [])

@@ -58,36 +58,36 @@ def test_what_is_consumed_is_gone() -> None:
     ],
 )
 def test_registers_show_what_they_store(condition: str, stored: str) -> None:
-    told = trace(
+    traced = trace(
         f"SELECT * FROM S WHERE A AS x ; B AS y FILTER {condition}", "A(v=3, w=0.5, s=MSFT) B(v=9, w=1.0, s=a)"
     )
-    assert told.engine == "registers"
-    assert [str(state) for state in told.steps[0].states] == [f"T[{{q1({stored})}}] = n1"]
+    assert traced.engine == "registers"
+    assert [str(state) for state in traced.steps[0].states] == [f"T[{{q1({stored})}}] = n1"]
 
 
 def test_the_end_of_the_data_decides_absences() -> None:
-    told = trace("SELECT * FROM S WHERE A ; NOT B WITHIN 5 seconds", "A@0", time="at")
-    assert told.steps[-1].title == "end of the data"
-    assert [match.positions for match in told.steps[-1].matches] == [(0,)]
+    traced = trace("SELECT * FROM S WHERE A ; NOT B WITHIN 5 seconds", "A@0", time="at")
+    assert traced.steps[-1].title == "end of the data"
+    assert [match.positions for match in traced.steps[-1].matches] == [(0,)]
 
 
 def test_the_forms_of_a_trace() -> None:
-    told = trace("SELECT * FROM S WHERE A ; B", "A(s='<b>') C B")
-    html = told._repr_html_()
+    traced = trace("SELECT * FROM S WHERE A ; B", "A(s='<b>') C B")
+    html = traced._repr_html_()
     assert "&lt;b&gt;" in html
     assert html.count("<details") == 3
-    assert repr(told) == str(told)
-    assert [branch.label.plain for branch in told.__rich__().children][1] == "row 1: type='C'"
+    assert repr(traced) == str(traced)
+    assert [branch.label.plain for branch in traced.__rich__().children][1] == "row 1: type='C'"
 
 
 def test_rows_keep_their_numbers() -> None:
     rows = [{"type": "B", "at": 2}, {"type": "A", "at": 1}]
-    told = cerite.query("SELECT * FROM S WHERE A ; B").trace(rows, time="at", order_by="type")
-    assert [step.position for step in told.steps] == [1, 0]
-    assert set(told.steps[1].matches[0].positions) == {0, 1}
+    traced = cerite.query("SELECT * FROM S WHERE A ; B").trace(rows, time="at", order_by="type")
+    assert [step.position for step in traced.steps] == [1, 0]
+    assert set(traced.steps[1].matches[0].positions) == {0, 1}
     rows = [{"type": "A", "n": 10}, {"type": "B", "n": 20}]
-    told = cerite.query("SELECT * FROM S WHERE A ; B").trace(rows, position="n")
-    assert [str(node) for step in told.steps for node in step.nodes][1] == "n1 = row 10 as A, then n0"
+    traced = cerite.query("SELECT * FROM S WHERE A ; B").trace(rows, position="n")
+    assert [str(node) for step in traced.steps for node in step.nodes][1] == "n1 = row 10 as A, then n0"
 
 
 def test_a_trace_is_for_a_small_run() -> None:

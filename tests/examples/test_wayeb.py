@@ -160,13 +160,13 @@ def test_a_pattern_of_the_benchmark_means_what_its_ceql_means(name: str, setting
     written, ceql, ticks = PATTERNS[name]
     one, two = parse_wayeb(written + settings), parse_query(f"SELECT * FROM S WHERE {ceql} {clauses}")
     check(one)
-    found = 0
+    result = 0
     for seed in range(25):
         rows = stream(seed, ticks)
         expected = matches(two, rows, time="at")
         assert matches(one, rows, time="at") == expected
-        found += len(expected)
-    assert found or clauses
+        result += len(expected)
+    assert result or clauses
 
 
 REPORTED = {
@@ -188,9 +188,9 @@ def test_match_by_match_as_wayeb_reports(name: str) -> None:
     """Wayeb's engine leaves out what is exactly as long as the window, so ours is one millisecond shorter."""
     written, window = REPORTED[name]
     query = cerite.query(parse_wayeb(f"{written}{{window:{window - 1}}}{{windowType:time}}"))
-    found = query.run(STOCKS, time="stock_time", semantics="complex-events")
+    matches = query.run(STOCKS, time="stock_time", semantics="complex-events")
     lines = (SHARED / "expected" / name).read_text().split()
-    assert sorted(match.positions for match in found) == sorted(tuple(map(int, line.split(","))) for line in lines)
+    assert sorted(match.positions for match in matches) == sorted(tuple(map(int, line.split(","))) for line in lines)
 
 
 SPELLINGS = {
@@ -256,5 +256,5 @@ def test_the_command_line_reads_sre_files(tmp_path: Path) -> None:
 def test_python_runs_what_it_parses() -> None:
     query = cerite.query(parse_wayeb("#(;(IsEventTypePredicate(A),GT(v,1.0)))"))
     assert isinstance(query.query, QuerySpec)
-    found = query.run([{"type": "A", "v": 0}, {"type": "B", "v": 1}, {"type": "B", "v": 2}])
-    assert [str(match) for match in found] == ["[0,2] A=0, _=2"]
+    matches = query.run([{"type": "A", "v": 0}, {"type": "B", "v": 1}, {"type": "B", "v": 2}])
+    assert [str(match) for match in matches] == ["[0,2] A=0, _=2"]

@@ -22,10 +22,10 @@ ROWS: list[dict[str, Any]] = [
 
 
 def culprit(text: str, events: Any, **options: Any) -> tuple[str, str]:
-    told = cerite.query(text).why_not(ROWS, events, **({"time": "at"} | options))
-    assert told.culprit is not None
-    assert told
-    return told.culprit.kind, told.culprit.text
+    answer = cerite.query(text).why_not(ROWS, events, **({"time": "at"} | options))
+    assert answer.culprit is not None
+    assert answer
+    return answer.culprit.kind, answer.culprit.text
 
 
 @pytest.mark.parametrize(
@@ -82,7 +82,7 @@ def test_absences_at_the_ends() -> None:
     assert before == ("negation", "`NOT B`, but row 1 is before row 3, in the 30 seconds that end at row 3")
 
 
-def test_the_furthest_of_several_ways_is_told() -> None:
+def test_the_furthest_of_several_ways_is_reported() -> None:
     """The first branch ends at row 0, the second only at row 3."""
     query = "SELECT * FROM S WHERE (A AS x ; C AS y FILTER x[v > 9]) OR (A AS x ; C AS y FILTER y[v > 500])"
     assert culprit(query, [0, 3]) == ("condition", "`v > 500` was 480")
@@ -90,19 +90,19 @@ def test_the_furthest_of_several_ways_is_told() -> None:
 
 def test_what_fails_besides_is_named_in_order() -> None:
     query = cerite.query("SELECT * FROM S WHERE A AS x ; C AS y FILTER x[v > 1] AND y[v > 700] WITHIN 30 seconds")
-    told = query.why_not(ROWS, [0, 4], time="at")
-    assert [str(each) for each in (told.culprit, *told.besides)] == [
+    answer = query.why_not(ROWS, [0, 4], time="at")
+    assert [str(each) for each in (answer.culprit, *answer.besides)] == [
         "`v > 1` was 1", "`v > 700` was 600", "40 seconds after row 0, window 30 seconds",
     ]  # fmt: skip
-    assert [each.verdict for each in told.events] == ["failed", "not reached"]
+    assert [each.verdict for each in answer.events] == ["failed", "not reached"]
 
 
 def test_events_that_match_say_why() -> None:
-    told = cerite.query("SELECT * FROM S WHERE A AS x ; C AS y FILTER y[v > x.v]").why_not(ROWS, [2, 3], time="at")
-    assert not told
-    assert told.why is not None
-    assert str(told) == str(told.why)
-    assert told.match == cerite.Match.of(2, 3, [("A", 2), ("x", 2), ("C", 3), ("y", 3)])
+    answer = cerite.query("SELECT * FROM S WHERE A AS x ; C AS y FILTER y[v > x.v]").why_not(ROWS, [2, 3], time="at")
+    assert not answer
+    assert answer.why is not None
+    assert str(answer) == str(answer.why)
+    assert answer.match == cerite.Match.of(2, 3, [("A", 2), ("x", 2), ("C", 3), ("y", 3)])
 
 
 def test_events_that_select_does_not_show() -> None:
@@ -123,8 +123,8 @@ def test_positions_are_those_that_are_reported() -> None:
     assert [each.position for each in query.why(match).events] == [2, 0]
     assert query.why_not(backwards, [1, 4], time="at", order_by="v").culprit.position == 1  # type: ignore[union-attr]
     numbered = pa.Table.from_pylist([{**row, "n": 10 * at} for at, row in enumerate(ROWS)])
-    told = query.why_not(numbered, [0, 30], time="at", position="n")
-    assert [each.position for each in told.events] == [0, 30]
+    answer = query.why_not(numbered, [0, 30], time="at", position="n")
+    assert [each.position for each in answer.events] == [0, 30]
 
 
 def test_events_may_be_rows_or_a_frame() -> None:
@@ -147,22 +147,22 @@ def test_a_long_match_is_explained_at_once() -> None:
     """The events of a match are read as a word: that there are 2^300 other matches does not matter."""
     rows = [{"type": "A", "v": at} for at in range(300)]
     query = cerite.query("SELECT * FROM S WHERE A+ AS x FILTER x[v >= 0] AND LAST(x.v) >= 299")
-    told = query.why_not(rows)
-    assert not told
-    assert len(told.events) == 300
+    answer = query.why_not(rows)
+    assert not answer
+    assert len(answer.events) == 300
     assert query.why_not(rows[:-1]).culprit.text == "`LAST(x.v) >= 299` was 298"  # type: ignore[union-attr]
 
 
 def test_the_forms_of_an_explanation() -> None:
     from rich.console import Console
 
-    told = cerite.query("SELECT * FROM S WHERE A ; C AS y FILTER y[name != '<b>']").why_not(ROWS, [0, 3], time="at")
-    html = told._repr_html_()
+    answer = cerite.query("SELECT * FROM S WHERE A ; C AS y FILTER y[name != '<b>']").why_not(ROWS, [0, 3], time="at")
+    html = answer._repr_html_()
     assert "&lt;b&gt;" in html
     assert "<b>'" not in html
     with Console(width=100, file=None, record=True, quiet=True) as console:
-        console.print(told)
-    assert repr(told) == str(told)
+        console.print(answer)
+    assert repr(answer) == str(answer)
 
 
 # ---------------------------------------------------------------- on the command line

@@ -17,9 +17,9 @@ MEAN = "SELECT * FROM S WHERE B+ AS y FILTER AVG(y.v) > 0"
 
 @pytest.mark.parametrize("query", [RUNNING, WHOLE, MEAN])
 def test_a_sum_beyond_64_bits_is_refused(query: str) -> None:
-    made = cerite.query(query)
-    assert made.run(HUGE[:2]).count() == len(list(made.run(HUGE[:2])))
-    for ask in (lambda: list(made.run(HUGE)), lambda: made.run(HUGE).count()):
+    runnable = cerite.query(query)
+    assert runnable.run(HUGE[:2]).count() == len(list(runnable.run(HUGE[:2])))
+    for ask in (lambda: list(runnable.run(HUGE)), lambda: runnable.run(HUGE).count()):
         with pytest.raises(StreamError, match=r"`SUM\(y\.v\)` does not fit 64 bits"):
             ask()
 

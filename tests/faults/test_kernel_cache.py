@@ -1,4 +1,4 @@
-"""Machine code on disk: never stale, never half, and nothing goes wrong where it cannot be kept."""
+"""Machine code on disk: never stale, never half, and nothing goes wrong where it cannot be saved."""
 
 from __future__ import annotations
 
@@ -180,11 +180,11 @@ def kernels() -> list[Dispatcher]:
         if "__main__" not in module.name:
             importlib.import_module(module.name)
     modules = [m for name, m in sys.modules.items() if name.startswith("cerite.")]
-    held = {id(v): v for m in modules for v in vars(m).values() if isinstance(v, Dispatcher)}
-    return list(held.values())
+    dispatchers = {id(v): v for m in modules for v in vars(m).values() if isinstance(v, Dispatcher)}
+    return list(dispatchers.values())
 
 
-def test_every_name_that_a_kernel_reads_is_told_by_its_value() -> None:
+def test_every_name_that_a_kernel_reads_is_reported_by_its_value() -> None:
     known = (Dispatcher, int, float, np.generic, type(os), type)
     for kernel in kernels():
         code, names = kernel.py_func.__code__, kernel.py_func.__globals__
@@ -230,10 +230,10 @@ def test_compiling_for_long_is_said_once_for_an_engine(
     second: Callable[[float], float] = jit.kernel(lambda x: x + 4)
     kernel_cache.expect("add numbers", first, second)
     assert (first(1), first(1.5), second(1)) == (4, 4.5, 5)
-    told = capsys.readouterr().err
-    assert told.startswith("cerite: compiling kernels that add numbers for this machine, about ")
-    assert "set NUMBA_CACHE_DIR" in told
-    assert told.count("\n") == 1
+    said = capsys.readouterr().err
+    assert said.startswith("cerite: compiling kernels that add numbers for this machine, about ")
+    assert "set NUMBA_CACHE_DIR" in said
+    assert said.count("\n") == 1
     kernel_cache.expect("add other numbers", second)
     assert second(1.5) == 5.5
     assert "kernels that add other numbers" in capsys.readouterr().err
@@ -248,7 +248,7 @@ def test_what_is_kept_is_not_counted_as_to_compile(monkeypatch: pytest.MonkeyPat
     update = by_name["cerite.engine.registers.recogniser.update"].py_func
     monkeypatch.setattr(kernel_cache, "places", lambda: iter(()))
     all_of_it = kernel_cache.bytes_to_compile(update, "", set())
-    monkeypatch.setattr(kernel_cache.KernelCache, "kept", lambda self, folder: True)
+    monkeypatch.setattr(kernel_cache.KernelCache, "holds", lambda self, folder: True)
     assert kernel_cache.bytes_to_compile(update, "", set()) < all_of_it / 2
 
 

@@ -87,10 +87,10 @@ def test_an_optional_iteration_has_parentheses() -> None:
 
 
 def deep(times: int, step: Callable[[Builder], Builder]) -> QuerySpec | Builder:
-    made = event("A")
+    pattern = event("A")
     for _ in range(times):
-        made = step(made)
-    return made
+        pattern = step(pattern)
+    return pattern
 
 
 DEEP: dict[str, Callable[[int], object]] = {
@@ -107,11 +107,11 @@ DEEP: dict[str, Callable[[int], object]] = {
     "SREMO @": lambda n: parse_sremo("@(B^o, " * n + "A^o" + ")" * n),
     "Wayeb *": lambda n: parse_wayeb("*(" * n + "IsEventTypePredicate(A)" + ")" * n),
     "Wayeb -": lambda n: parse_wayeb("-(" * n + "GT(v,1)" + ")" * n),
-    "built ~": lambda n: deep(n, lambda made: ~made),
-    "built >>": lambda n: deep(n, lambda made: event("B") >> made),
-    "built filters": lambda n: deep(n, lambda made: made.filter(A=attr.v > 0)),
-    "built permute": lambda n: deep(n, lambda made: permute(event("B"), made)),
-    "built skip_next": lambda n: deep(n, lambda made: skip_next(event("B"), made)),
+    "built ~": lambda n: deep(n, lambda inner: ~inner),
+    "built >>": lambda n: deep(n, lambda inner: event("B") >> inner),
+    "built filters": lambda n: deep(n, lambda inner: inner.filter(A=attr.v > 0)),
+    "built permute": lambda n: deep(n, lambda inner: permute(event("B"), inner)),
+    "built skip_next": lambda n: deep(n, lambda inner: skip_next(event("B"), inner)),
     "built terms": lambda n: event("A", sum((attr.v for _ in range(n)), attr.v) > 0),
 }
 
@@ -121,9 +121,9 @@ DEEP: dict[str, Callable[[int], object]] = {
 def test_deep_patterns_run_or_are_refused_in_words(make: Callable[[int], object], times: int) -> None:
     rows = [{"type": "A", "v": 1}, {"type": "B", "v": 1}]
     try:
-        made = make(times)
-        clauses = {} if isinstance(made, QuerySpec) else {"within": size(5, "events")}
-        query = cerite.query(made, **clauses)  # type: ignore[arg-type]
+        pattern = make(times)
+        clauses = {} if isinstance(pattern, QuerySpec) else {"within": size(5, "events")}
+        query = cerite.query(pattern, **clauses)  # type: ignore[arg-type]
         assert str(query)
         query.run(rows).count()
     except CeriteError as error:
@@ -220,7 +220,7 @@ def test_queries_that_may_match_get_no_such_warning(query: str) -> None:
 
 
 @pytest.mark.parametrize("encoded", [False, True])
-@pytest.mark.parametrize("read", [lambda found: found.count(), list])
+@pytest.mark.parametrize("read", [lambda matches: matches.count(), list])
 def test_a_misspelt_event_type_is_warned_about(encoded: bool, read: Callable[[Matches], object]) -> None:
     types = pa.array(["BUY", "SELL", "BUY"])
     table = pa.table({"type": types.dictionary_encode() if encoded else types})

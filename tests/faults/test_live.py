@@ -37,8 +37,8 @@ def texts(matches: Any) -> list[str]:
 def test_events_are_read_in_the_order_of_time_when_the_watermark_has_passed() -> None:
     stream = opened()
     assert not stream.push([event("B", 3), event("A", 1)])
-    found = stream.push(event("C", 9))
-    assert [[each["at"] for each in match.events] for match in found] == [[1, 3]]
+    matches = stream.push(event("C", 9))
+    assert [[each["at"] for each in match.events] for match in matches] == [[1, 3]]
     assert stream.metrics.pending == 1
     assert stream.metrics.watermark == 4
 
@@ -56,8 +56,8 @@ def test_an_event_at_the_watermark_waits_and_is_not_late() -> None:
 
 def test_what_one_push_brings_is_not_late_because_of_the_push() -> None:
     stream = opened()
-    found = stream.push([event("C", 1000), event("B", 2), event("A", 1)])
-    assert texts(found) == ["[0,1] A=0, B=1, x=0, y=1"]
+    matches = stream.push([event("C", 1000), event("B", 2), event("A", 1)])
+    assert texts(matches) == ["[0,1] A=0, B=1, x=0, y=1"]
     assert stream.metrics.late == 0
 
 
@@ -65,13 +65,13 @@ def test_late_events_are_counted_and_told_once() -> None:
     stream = opened()
     stream.push(event("C", 100))
     with pytest.warns(LateWarning, match=r"an event is late(.|\n)*late='side'"):
-        found = stream.push(event("A", 94))
+        matches = stream.push(event("A", 94))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         stream.push([event("A", 1), event("A", 2), event("A", 99)])
-    told = stream.metrics
-    assert (told.events, told.late, told.read, told.pending) == (5, 3, 0, 2)
-    assert found.late.to_pylist() == [{"type": "A", "v": 0, "at": 94, "late_by": 1, "reason": "late"}]
+    metrics = stream.metrics
+    assert (metrics.events, metrics.late, metrics.read, metrics.pending) == (5, 3, 0, 2)
+    assert matches.late.to_pylist() == [{"type": "A", "v": 0, "at": 94, "late_by": 1, "reason": "late"}]
 
 
 def test_late_events_are_given_with_how_late_they_are() -> None:
@@ -81,13 +81,13 @@ def test_late_events_are_given_with_how_late_they_are() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         none = stream.push({"type": "A", "late_by": 1, "at": noon}).late
-        found = stream.push(
+        matches = stream.push(
             [{"type": "A", "late_by": 2, "at": noon - timedelta(seconds=7)}, {"type": "A", "late_by": 3, "at": None}]
         )
-    assert found.late.column_names == ["type", "late_by", "at", "late_by_", "reason"]
-    assert none.equals(found.late.slice(0, 0))
-    assert found.late["late_by_"].to_pylist() == [timedelta(seconds=2), None]
-    assert found.late["reason"].to_pylist() == ["late", "no time"]
+    assert matches.late.column_names == ["type", "late_by", "at", "late_by_", "reason"]
+    assert none.equals(matches.late.slice(0, 0))
+    assert matches.late["late_by_"].to_pylist() == [timedelta(seconds=2), None]
+    assert matches.late["reason"].to_pylist() == ["late", "no time"]
     assert (stream.metrics.late, stream.metrics.untimed) == (1, 1)
     assert stream.metrics.watermark == noon - timedelta(seconds=5)
 
@@ -99,8 +99,8 @@ def test_a_clock_that_jumps_loses_nothing_silently() -> None:
     assert stream.push(event("C", 10**15)).count() == 1
     after = stream.push([event("A", 10), event("B", 11)])
     assert after.late["late_by"].to_pylist() == [10**15 - 15, 10**15 - 16]
-    told = stream.metrics
-    assert told.events == told.read + told.pending + told.late + told.untimed + told.duplicates == 5
+    metrics = stream.metrics
+    assert metrics.events == metrics.read + metrics.pending + metrics.late + metrics.untimed + metrics.duplicates == 5
     assert stream.close().count() == 0
 
 
@@ -108,13 +108,13 @@ def test_a_clock_that_jumps_loses_nothing_silently() -> None:
 def test_times_at_the_ends_of_64_bits(time: int) -> None:
     stream = opened(late="side")
     stream.push([event("A", 0), event("B", 1)])
-    found = texts(stream.push([event("A", time), event("B", time)])) + texts(stream.close())
-    told = stream.metrics
-    assert (told.read, told.pending) == (told.events - told.late, 0)
+    matches = texts(stream.push([event("A", time), event("B", time)])) + texts(stream.close())
+    metrics = stream.metrics
+    assert (metrics.read, metrics.pending) == (metrics.events - metrics.late, 0)
     expected = PAIR.run(pa.Table.from_pylist(
         sorted([event("A", 0), event("B", 1), event("A", time), event("B", time)], key=lambda row: row["at"]), SCHEMA
     ), time="at")  # fmt: skip
-    assert sorted(found) == sorted(texts(expected)) if time > 0 else told.late == 2
+    assert sorted(matches) == sorted(texts(expected)) if time > 0 else metrics.late == 2
 
 
 def test_duplicates_within_the_watermark_are_dropped_and_counted() -> None:
@@ -212,13 +212,13 @@ def test_an_event_that_another_column_puts_behind_is_refused_or_set_aside(name: 
             careless.push(last)
     assert careless.snapshot() == saved
     careful.restore(saved)
-    found = careful.push(last)
-    assert found.late.select(["v", "late_by", "reason"]).to_pylist() == [
+    matches = careful.push(last)
+    assert matches.late.select(["v", "late_by", "reason"]).to_pylist() == [
         {"v": 4, "late_by": None, "reason": "behind in `v`"}
     ]
-    told = careful.metrics
-    assert (told.events, told.read, told.pending, told.late) == (6, 4, 1, 1)
-    assert [[each["v"] for each in match.events] for match in found] == [[5, 7]]
+    metrics = careful.metrics
+    assert (metrics.events, metrics.read, metrics.pending, metrics.late) == (6, 4, 1, 1)
+    assert [[each["v"] for each in match.events] for match in matches] == [[5, 7]]
 
 
 # ------------------------------------------------------------ settings
@@ -302,12 +302,12 @@ def test_with_closes_and_tells_of_matches_that_nobody_reads() -> None:
 # ------------------------------------------------------------ results with their events
 def test_matches_carry_their_events_after_any_number_of_pushes() -> None:
     stream = opened()
-    kept: list[cerite.Match] = []
+    matches: list[cerite.Match] = []
     for at in range(0, 3000, 3):
-        kept += stream.push([event("A", at, v=at), event("B", at + 1, v=-at)])
-    kept += stream.close()
-    assert len(kept) > 1000
-    for match in kept:
+        matches += stream.push([event("A", at, v=at), event("B", at + 1, v=-at)])
+    matches += stream.close()
+    assert len(matches) > 1000
+    for match in matches:
         assert match.x == match["x"] == [event("A", match.x[0]["at"], v=match.x[0]["at"])]
         assert match["y"][0]["type"] == "B"
         assert match.events[-1]["at"] - match.events[0]["at"] <= 10
@@ -347,10 +347,10 @@ def test_rows_of_results_are_shown_as_select_says() -> None:
 
 def test_matches_are_written_with_their_events(tmp_path: Any) -> None:
     stream = opened()
-    found = stream.push([event("A", 1), event("B", 2), event("C", 99)])
+    matches = stream.push([event("A", 1), event("B", 2), event("C", 99)])
     stream.push(event("C", 100))
-    assert found.to_jsonl(tmp_path / "found.jsonl", events=True) == 1
-    assert '"at": 2' in (tmp_path / "found.jsonl").read_text().replace('":2', '": 2')
+    assert matches.to_jsonl(tmp_path / "matches.jsonl", events=True) == 1
+    assert '"at": 2' in (tmp_path / "matches.jsonl").read_text().replace('":2', '": 2')
 
 
 # ------------------------------------------------------------ snapshots of something else
@@ -450,9 +450,9 @@ BATCHES = [[event("A", 1)], [event("B", 2), event("B", 3)], [event("C", 50)]]
 
 
 def test_a_stream_follows_what_iterates() -> None:
-    assert [found.count() for found in opened().follow(BATCHES)] == [0, 0, 2, 0]
+    assert [matches.count() for matches in opened().follow(BATCHES)] == [0, 0, 2, 0]
     stream = opened()
-    assert [found.count() for found in stream.follow(iter(BATCHES[:2]), close=False)] == [0, 0]
+    assert [matches.count() for matches in stream.follow(iter(BATCHES[:2]), close=False)] == [0, 0]
     assert not stream.closed
     assert stream.close().count() == 2
 
@@ -464,7 +464,7 @@ def test_a_stream_follows_what_comes_asynchronously() -> None:
             yield batch
 
     async def counts(given: Any) -> list[int]:
-        return [found.count() async for found in opened().follow(given)]
+        return [matches.count() async for matches in opened().follow(given)]
 
     assert asyncio.run(counts(source())) == asyncio.run(counts(BATCHES)) == [0, 0, 2, 0]
     with pytest.raises(StreamError, match="asynchronous"):

@@ -1,4 +1,4 @@
-"""What is written: whole or not at all, never over the events, and over nothing else unless that is asked for."""
+"""What is written: whole or not at all, never over the events, and over nothing else unless requested."""
 
 from __future__ import annotations
 
@@ -87,15 +87,15 @@ def test_python_replaces_a_file_but_never_one_that_it_reads(name: str, folder: P
     events = folder / "in" / "events.csv"
     (folder / "link").symlink_to(events)
     for order in ((), ("v",)):
-        found = cerite.query(A).run(str(folder / "in"), order_by=order)
+        matches = cerite.query(A).run(str(folder / "in"), order_by=order)
         for target in (events, folder / "link"):
             with pytest.raises(StreamError, match="is being read"):
-                getattr(found, name)(target)
+                getattr(matches, name)(target)
         assert events.read_text() == EVENTS
     target = folder / "matches"
     target.write_text("old")
     target.chmod(0o640)
-    assert getattr(found, name)(target) == 2
+    assert getattr(matches, name)(target) == 2
     assert target.read_bytes() != b"old"
     assert target.stat().st_mode & 0o777 == 0o640
     both = cerite.query("SELECT * FROM S, T WHERE A").run(
@@ -125,8 +125,8 @@ def test_a_pipe_is_written_to(folder: Path) -> None:
 def test_a_write_that_breaks_off_leaves_everything_as_it_was(
     name: str, failure: type[BaseException], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    found = cerite.query("SELECT * FROM S WHERE A+").run(pa.table({"type": ["A"] * 30}))
-    chunks = type(found).chunks
+    matches = cerite.query("SELECT * FROM S WHERE A+").run(pa.table({"type": ["A"] * 30}))
+    chunks = type(matches).chunks
 
     def broken(self: Any) -> Iterator[Any]:
         for number, chunk in enumerate(chunks(self)):
@@ -134,11 +134,11 @@ def test_a_write_that_breaks_off_leaves_everything_as_it_was(
                 raise failure
             yield chunk
 
-    monkeypatch.setattr(type(found), "chunks", broken)
+    monkeypatch.setattr(type(matches), "chunks", broken)
     (tmp_path / "old").write_text("old")
     for target in ("old", "new"):
         with pytest.raises(failure):
-            getattr(found, name)(tmp_path / target)
+            getattr(matches, name)(tmp_path / target)
     assert [each.name for each in tmp_path.iterdir()] == ["old"]
     assert (tmp_path / "old").read_text() == "old"
 
@@ -184,7 +184,7 @@ def test_the_command_line_tells_an_interrupted_kernel_as_an_interrupt(
     assert done.stderr == "interrupted\n"
 
 
-def test_an_interrupt_that_the_compiler_swallowed_is_told_as_one(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interrupt_that_the_compiler_swallowed_is_one(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def swallowed(*_: Any, **__: Any) -> None:
         with suppress(KeyboardInterrupt):
             signal.raise_signal(signal.SIGINT)
@@ -198,16 +198,16 @@ def test_an_interrupt_that_the_compiler_swallowed_is_told_as_one(folder: Path, m
 
 
 @pytest.mark.parametrize("where", ["cerite.engine.run.Recogniser", "cerite.engine.run.Counter"])
-def test_memory_that_runs_out_is_told_with_a_remedy(where: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_memory_that_runs_out_is_reported_with_a_remedy(where: str, monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(*_: Any, **__: Any) -> None:
         raise pa.ArrowMemoryError("malloc of size 9 failed")
 
     monkeypatch.setattr(where, broken)
-    found = cerite.query(A).run(pa.table({"type": ["A"]}))
+    matches = cerite.query(A).run(pa.table({"type": ["A"]}))
     with pytest.raises(
         StreamError, match=r"not enough memory to (find|count) the matches\nhint: give the query a window"
     ):
-        (list if "Recogniser" in where else type(found).count)(found)
+        (list if "Recogniser" in where else type(matches).count)(matches)
 
 
 HINTS = {
@@ -244,10 +244,10 @@ def test_the_table_shows_as_many_matches_as_asked(tmp_path: Path) -> None:
 
 
 def test_matches_are_written_to_open_files_too(tmp_path: Path) -> None:
-    found = cerite.query(A).run(pa.table({"type": ["A"]}))
+    matches = cerite.query(A).run(pa.table({"type": ["A"]}))
     with open(tmp_path / "m.parquet", "wb") as out:
-        assert found.to_parquet(out) == 1
-    assert pq.read_table(tmp_path / "m.parquet").equals(found.to_arrow())
+        assert matches.to_parquet(out) == 1
+    assert pq.read_table(tmp_path / "m.parquet").equals(matches.to_arrow())
 
 
 @pytest.mark.parametrize("target", [None, 5, "a\0b", "/proc/nowhere.csv"])
@@ -281,7 +281,7 @@ def test_no_order_is_no_order() -> None:
 
 @pytest.mark.parametrize("index", ["x", 0.5, None])
 def test_an_index_that_is_none_is_refused_with_what_to_write(index: Any) -> None:
-    with pytest.raises(StreamError, match=r"matches are numbered(.|\n)*found\[0\]"):
+    with pytest.raises(StreamError, match=r"matches are numbered(.|\n)*matches\[0\]"):
         cerite.query(A).run(pa.table({"type": ["A"]}))[index]
 
 

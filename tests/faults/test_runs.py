@@ -40,8 +40,8 @@ def test_the_row_is_right_across_batches() -> None:
 
 
 def test_asked_to_sort_it_sorts() -> None:
-    found = cerite.query(PAIR).run(rows(3, 9, 1, 4), time="at", order_by=["type"])
-    assert [str(match) for match in found] == ["[0,3] A=0, B=3, x=0, y=3", "[2,3] A=2, B=3, x=2, y=3"]
+    matches = cerite.query(PAIR).run(rows(3, 9, 1, 4), time="at", order_by=["type"])
+    assert [str(match) for match in matches] == ["[0,3] A=0, B=3, x=0, y=3", "[2,3] A=2, B=3, x=2, y=3"]
 
 
 def test_ties_are_broken_by_the_order_columns() -> None:
@@ -97,9 +97,9 @@ def test_positions_must_rise() -> None:
 
 
 def test_positions_are_reported_and_found_again() -> None:
-    found = cerite.query("SELECT * FROM S WHERE B").run(rows(10, 20, 30, 40), position="at")
-    assert [match.positions for match in found] == [(20,), (40,)]
-    assert [event["at"] for match in found for event in match.events] == [20, 40]
+    matches = cerite.query("SELECT * FROM S WHERE B").run(rows(10, 20, 30, 40), position="at")
+    assert [match.positions for match in matches] == [(20,), (40,)]
+    assert [event["at"] for match in matches for event in match.events] == [20, 40]
 
 
 def test_a_window_attribute_that_goes_back_is_refused() -> None:
@@ -132,16 +132,16 @@ def test_a_selection_that_binds_what_it_reads_runs_beside_the_same_name() -> Non
 
 
 def test_streams_that_can_be_read_once_say_so() -> None:
-    found = cerite.query("SELECT * FROM S WHERE A").run(iter(rows(1, 2)))
-    assert found.count() == 1
+    matches = cerite.query("SELECT * FROM S WHERE A").run(iter(rows(1, 2)))
+    assert matches.count() == 1
     with pytest.raises(StreamError):
-        list(found)
+        list(matches)
 
 
 @pytest.mark.parametrize("events", [[], pa.table({"type": pa.array([], pa.string()), "at": pa.array([], pa.int64())})])
 def test_an_empty_stream_has_no_match(events: Any) -> None:
-    found = cerite.query(PAIR).run(events, time="at")
-    assert (found.count(), found.exists(), list(found), found.to_arrow().num_rows) == (0, False, [], 0)
+    matches = cerite.query(PAIR).run(events, time="at")
+    assert (matches.count(), matches.exists(), list(matches), matches.to_arrow().num_rows) == (0, False, [], 0)
 
 
 def test_huge_windows_and_extreme_times() -> None:
@@ -153,11 +153,11 @@ def test_huge_windows_and_extreme_times() -> None:
 
 def test_too_many_matches_for_a_table_are_refused_but_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("cerite.api.batch.MANY", 1000)
-    found = cerite.query("SELECT * FROM S WHERE A+").run(pa.table({"type": ["A"] * 200}))
-    assert found.count() == 2**200 - 1
+    matches = cerite.query("SELECT * FROM S WHERE A+").run(pa.table({"type": ["A"] * 200}))
+    assert matches.count() == 2**200 - 1
     with pytest.raises(StreamError, match="too many for a table in memory"):
-        found.to_arrow()
-    assert len(found.head(3)) == 3
+        matches.to_arrow()
+    assert len(matches.head(3)) == 3
 
 
 def snapshot() -> tuple[cerite.EventStream, bytes]:

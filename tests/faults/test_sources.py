@@ -182,8 +182,8 @@ FILES: dict[str, tuple[Callable[[], Any], list[str]]] = {
 @pytest.mark.parametrize("fault", FILES)
 def test_files(fault: str) -> None:
     make, expected = FILES[fault]
-    found = message(make())
-    assert [part for part in expected if part not in found] == [], found
+    said = message(make())
+    assert [part for part in expected if part not in said] == [], said
 
 
 ROWS: dict[str, tuple[list[Any], list[str]]] = {
@@ -220,14 +220,14 @@ ROWS: dict[str, tuple[list[Any], list[str]]] = {
 @pytest.mark.parametrize("fault", ROWS)
 def test_dictionaries(fault: str, stream: Callable[[list[Any]], Any]) -> None:
     rows, expected = ROWS[fault]
-    found = message(stream(rows), batch_rows=2)
-    assert [part for part in expected if part not in found] == [], found
+    said = message(stream(rows), batch_rows=2)
+    assert [part for part in expected if part not in said] == [], said
 
 
 def test_pandas() -> None:
-    found = message(pd.DataFrame({"a": [1, 2], "b": ["x", 7]}))
-    assert "column `b` has mixed types: row 0 (from 0) holds a string, row 1 a number" in found
-    assert "astype" in found
+    said = message(pd.DataFrame({"a": [1, 2], "b": ["x", 7]}))
+    assert "column `b` has mixed types: row 0 (from 0) holds a string, row 1 a number" in said
+    assert "astype" in said
     assert "mixed types" in message(pd.DataFrame({"b": [None, b"x", "y"]}))
     assert "column `b`" in message(pd.DataFrame({"b": [object(), object()]}))
     assert "two columns are called `a`" in message(pd.DataFrame([[1, 2]], columns=["a", "a"]))
@@ -242,15 +242,15 @@ def test_polars() -> None:
 
 def test_columns() -> None:
     for data in (TABLE, TABLE.to_reader(), parquet("x.parquet"), TABLE.to_pandas(), TABLE.to_pylist()):
-        found = message(data, columns=["id", "nmae"])
-        assert "has no column `nmae`" in found
-        assert "did you mean `name`?" in found
+        said = message(data, columns=["id", "nmae"])
+        assert "has no column `nmae`" in said
+        assert "did you mean `name`?" in said
     assert "the columns are `id`, `name`" in message(TABLE, columns=["whatever"])
     assert "two columns are called `id`" in message(TABLE, columns=["id", "id"])
     assert "two columns are called `a`" in message(pa.table([[1], [2]], names=["a", "a"]))
     assert "two columns are called `a`" in message(parquet("y.parquet", pa.table([[1], [2]], names=["a", "a"])))
     assert "a list of names" in message(TABLE, columns="id")
-    assert "no columns are asked for" in message(TABLE, columns=[])
+    assert "no columns are requested" in message(TABLE, columns=[])
     assert "has no columns" in message(pa.table({}))
     with pytest.raises(StreamError, match="did you mean `name`"):
         open_events(TABLE).take([0], columns=["nmae"])
@@ -284,7 +284,7 @@ def test_a_stream_that_breaks_off() -> None:
 
 
 def test_a_file_that_changes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("cerite.data.files.source._KEPT", 0)
+    monkeypatch.setattr("cerite.data.files.source._CACHED_BYTES", 0)
     source = open_events(written("x.csv", "a\n" + "1\n" * 100))
     written("x.csv", "a\n1\n")
     with pytest.raises(StreamError, match="changed while it was read"):
@@ -296,5 +296,5 @@ def test_lines_are_counted_across_chunks(monkeypatch: pytest.MonkeyPatch) -> Non
     assert "x.csv, line 102: 1 value" in message(written("x.csv", "a,b\n" + "1,2\n" * 100 + "3\n"))
     assert "x.jsonl, line 101: not JSON" in message(written("x.jsonl", '{"a": 1}\n' * 100 + "{\n"))
     assert "x.stream, line 101: expected" in message(written("x.stream", "A(x=1)\n" * 100 + "A\n"))
-    found = message(written("y.jsonl", '{"a":        1}\n' * 100 + '{"a": "x"}\n' * 20))
-    assert "column `a` is int64 in y.jsonl from line 97, but string in y.jsonl from line 101" in found
+    said = message(written("y.jsonl", '{"a":        1}\n' * 100 + '{"a": "x"}\n' * 20))
+    assert "column `a` is int64 in y.jsonl from line 97, but string in y.jsonl from line 101" in said

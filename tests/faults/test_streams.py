@@ -33,11 +33,15 @@ def test_results_of_a_push_are_read_after_the_next(query: str) -> None:
     read = [list(at_once.push(batch)) for batch in batches]
     later = [stream.push(batch) for batch in batches]
     stream.snapshot()
-    assert [list(found) for found in later] == read
-    assert [found.count() for found in later] == [len(found) for found in later] == [len(found) for found in read]
-    assert [bool(found) for found in later] == [bool(found) for found in read]
+    assert [list(matches) for matches in later] == read
+    assert (
+        [matches.count() for matches in later]
+        == [len(matches) for matches in later]
+        == [len(matches) for matches in read]
+    )
+    assert [bool(matches) for matches in later] == [bool(matches) for matches in read]
     assert sum(map(len, read)) > 2
-    assert [found.to_arrow().num_rows for found in later] == list(map(len, read))
+    assert [matches.to_arrow().num_rows for matches in later] == list(map(len, read))
 
 
 def test_half_read_results_go_on_after_the_next_push() -> None:
@@ -50,10 +54,10 @@ def test_half_read_results_go_on_after_the_next_push() -> None:
 
 
 def test_two_readers_of_one_result_see_all_of_it() -> None:
-    found = cerite.query("SELECT * FROM S WHERE A+").stream(SCHEMA).push(events("A" * 16))
+    matches = cerite.query("SELECT * FROM S WHERE A+").stream(SCHEMA).push(events("A" * 16))
     chunks = [len(chunk) for chunk in cerite.query("SELECT * FROM S WHERE A+").run(events("A" * 16)).chunks()]
     assert len(chunks) > 2
-    one, other = found.chunks(), found.chunks()
+    one, other = matches.chunks(), matches.chunks()
     sizes = [(len(a), len(b)) for a, b in zip(one, other, strict=True)]
     assert sizes == [(size, size) for size in chunks]
 
@@ -62,31 +66,31 @@ def test_two_readers_of_one_result_see_all_of_it() -> None:
 def test_results_too_many_to_hold_are_refused_when_read_later(query: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("cerite.api.pushed.BUFFERED", 300_000)
     stream = cerite.query(query).stream(SCHEMA, counting=True)
-    found = stream.push(events("A" * 60))
+    matches = stream.push(events("A" * 60))
     stream.push(events("B"))
-    assert found
-    assert len(found[:100]) == 100
-    for read in (lambda it: [*iter(it)], type(found).to_arrow):
+    assert matches
+    assert len(matches[:100]) == 100
+    for read in (lambda it: [*iter(it)], type(matches).to_arrow):
         with pytest.raises(StreamError, match="too many to keep, and were not read before the stream went on"):
-            read(found)
+            read(matches)
     if "LIMIT" in query:
         with pytest.raises(StreamError, match="too many to keep"):
-            found.count()
+            matches.count()
     else:
-        assert found.count() == 2**60 - 1
-        assert repr(found).startswith(f"{2**60 - 1:,} matches, the first 10:")
+        assert matches.count() == 2**60 - 1
+        assert repr(matches).startswith(f"{2**60 - 1:,} matches, the first 10:")
 
 
 def test_results_too_many_to_hold_are_read_once_before_the_next_push(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("cerite.api.pushed.BUFFERED", 1000)
     query = cerite.query("SELECT * FROM S WHERE A+")
     stream = query.stream(SCHEMA)
-    found = stream.push(events("A" * 16))
-    assert sum(1 for _ in found) == 2**16 - 1
+    matches = stream.push(events("A" * 16))
+    assert sum(1 for _ in matches) == 2**16 - 1
     with pytest.raises(StreamError, match="too many to keep, and were read once already"):
-        list(found)
-    found = stream.push(events("A"))
-    reader = iter(found)
+        list(matches)
+    matches = stream.push(events("A"))
+    reader = iter(matches)
     next(reader)
     stream.push(events("B"))
     with pytest.raises(StreamError, match="not read before the stream went on"):
@@ -199,10 +203,10 @@ def test_a_refused_push_among_many_partitions(count: int) -> None:
 
 def test_a_refused_push_keeps_the_results_of_the_one_before() -> None:
     stream = cerite.query(PAIR).stream(SCHEMA)
-    found = stream.push(events("AB"))
+    matches = stream.push(events("AB"))
     with pytest.raises(StreamError):
         stream.push([{"type": "A", "w": 1}])
-    assert len(list(found)) == 1
+    assert len(list(matches)) == 1
 
 
 @pytest.mark.parametrize("failure", [MemoryError, KeyboardInterrupt])
@@ -312,8 +316,8 @@ def test_values_of_another_type_are_taken_where_none_changes(name: str) -> None:
     kind, values = FITS[name]
     stream = cerite.query("SELECT * FROM S WHERE A").stream({"type": "string", "v": kind})
     rows = [{"type": "A", "v": value} for value in values]
-    found = stream.push(rows if isinstance(values, list) else pa.table({"type": ["A"] * len(values), "v": values}))
-    assert found.count() == len(values)
+    matches = stream.push(rows if isinstance(values, list) else pa.table({"type": ["A"] * len(values), "v": values}))
+    assert matches.count() == len(values)
 
 
 OTHERS: dict[str, tuple[Any, str]] = {

@@ -52,11 +52,11 @@ def pushed(query: str) -> Callable[[pa.Table], int]:
 
     def count(table: pa.Table) -> int:
         stream = cerite.query(query).stream(table.schema)
-        found = stream.push(table).count()
+        matches = stream.push(table).count()
         again = cerite.query(query).stream(table.schema)
         again.restore(stream.snapshot())
-        assert cerite.query(query).stream(table.schema).push(table.to_pylist()).count() == found
-        return found
+        assert cerite.query(query).stream(table.schema).push(table.to_pylist()).count() == matches
+        return matches
 
     return count
 

@@ -15,14 +15,14 @@ from tests.command import cerite as command
 ROOT = Path(__file__).parents[2]
 
 
-def test_every_step_is_told_with_its_time(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_step_is_reported_with_its_time(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CERITE_QUIET", "0")
     done = command("warm-up")
-    told = done.stdout.splitlines()
-    assert [line.rpartition(":")[0] for line in told[:-1]] == [
+    lines = done.stdout.splitlines()
+    assert [line.rpartition(":")[0] for line in lines[:-1]] == [
         f"{number}/{len(warm_up.STEPS)} {step.name}" for number, step in enumerate(warm_up.STEPS, 1)
     ]
-    assert told[-1].startswith("ready after ")
+    assert lines[-1].startswith("ready after ")
     assert done.stderr == ""
     assert os.environ["CERITE_QUIET"] == "0"
 
@@ -41,9 +41,9 @@ def test_after_it_no_query_compiles_for_long(tmp_path: Path) -> None:
         return subprocess.run(words, env=env, capture_output=True, text=True, check=True).stderr
 
     run("warm-up", "--all")
-    kept = sorted(tmp_path.rglob("*.kernel"))
-    assert len(kept) > 10
+    kernels = sorted(tmp_path.rglob("*.kernel"))
+    assert len(kernels) > 10
     for name in ("cards", "logins", "homes", "clicks", "taxi", "trades"):
         assert run("demo", name, "--rows", "1000") == ""
-    further = {path.name.partition("-")[0] for path in set(tmp_path.rglob("*.kernel")).difference(kept)}
+    further = {path.name.partition("-")[0] for path in set(tmp_path.rglob("*.kernel")).difference(kernels)}
     assert further <= {"cerite.engine.match_ids.write_ids"}  # follows the types of columns, and takes no time

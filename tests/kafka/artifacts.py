@@ -58,8 +58,8 @@ def jars(coordinate: str, *, alone: bool = False) -> tuple[Path, ...]:
         except subprocess.TimeoutExpired:
             raise UnavailableError(f"{coordinate} was not fetched within {LIMIT} seconds") from None
         if not (folder / f"{name}-{version}.jar").exists():
-            told = (done.stdout + done.stderr).strip().splitlines()
-            reason = next((line.strip() for line in told if "not found" in line or "Exception" in line), "no network?")
+            lines = (done.stdout + done.stderr).strip().splitlines()
+            reason = next((line.strip() for line in lines if "not found" in line or "Exception" in line), "no network?")
             raise UnavailableError(f"{coordinate} cannot be fetched: {reason}")
         whole.touch()
     return tuple(sorted(folder.glob("*.jar")))

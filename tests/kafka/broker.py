@@ -40,7 +40,7 @@ group.initial.rebalance.delay.ms=0
 
 
 class Broker:
-    """A broker that runs while its block does; a topic is made when something is first written to it."""
+    """A broker that runs while its block does; a topic is created when something is first written to it."""
 
     def __init__(self, partitions: int = 2) -> None:
         self._partitions = partitions
@@ -84,14 +84,14 @@ class Broker:
         form = [*command, "kafka.tools.StorageTool", "format", "-t", name, "-c", str(settings)]
         done = subprocess.run(form, capture_output=True, text=True, check=False, timeout=WAIT)
         if done.returncode:
-            raise UnavailableError(f"the broker's storage cannot be made: {(done.stdout + done.stderr)[-400:]}")
+            raise UnavailableError(f"the broker's storage cannot be created: {(done.stdout + done.stderr)[-400:]}")
         with (folder / "log").open("wb") as log:
             self._process = subprocess.Popen([*command, "kafka.Kafka", str(settings)], stdout=log, stderr=log)
         until = time.monotonic() + WAIT
         while not _listens(port):
             if self._process.poll() is not None or time.monotonic() > until:
-                told = (folder / "log").read_text("utf-8", errors="replace")[-400:]
-                raise UnavailableError(f"the broker does not start: {told}")
+                said = (folder / "log").read_text("utf-8", errors="replace")[-400:]
+                raise UnavailableError(f"the broker does not start: {said}")
             time.sleep(0.1)
         return port
 

@@ -31,8 +31,8 @@ def send(spark: Any, address: str, events: list[Event]) -> None:
 def alerts(spark: Any, address: str) -> list[tuple[str, dict[str, Any]]]:
     """Every message of the other topic: its key and what it says."""
     reader = spark.read.format("kafka").options(**{"kafka.bootstrap.servers": address, "subscribe": "alerts"})
-    found = reader.load().selectExpr("CAST(key AS string)", "CAST(value AS string)").collect()
-    return [(row[0], json.loads(row[1])) for row in found]
+    rows = reader.load().selectExpr("CAST(key AS string)", "CAST(value AS string)").collect()
+    return [(row[0], json.loads(row[1])) for row in rows]
 
 
 def replay(checkpoint: Path) -> None:
@@ -78,13 +78,13 @@ def round_trip(spark: Any, address: str, folder: Path) -> None:
     send(spark, address, [*parts[2], closing(events)])
     done = cerite(*command, "--final")
     assert "0 late, 0 pending" in done.stderr, done.stderr
-    found = dict(alerts(spark, address))
-    told = Counter(
+    rows = dict(alerts(spark, address))
+    counts = Counter(
         tuple((name, tuple(event["n"] for event in value[name])) for name in ("large", "small"))
-        for value in found.values()
+        for value in rows.values()
     )
-    assert told == expected(events, set()), "by match id, the topic is to hold exactly the batch result"
-    print(f"{len(found)} matches, {again - before} of them told twice: the same as the batch result", flush=True)
+    assert counts == expected(events, set()), "by match id, the topic is to hold exactly the batch result"
+    print(f"{len(rows)} matches, {again - before} of them written twice: the same as the batch result", flush=True)
 
 
 def main(folder: str) -> None:

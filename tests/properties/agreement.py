@@ -105,14 +105,14 @@ def unpicked(query: QuerySpec) -> QuerySpec:
     return replace(query, limit=None, suppress=None)
 
 
-def same(found: list[Match], expected: list[Match], query: QuerySpec, everything: list[Match]) -> None:
-    assert len(set(found)) == len(found), "no match is reported twice"
+def same(matches: list[Match], expected: list[Match], query: QuerySpec, everything: list[Match]) -> None:
+    assert len(set(matches)) == len(matches), "no match is reported twice"
     if not picks(query):
-        assert set(found) == set(expected)
+        assert set(matches) == set(expected)
         return
-    assert set(found) <= set(everything)
+    assert set(matches) <= set(everything)
     late = ends_in_absence(query.where)  # then LIMIT is of a window, which its first event opens
-    occurrences = [Counter(match.start if late else match.end for match in some) for some in (found, expected)]
+    occurrences = [Counter(match.start if late else match.end for match in some) for some in (matches, expected)]
     assert occurrences[0] == occurrences[1]
 
 
@@ -132,13 +132,13 @@ def agree(
         expected = judged(query, rows, semantics)
         everything = judged(unpicked(query), rows, semantics) if picks(query) else expected
         result = Query(query).run(table, time="at", semantics=semantics)
-        found = list(result)
+        matches = list(result)
     except CeriteError as error:
         if share is None or not refused(error):
             raise
         share.refused += 1
         return
-    same(found, expected, query, everything)
+    same(matches, expected, query, everything)
     assert result.count() == len(expected)
     if plan(query, semantics).reports_one:  # then it is counted in another way, where nothing was read before
         assert Query(query).run(table, time="at", semantics=semantics).count() == len(expected)
@@ -204,13 +204,13 @@ def stream_agrees(
     try:
         expected, everything = (judged(each, rows, semantics) for each in (query, unpicked(query)))
         program = bind(plan(query, semantics), canonical_schema(table.schema), Columns("type", "at"))
-        found, metrics = _pushed(program, table, expected, rng, as_rows=dress == PLAIN, restored=restored)
+        matches, metrics = _pushed(program, table, expected, rng, as_rows=dress == PLAIN, restored=restored)
     except CeriteError as error:
         if not refused(error):
             raise
         share.refused += 1
         return
-    same(found, expected, query, everything)
+    same(matches, expected, query, everything)
     if query.suppress is not None:
         assert metrics.matches == len(expected)
         assert metrics.suppressed in (None, len(everything) - len(expected))
@@ -220,10 +220,10 @@ def stream_agrees(
 def _pushed(
     program: Program, table: pa.Table, expected: list[Match], rng: Any, *, as_rows: bool, restored: bool
 ) -> tuple[list[Match], StreamMetrics]:
-    """What a stream finds that is fed little by little; where its matches are not read, what the judge found there."""
+    """The matches of a stream that is fed little by little; where they are not read, the judge's instead."""
     counting = rng.random() < 0.5
     stream = EventStream(program, counting=counting)
-    found: list[Match] = []
+    matches: list[Match] = []
     at = 0
     while at < table.num_rows:
         size = rng.randint(0, 3)
@@ -232,9 +232,9 @@ def _pushed(
         if rng.random() < 0.8:
             some = list(pushed)
             assert pushed.count() == len(some)
-            found += some
+            matches += some
         else:  # unread matches must not change what comes
-            found += judged_between(expected, at, at + size)
+            matches += judged_between(expected, at, at + size)
             if counting:
                 assert pushed.count() == len(judged_between(expected, at, at + size))
         at += size
@@ -242,7 +242,7 @@ def _pushed(
             again = EventStream(program, counting=counting)
             again.restore(stream.snapshot())
             stream = again
-    return found, stream.metrics
+    return matches, stream.metrics
 
 
 def judged_between(expected: list[Match], begin: int, end: int) -> list[Match]:

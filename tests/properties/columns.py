@@ -84,8 +84,8 @@ def _values(kind: pa.DataType) -> st.SearchStrategy[Any]:
     if pa.types.is_floating(kind):
         width = kind.bit_width
         usual = st.sampled_from([-1.5, 0.0, -0.0, 0.5, 2.0, math.nan, math.inf, -math.inf])
-        made = usual | st.floats(width=width)
-        return made.map(np.float16) if width == 16 else made
+        values = usual | st.floats(width=width)
+        return values.map(np.float16) if width == 16 else values
     if pa.types.is_decimal(kind):
         most = 10**kind.precision - 1
         whole = st.sampled_from([0, 1, -1, most, -most]) | st.integers(-most, most)
@@ -139,14 +139,14 @@ COLUMNS = {
 def batches(draw: st.DrawFn, most: int = 12) -> pa.RecordBatch:
     """A batch with some of the columns, perhaps of type null."""
     size = draw(st.integers(0, most))
-    made: dict[str, pa.Array] = {}
+    values: dict[str, pa.Array] = {}
     for name, kinds in COLUMNS.items():
         shape = draw(st.integers(0, 15))
         if shape > 1:
-            made[name] = draw(_array(kinds, size))
+            values[name] = draw(_array(kinds, size))
         elif shape == 1:
-            made[name] = pa.nulls(size)
-    return pa.record_batch(made) if made else pa.record_batch({"x": pa.nulls(size)})
+            values[name] = pa.nulls(size)
+    return pa.record_batch(values) if values else pa.record_batch({"x": pa.nulls(size)})
 
 
 # ---------------------------------------------------------------- conditions

@@ -35,9 +35,9 @@ STRATEGIES = (Strategy.NEXT, Strategy.LAST, Strategy.MAX)
 
 def is_nested(query: QuerySpec) -> bool:
     """Whether the engine runs it, and watches something inside what it watches or that reads what is bound around."""
-    found = planned(query)
-    return found is not None and (
-        found.automaton.depth > 1 or any(each.kind == OTHERS for each in found.automaton.watchers)
+    plan = planned(query)
+    return plan is not None and (
+        plan.automaton.depth > 1 or any(each.kind == OTHERS for each in plan.automaton.watchers)
     )
 
 
@@ -93,8 +93,8 @@ def _part(draw: st.DrawFn, scope: Scope, depth: int) -> Pattern:
     if shape == 9:
         return Concat((Event(None), Complement(inner), Event(None)))
     names = sorted(bound(inner) & {f"{letter}{depth}" for letter in "uvw"})
-    kept = Project(inner, tuple(draw(st.lists(st.sampled_from(names), unique=True, min_size=1)))) if names else inner
-    return kept if shape == 10 else Iteration(kept, 1, 2)
+    shown = Project(inner, tuple(draw(st.lists(st.sampled_from(names), unique=True, min_size=1)))) if names else inner
+    return shown if shape == 10 else Iteration(shown, 1, 2)
 
 
 @st.composite

@@ -71,7 +71,7 @@ def expected(conditions: list[Condition], batch: pa.RecordBatch, type_column: st
     ]
 
 
-def found(bits: np.ndarray[Any, np.dtype[np.uint64]], count: int) -> list[list[bool]]:
+def truth(bits: np.ndarray[Any, np.dtype[np.uint64]], count: int) -> list[list[bool]]:
     assert bits.dtype == np.uint64
     assert bits.shape[1] == max(1, -(-count // 64))
     whole = [sum(int(word) << 64 * number for number, word in enumerate(row)) for row in bits]
@@ -85,7 +85,7 @@ def found(bits: np.ndarray[Any, np.dtype[np.uint64]], count: int) -> list[list[b
 def test_bits_are_what_holds_says(given_: list[Condition], batch: pa.RecordBatch, type_column: str | None) -> None:
     bits = ConditionBits(given_, batch.schema, type_column)
     assert set(bits.columns) <= set(batch.schema.names)
-    assert found(read(bits, batch), len(given_)) == expected(given_, batch, type_column)
+    assert truth(read(bits, batch), len(given_)) == expected(given_, batch, type_column)
 
 
 @SOME
@@ -113,7 +113,7 @@ def test_more_conditions_than_a_word_has_bits(some: list[Condition], count: int,
     apart = [Comparison("=", Attribute("id"), Literal(number % 16 - 8)) for number in range(count)]
     given_ = [some[number % 7] if number % 7 < len(some) else ("a", apart[number]) for number in range(count)]
     bits = ConditionBits(given_, batch.schema, "type")
-    assert found(read(bits, batch), len(given_)) == expected(given_, batch, "type")
+    assert truth(read(bits, batch), len(given_)) == expected(given_, batch, "type")
 
 
 @SOME
@@ -123,9 +123,9 @@ def test_layouts_may_change_from_batch_to_batch(given_: list[Expression], some: 
     pairs: list[Condition] = [(None, each) for each in given_]
     bits = ConditionBits(pairs, some[0].schema, None)
     for batch in some:
-        kept = [name for name in batch.schema.names if _fits(batch.schema, some[0].schema, name)]
-        part = batch.select(kept) if kept else pa.record_batch({"x": pa.nulls(batch.num_rows)})
-        assert found(read(bits, part), len(pairs)) == expected(pairs, part, None)
+        names = [name for name in batch.schema.names if _fits(batch.schema, some[0].schema, name)]
+        part = batch.select(names) if names else pa.record_batch({"x": pa.nulls(batch.num_rows)})
+        assert truth(read(bits, part), len(pairs)) == expected(pairs, part, None)
 
 
 def _fits(schema: pa.Schema, first: pa.Schema, name: str) -> bool:
@@ -146,7 +146,7 @@ def test_more_strings_than_are_numbered(names: list[str | None], most: int, cond
         pairs: list[Condition] = [(None, condition), (None, Like(Attribute("name"), "a%")), ("é", None)]
         bits = ConditionBits(pairs, whole.schema, "name")
         for batch in (whole, whole.slice(len(names) // 2), whole):
-            assert found(bits.bits(batch), 3) == expected(pairs, batch, "name")
+            assert truth(bits.bits(batch), 3) == expected(pairs, batch, "name")
     finally:
         columns_codes._MOST = before
 
@@ -154,7 +154,7 @@ def test_more_strings_than_are_numbered(names: list[str | None], most: int, cond
 # ---------------------------------------------------------------- by hand
 def _one(text: str, **values: pa.Array) -> list[bool]:
     batch = pa.record_batch(values)
-    return [row[0] for row in found(ConditionBits([(None, parse_condition(text))], batch.schema, None).bits(batch), 1)]
+    return [row[0] for row in truth(ConditionBits([(None, parse_condition(text))], batch.schema, None).bits(batch), 1)]
 
 
 def test_equal_atoms_are_listed_once() -> None:
@@ -170,7 +170,7 @@ def test_words(count: int) -> None:
     pairs: list[Condition] = [(None, Comparison("=", Attribute("id"), Literal(number))) for number in range(count)]
     batch = pa.record_batch({"id": pa.array([0, 64, 128, None, 7])})
     bits = ConditionBits(pairs, batch.schema, None)
-    assert found(bits.bits(batch), count) == expected(pairs, batch, None)
+    assert truth(bits.bits(batch), count) == expected(pairs, batch, None)
     assert bits.bits(batch.slice(0, 0)).shape == (0, max(1, -(-count // 64)))
 
 
@@ -187,7 +187,7 @@ def test_signed_with_unsigned(sum_: str) -> None:
     batch = pa.record_batch(dict(zip(("id", "price"), numbers, strict=True)))
     texts = [f"{sum_} {op} {other}" for op in OPERATORS for other in ("price", "id", "0", f"{2**63 - 1}")]
     given_: list[Condition] = [(None, parse_condition(text)) for text in [*texts, f"({sum_}) IS NULL"]]
-    assert found(ConditionBits(given_, batch.schema, None).bits(batch), len(given_)) == expected(given_, batch, None)
+    assert truth(ConditionBits(given_, batch.schema, None).bits(batch), len(given_)) == expected(given_, batch, None)
 
 
 @pytest.mark.parametrize(("one", "other"), list(product(("s", "ms", "us", "ns"), repeat=2)))
@@ -202,7 +202,7 @@ def test_times_in_two_units(one: str, other: str) -> None:
         assert _one(f"at {op} until", **times) == says
 
 
-def test_strings_that_share_a_slot_are_told_apart() -> None:
+def test_strings_that_share_a_slot_are_distinguished() -> None:
     """Thousands of strings alike in length and first eight bytes: some have the same place in the hash table."""
     names = pa.array([f"the same{number:06d}{'é' * (number % 3)}" for number in range(9000)] * 2)
     coded = columns_codes.Coder().coded(names)
@@ -236,4 +236,4 @@ def test_unaligned_buffers() -> None:
     names = pa.Array.from_buffers(pa.string(), 40, [None, *moved])
     batch = pa.record_batch({"id": numbers, "name": names})
     pairs: list[Condition] = [(None, parse_condition("id > 7 AND name < '3333'"))]
-    assert found(ConditionBits(pairs, batch.schema, None).bits(batch), 1) == expected(pairs, batch, None)
+    assert truth(ConditionBits(pairs, batch.schema, None).bits(batch), 1) == expected(pairs, batch, None)

@@ -80,14 +80,14 @@ memberships = st.builds(In, st.sampled_from(list(KINDS)).map(Attribute), ITEMS)
 @MANY
 @given(tables(), st.lists(conditions | memberships, min_size=1, max_size=6))
 @example(pa.table({"d": pa.array([D("0.35")], pa.decimal128(8, 2))}), [Comparison("=", Attribute("d"), Literal(0.35))])
-def test_differential_conditions_on_one_event(table: pa.Table, asked: list[Expression]) -> None:
-    bits = ConditionBits([(None, each) for each in asked], table.schema, None)
+def test_differential_conditions_on_one_event(table: pa.Table, conditions: list[Expression]) -> None:
+    bits = ConditionBits([(None, each) for each in conditions], table.schema, None)
     for batch in table.to_batches():
-        found = bits.bits(batch)
+        actual = bits.bits(batch)
         for row, values in enumerate(batch.to_pylist()):
-            for number, condition in enumerate(asked):
+            for number, condition in enumerate(conditions):
                 expected = holds(condition, values)
-                assert bool(int(found[row, 0]) >> number & 1) == expected, (str(condition), values)
+                assert bool(int(actual[row, 0]) >> number & 1) == expected, (str(condition), values)
 
 
 @MANY
@@ -146,16 +146,16 @@ computed = st.builds(Comparison, operators, combined, combined | references(CALC
 
 @MANY
 @given(tables(), st.lists(across | across | computed, min_size=1, max_size=2))
-def test_differential_conditions_across_events(table: pa.Table, asked: list[Expression]) -> None:
+def test_differential_conditions_across_events(table: pa.Table, conditions: list[Expression]) -> None:
     events = table.append_column("type", pa.array(["A", "B"] * len(table), pa.string()).slice(0, len(table)))
-    condition = asked[0] if len(asked) == 1 else Or(tuple(asked))
+    condition = conditions[0] if len(conditions) == 1 else Or(tuple(conditions))
     pattern = Filter(Sequence((Named(Event(None), "x"), Named(Event(None), "y"))), (On("y", condition),))
     expected = sorted(map(str, matches(QuerySpec(pattern), events.to_pylist())))
     try:
-        found = sorted(map(str, Query(QuerySpec(pattern)).run(events)))
+        actual = sorted(map(str, Query(QuerySpec(pattern)).run(events)))
     except CeriteError as error:
         event(f"refused: {error.message}"[:60])
         assert refused(error), error  # noqa: PT017
         return
     event("matches" if expected else "none")
-    assert found == expected, str(condition)
+    assert actual == expected, str(condition)

@@ -85,9 +85,9 @@ def test_not_of_null_is_not_true_across_events(condition: str) -> None:
         parts = Sequence((Named(Event("A"), "x"), Named(Event("A"), "y")))
         query = QuerySpec(Filter(parts, (On("y", parse_condition(condition)),)))
         rows = [{"type": "A", **first}, {"type": "A", **NOTHING}]
-        found = [str(match) for match in Query(query).run(pa.Table.from_pylist(rows, SCHEMA))]
-        assert found == [str(match) for match in matches(query, rows)]
-        return found
+        actual = [str(match) for match in Query(query).run(pa.Table.from_pylist(rows, SCHEMA))]
+        assert actual == [str(match) for match in matches(query, rows)]
+        return actual
 
     assert matched(f"NOT ({condition})", NOTHING) == matched(condition, NOTHING) == []
     assert matched(f"({condition}) IS TRUE", NOTHING) == []

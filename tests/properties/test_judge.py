@@ -34,7 +34,7 @@ SOME = often(250)
 Rows = list[dict[str, Any]]
 
 
-def found(pattern: Pattern | QuerySpec, rows: Rows, **options: Any) -> list[Any]:
+def judged(pattern: Pattern | QuerySpec, rows: Rows, **options: Any) -> list[Any]:
     return matches(pattern, Stream.of(rows, time="at"), **options)
 
 
@@ -46,15 +46,15 @@ def accepted(pattern: Pattern) -> bool:
 @given(random.checked_patterns(), random.checked_patterns(), random.streams())
 def test_union_is_a_union(one: Pattern, two: Pattern, rows: Rows) -> None:
     assume(accepted(Union((one, two))))
-    assert set(found(Union((one, two)), rows)) == set(found(one, rows)) | set(found(two, rows))
+    assert set(judged(Union((one, two)), rows)) == set(judged(one, rows)) | set(judged(two, rows))
 
 
 @SOME
 @given(random.checked_patterns(), random.streams())
 def test_intersection_with_itself_changes_nothing(pattern: Pattern, rows: Rows) -> None:
     assume(accepted(Intersection((pattern, pattern))))
-    both = {match.without_bindings() for match in found(Intersection((pattern, pattern)), rows)}
-    assert both == {match.without_bindings() for match in found(pattern, rows)}
+    both = {match.without_bindings() for match in judged(Intersection((pattern, pattern)), rows)}
+    assert both == {match.without_bindings() for match in judged(pattern, rows)}
 
 
 @SOME
@@ -63,7 +63,7 @@ def test_sequences_are_associative(parts: list[Pattern], rows: Rows, near: bool)
     kind = Concat if near else Sequence
     left, right = kind((kind(tuple(parts[:2])), parts[2])), kind((parts[0], kind(tuple(parts[1:]))))
     assume(accepted(left) and accepted(right))
-    assert found(left, rows) == found(right, rows) == found(kind(tuple(parts)), rows)
+    assert judged(left, rows) == judged(right, rows) == judged(kind(tuple(parts)), rows)
 
 
 @SOME
@@ -73,28 +73,28 @@ def test_iteration_unrolls(pattern: Pattern, rows: Rows, near: bool) -> None:
     plus = Iteration(pattern, 1, None, near)
     unrolled = Union((pattern, kind((pattern, plus))))
     assume(accepted(plus) and accepted(unrolled))
-    assert found(plus, rows) == found(unrolled, rows)
-    assert found(Iteration(pattern, 1, 2, near), rows) == found(Union((pattern, kind((pattern, pattern)))), rows)
+    assert judged(plus, rows) == judged(unrolled, rows)
+    assert judged(Iteration(pattern, 1, 2, near), rows) == judged(Union((pattern, kind((pattern, pattern)))), rows)
 
 
 @SOME
 @given(random.checked_patterns(sremo=False), random.streams())
 def test_a_window_keeps_what_fits(pattern: Pattern, rows: Rows) -> None:
-    inside = [match for match in found(pattern, rows) if match.end - match.start + 1 <= 2]
-    assert found(Window(pattern, Size.events(2)), rows) == inside
-    assert found(QuerySpec(pattern, within=Size.events(2)), rows) == inside
+    inside = [match for match in judged(pattern, rows) if match.end - match.start + 1 <= 2]
+    assert judged(Window(pattern, Size.events(2)), rows) == inside
+    assert judged(QuerySpec(pattern, within=Size.events(2)), rows) == inside
 
 
 @SOME
 @given(random.checked_patterns(sremo=False), random.streams(), st.sampled_from(list(Strategy)))
 def test_a_strategy_selects_among_the_matches(pattern: Pattern, rows: Rows, strategy: Strategy) -> None:
-    everything, kept = set(found(pattern, rows)), found(QuerySpec(pattern, strategy=strategy), rows)
-    assert set(kept) <= everything
-    assert kept == found(Select(strategy, pattern), rows)
+    everything, reported = set(judged(pattern, rows)), judged(QuerySpec(pattern, strategy=strategy), rows)
+    assert set(reported) <= everything
+    assert reported == judged(Select(strategy, pattern), rows)
     if strategy is not Strategy.STRICT:
-        assert {match.end for match in kept} == {match.end for match in everything}
+        assert {match.end for match in reported} == {match.end for match in everything}
     if strategy in (Strategy.NEXT, Strategy.LAST):
-        assert len({(match.end, match.positions) for match in kept}) == len({match.end for match in kept})
+        assert len({(match.end, match.positions) for match in reported}) == len({match.end for match in reported})
 
 
 @SOME
@@ -102,17 +102,17 @@ def test_a_strategy_selects_among_the_matches(pattern: Pattern, rows: Rows, stra
 def test_two_complements_accept_the_same_stretches(pattern: Pattern, rows: Rows) -> None:
     twice, thrice = Complement(Complement(pattern)), Complement(Complement(Complement(pattern)))
     marked = Concat((Event(None), twice, Event(None)))
-    assert found(marked, rows) == found(Concat((Event(None), Complement(thrice), Event(None))), rows)
+    assert judged(marked, rows) == judged(Concat((Event(None), Complement(thrice), Event(None))), rows)
 
 
 @SOME
 @given(random.queries(random.checked_patterns()), random.streams())
 def test_complex_events_forget_the_variables_and_nothing_else(query: QuerySpec, rows: Rows) -> None:
     query = replace(query, limit=None, suppress=None)
-    forgotten = {match.without_bindings() for match in found(query, rows)}
-    kept = found(query, rows, semantics="complex-events")
-    assert set(kept) == forgotten
-    assert len(kept) == len(forgotten)
+    forgotten = {match.without_bindings() for match in judged(query, rows)}
+    reported = judged(query, rows, semantics="complex-events")
+    assert set(reported) == forgotten
+    assert len(reported) == len(forgotten)
 
 
 def compares(query: QuerySpec) -> bool:
@@ -123,16 +123,18 @@ def compares(query: QuerySpec) -> bool:
 @SOME
 @given(random.queries(random.checked_patterns()).filter(lambda query: not compares(query)), random.streams())
 def test_clauses_only_drop_matches(query: QuerySpec, rows: Rows) -> None:
-    everything = set(found(replace(query, consume=Consume.NONE, limit=None, suppress=None, strategy=None), rows))
-    kept = found(query, rows)
-    assert set(kept) <= everything
+    everything = set(judged(replace(query, consume=Consume.NONE, limit=None, suppress=None, strategy=None), rows))
+    reported = judged(query, rows)
+    assert set(reported) <= everything
     if query.consume is Consume.ANY:
-        ends = sorted({match.end for match in kept})
-        assert all(match.start > max((end for end in ends if end < match.end), default=-1) for match in kept)
+        ends = sorted({match.end for match in reported})
+        assert all(match.start > max((end for end in ends if end < match.end), default=-1) for match in reported)
     if query.limit is not None:
-        assert all(sum(match.end == end for match in kept) <= query.limit for end in {match.end for match in kept})
+        assert all(
+            sum(match.end == end for match in reported) <= query.limit for end in {match.end for match in reported}
+        )
     if query.suppress is not None and not query.suppress.per_partition:
-        times = [rows[match.end]["at"] for match in kept]
+        times = [rows[match.end]["at"] for match in reported]
         assert all(two - one > query.suppress.size.width for one, two in pairwise(times))
 
 
@@ -144,7 +146,7 @@ def test_each_partition_is_a_stream_of_its_own(query: QuerySpec, rows: Rows) -> 
     for key in {row.get("id") for row in rows} - {None}:
         part = [(position, row) for position, row in enumerate(rows) if row.get("id") == key]
         positions = [position for position, _ in part]
-        for match in found(replace(query, partition=()), [row for _, row in part]):
+        for match in judged(replace(query, partition=()), [row for _, row in part]):
             moved = [(name, positions[each]) for name, ranks in match.bindings for each in ranks]
             expected.append(type(match).of(positions[match.start], positions[match.end], moved))
-    assert sorted(found(query, rows)) == sorted(expected)
+    assert sorted(judged(query, rows)) == sorted(expected)

@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 
 from cerite.core.match import Match
 from cerite.data.columns import canonical_schema
-from cerite.engine import kept, recycle
+from cerite.engine import event_buffer, recycle
 from cerite.engine.bind import Program, bind
 from cerite.engine.events import batches, ids
 from cerite.engine.events.rows import Columns
@@ -58,13 +58,13 @@ Answers = tuple[list[Match], list[Match]]
 
 @dataclass
 class Live:
-    """A live run, restored now and then, and what it found."""
+    """A live run, restored now and then, and its matches."""
 
     query: QuerySpec
     semantics: Any
     ordering: Ordering
     rng: Any
-    found: list[Match] = field(default_factory=list)
+    matches: list[Match] = field(default_factory=list)
     events: list[tuple[Match, list[int]]] = field(default_factory=list)  # the serial numbers of each match's events
     late: Rows = field(default_factory=list)
 
@@ -89,7 +89,7 @@ class Live:
                     [(name, at) for names, at in zip(marks, positions, strict=True) for name in names],
                 )  # fmt: skip
                 match = replace(match, positions=tuple(positions), bindings=match.bindings)
-                self.found.append(match if self.semantics == "valuations" else match.without_bindings())
+                self.matches.append(match if self.semantics == "valuations" else match.without_bindings())
                 here = placed.positions[begin:stop]
                 self.events.append((match, serial[[placed.starts[k], *here, placed.ends[k]]].tolist()))
         if released.late is not None:
@@ -113,7 +113,7 @@ def bound(query: QuerySpec, semantics: Any) -> Program:
 def little_room() -> Iterator[None]:
     """Everything that is cleared up or merged now and then is so always."""
     with ExitStack() as stack:
-        for module in (kept, ids, recycle):
+        for module in (event_buffer, ids, recycle):
             stack.enter_context(patch.object(module, "FEWEST", 0))
         for name, value in (("MANY", 2), ("FEW", 2), ("SPARE", 0)):
             stack.enter_context(patch.object(batches, name, value))
@@ -126,7 +126,7 @@ def batch(rows: Rows) -> pa.RecordBatch:
 
 
 def live_agrees(query: QuerySpec, rows: Rows, semantics: Any, rng: Any, share: Share | None = None) -> None:
-    """One query and stream, arriving in several ways; where all is read in one order, the judge is asked once."""
+    """One query and stream, arriving in several ways; where all is read in one order, the judge runs once."""
     rows = [{**row, "n": n} for n, row in enumerate(rows)]
     answers: dict[tuple[Any, ...], Answers] = {}
     for _ in range(WAYS):
@@ -162,16 +162,16 @@ def arrives(query: QuerySpec, rows: Rows, semantics: Any, rng: Any, answers: dic
     live.take(live.run.close())
     serial = [row["n"] for row in plain.read]
     expected, everything = answer(query, plain.read, semantics, answers)
-    same(live.found, expected, query, everything)
+    same(live.matches, expected, query, everything)
     for match, numbers in live.events:
         assert numbers == [serial[at] for at in (match.start, *match.positions, match.end)]
     reported = [(row["n"], row["at"], row["late_by"], row["reason"]) for row in live.late]
     assert reported == [(row["n"], row["at"], row["late_by"], "late") for row in plain.late]
-    told = live.run.metrics
-    assert (told.events, told.read, told.late, told.duplicates) == (
+    metrics = live.run.metrics
+    assert (metrics.events, metrics.read, metrics.late, metrics.duplicates) == (
         len(arrival), len(plain.read), len(plain.late), plain.twice,
     )  # fmt: skip
-    assert told.pending == 0
+    assert metrics.pending == 0
     return bool(expected)
 
 
@@ -193,8 +193,8 @@ def test_live_is_batch(share: Share, query: QuerySpec, rows: Rows, semantics: An
 
 @cases(often(50), REGISTERS, STREAMS, SEMANTICS, RANDOM)
 def test_live_with_registers_is_batch(share: Share, query: QuerySpec, rows: Rows, semantics: Any, rng: Any) -> None:
-    found = planned(query)
-    assume(found is not None and found.has_registers)
+    plan = planned(query)
+    assume(plan is not None and plan.has_registers)
     query, rows = telling(query, rows, partial(_looked_at, semantics=semantics))
     live_agrees(query, rows, semantics, rng, share)
 
@@ -239,10 +239,10 @@ def test_events_come_out_in_order_whatever_holds_their_times(kind: str, times: l
         rows = pa.record_batch({"at": instants, "n": pa.array([row["n"] for row in some])})
         order += _read(run.push(rows))
         assert run.clock is not None
-        told = run.metrics
+        metrics = run.metrics
         if kind != "float64":  # whose differences are rounded: the watermark is the least float as near as the delay
-            assert told.watermark == run.clock.key(_instant(plain.watermark, arrow))
-        assert (told.pending, told.late) == (len(plain.waiting), len(plain.late))
+            assert metrics.watermark == run.clock.key(_instant(plain.watermark, arrow))
+        assert (metrics.pending, metrics.late) == (len(plain.waiting), len(plain.late))
     order += _read(run.close())
     plain.close()
     assert order == [row["n"] for row in plain.read]
@@ -255,11 +255,11 @@ def _any() -> Any:
 
 
 def _read(released: Released) -> list[int]:
-    found: list[int] = []
+    matches: list[int] = []
     for chunk in released.chunks:
         placed, rows, *_ = released.with_rows(chunk)
-        found += rows.column("n").to_numpy()[placed.positions].tolist()
-    return found
+        matches += rows.column("n").to_numpy()[placed.positions].tolist()
+    return matches
 
 
 def _instant(time: int | None, kind: pa.DataType) -> Any:

@@ -84,16 +84,16 @@ def measuring(draw: st.DrawFn) -> QuerySpec:
     query = replace(draw(engine_queries() | REGISTERS), limit=None)
     variables = tuple(sorted(bound(query.where)))
     assume(variables)
-    found: list[Measure] = []
-    while len(found) < EACH:
-        measure = Measure(f"m{len(found)}", draw(expressions(variables)))
+    measures: list[Measure] = []
+    while len(measures) < EACH:
+        measure = Measure(f"m{len(measures)}", draw(expressions(variables)))
         try:
             check(replace(query, items=None, measures=(measure,)))
         except CeriteError:  # x.price of several events, which is refused
             measure = replace(measure, expression=Aggregate("COUNT", variables[0]))
-        found.append(measure)
+        measures.append(measure)
     shown = None if draw(st.integers(0, 2)) else ()
-    return replace(query, items=shown, measures=tuple(found[: EACH if shown is None else 2]))
+    return replace(query, items=shown, measures=tuple(measures[: EACH if shown is None else 2]))
 
 
 @cases(often(260), measuring(), STREAMS, DRESSES, st.randoms(use_true_random=False))
@@ -114,17 +114,17 @@ def test_measures_are_the_judges(share: Share, query: QuerySpec, rows: Rows, dre
             share.refused += 1
             return
         raise
-    found = {match: dict(match.measures) for match in whole}
-    assert found.keys() == expected.keys()
+    actual = {match: dict(match.measures) for match in whole}
+    assert actual.keys() == expected.keys()
     for match, values in expected.items():
-        assert told(found[match]) == told(values), f"{query}: {match}"
+        assert texts(actual[match]) == texts(values), f"{query}: {match}"
     result = whole.to_arrow()
     assert result.schema.equals(whole.table_schema())
     assert len(set(result["match"].to_pylist())) == result.num_rows == len(expected)
     stream = pushed(query, table, rng)
     assert stream["end_time"].to_pylist() == result["end_time"].to_pylist(), "in the order of their ends"
-    assert sorted(told_all(stream)) == sorted(told_all(result))  # those of one end come in any order
-    assert told_all(result) == told_all(Query(query).run(table.to_reader(2), time="at").to_arrow())
+    assert sorted(texts_of_rows(stream)) == sorted(texts_of_rows(result))  # those of one end come in any order
+    assert texts_of_rows(result) == texts_of_rows(Query(query).run(table.to_reader(2), time="at").to_arrow())
 
 
 def pushed(query: QuerySpec, table: pa.Table, rng: Any) -> pa.Table:
@@ -143,12 +143,12 @@ def pushed(query: QuerySpec, table: pa.Table, rng: Any) -> pa.Table:
     return pa.concat_tables([*parts, stream.close().to_arrow()])
 
 
-def told(values: dict[str, Any]) -> list[str]:
+def texts(values: dict[str, Any]) -> list[str]:
     """Values as texts: NaN is unlike itself, and 1 is not 1.0."""
     return [f"{name}={_plain(value)!r}" for name, value in values.items()]
 
 
-def told_all(table: pa.Table) -> list[str]:
+def texts_of_rows(table: pa.Table) -> list[str]:
     return [repr(row) for row in table.to_pylist()]
 
 
@@ -182,7 +182,7 @@ def test_measures_of_what_did_not_happen(text: str, monkeypatch: pytest.MonkeyPa
         expected = [values for _, values in measures(query.query, rows, time="at")]
         whole = query.run(table, time="at").to_arrow()
         names = [each.name for each in query.query.measures]
-        assert sorted(told_all(whole.select(names))) == sorted(map(repr, expected))
-        assert sorted(told_all(whole)) == sorted(told_all(pushed(query.query, table, rng)))
+        assert sorted(texts_of_rows(whole.select(names))) == sorted(map(repr, expected))
+        assert sorted(texts_of_rows(whole)) == sorted(texts_of_rows(pushed(query.query, table, rng)))
         matched += bool(expected)
     assert matched > 4

@@ -77,18 +77,18 @@ counted: Counter[bool] = Counter()
 
 @often(500)
 @given(reading_filters().filter(_sound), STREAMS)
-def _nothing_is_found(pattern: Pattern, types: list[str]) -> None:
+def _nothing_matches(pattern: Pattern, types: list[str]) -> None:
     query = QuerySpec(pattern)
     why = reason(query)
-    found = judged(query, [{"type": kind, "id": 1, "at": at} for at, kind in enumerate(types)], "valuations")
-    assert why is None or not [each for each in found if each.positions], why
+    matches = judged(query, [{"type": kind, "id": 1, "at": at} for at, kind in enumerate(types)], "valuations")
+    assert why is None or not [each for each in matches if each.positions], why
     counted[why is not None] += 1
 
 
 def test_a_filter_that_reads_before_anything_is_bound_never_matches() -> None:
     """And the warning is not rare: a twentieth of such filters are warned about."""
     counted.clear()
-    _nothing_is_found()
+    _nothing_matches()
     assert counted[True] > (counted[True] + counted[False]) / 20, counted
 
 

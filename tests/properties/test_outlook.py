@@ -38,19 +38,19 @@ def met(query: QuerySpec, rows: Rows) -> int:
 
 
 def outlook(query: QuerySpec) -> Outlook | None:
-    made = planned(query)
-    assume(made is not None and not made.has_registers)
-    assert made is not None
-    return explored(made, 100_000)
+    plan = planned(query)
+    assume(plan is not None and not plan.has_registers)
+    assert plan is not None
+    return explored(plan, 100_000)
 
 
 @often(150)
 @given(QUERIES, random.streams(10))
 def test_no_run_meets_a_state_that_was_not_explored(query: QuerySpec, rows: Rows) -> None:
-    found = outlook(query)
-    event("given up" if found is None or not found.whole else "explored")
-    if found is not None and found.whole:
-        assert met(query, rows) <= found.states
+    outcome = outlook(query)
+    event("given up" if outcome is None or not outcome.whole else "explored")
+    if outcome is not None and outcome.whole:
+        assert met(query, rows) <= outcome.states
 
 
 def test_every_explored_state_is_met_by_some_stream() -> None:

@@ -91,10 +91,10 @@ def test_tables_read_back_equal(
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / f"x.{form}"
             path.write_text(text, "utf-8", newline="")
-            found = open_events(path, schema=kinds if declared else None).table().to_pylist()
+            actual = open_events(path, schema=kinds if declared else None).table().to_pylist()
     finally:
         chunks.CHUNK = before
-    assert [{name: str(row[name]) for name in row} for row in found] == [
+    assert [{name: str(row[name]) for name in row} for row in actual] == [
         {
             name: str(float(value) if kinds[name] == "float" and value is not None else value)
             for name, value in row.items()

@@ -47,8 +47,8 @@ def test_oracle_registers_recycled_before_every_push(
     share: Share, query: QuerySpec, rows: Rows, semantics: Any, rng: Any
 ) -> None:
     query = query if query.within is not None else replace(query, within=Size.events(7))
-    made = planned(query)
-    assume(made is not None and made.has_registers)
+    plan = planned(query)
+    assume(plan is not None and plan.has_registers)
     query, rows = telling(query, rows, partial(looked_at, semantics=semantics))
     with patch.object(Recycler, "due", True):
         stream_agrees(query, rows, semantics, rng, share, restored=False)
@@ -96,14 +96,14 @@ def events(seed: int, count: int) -> pa.RecordBatch:
 
 
 def results(stream: EventStream, batch: pa.RecordBatch, cuts: list[int]) -> list[Counter[Match]]:
-    found = []
+    matches = []
     for begin, end in zip([0, *cuts], [*cuts, batch.num_rows], strict=True):
         pushed = stream.push(batch.slice(begin, end - begin))
         some = list(pushed)
         assert [match.end for match in some] == sorted(match.end for match in some)
         assert len(some) == pushed.count()
-        found.append(Counter(some))
-    return found
+        matches.append(Counter(some))
+    return matches
 
 
 ENOUGH = 12  # matches of a query, on however many streams that takes
@@ -141,19 +141,19 @@ def test_differential_restored_and_recycled(share: Share, seed: int, name: str) 
     stream = query.stream(SCHEMA, time="t", type="type", counting=True)
     with patch.object(Recycler, "due", False):
         (whole,) = results(stream, batch, [])
-    found: Counter[Match] = Counter()
+    matches: Counter[Match] = Counter()
     at = 0
     stream = query.stream(SCHEMA, time="t", type="type", counting=True)
     while at < batch.num_rows:
         size = rng.randint(1, 9)
         with patch.object(Recycler, "due", rng.random() < 0.5):
-            found.update(stream.push(batch.slice(at, size)))
+            matches.update(stream.push(batch.slice(at, size)))
         at += size
         saved = stream.snapshot()
         stream = query.stream(SCHEMA, time="t", type="type", counting=True)
         stream.restore(saved)
         assert stream.snapshot() == saved
-    assert found == whole
+    assert matches == whole
     share.note(bool(whole))
 
 

@@ -25,8 +25,8 @@ PLAIN = random.register_patterns(3).map(lambda pattern: QuerySpec(pattern, withi
 
 
 def reads_others(query: QuerySpec) -> bool:
-    found = planned(query)
-    return found is not None and found.has_registers
+    plan = planned(query)
+    return plan is not None and plan.has_registers
 
 
 @cases(MANY, PLAIN, STREAMS, SEMANTICS, dresses)

@@ -46,9 +46,9 @@ Rows = list[dict[str, Any]]
 
 def same(one: Pattern, two: Pattern, rows: Rows) -> None:
     stream = Stream.of(rows, time="at")
-    found = matches(one, stream)
-    event("matches" if found else "no match")
-    assert found == matches(two, stream)
+    actual = matches(one, stream)
+    event("matches" if actual else "no match")
+    assert actual == matches(two, stream)
 
 
 STREAMS = random.streams(5) | random.streams(5, random.full_rows)
@@ -119,10 +119,10 @@ def test_references_turned_to_the_later_event(pattern: Pattern, rows: Rows) -> N
 @MANY
 @given(forward_sequences(), random.streams(6, random.full_rows) | random.streams(), st.booleans())
 def test_oracle_a_reference_reads_the_other_event_whichever_comes_first(
-    made: tuple[Sequence, On, Expression], rows: Rows, inside: bool
+    rewritten: tuple[Sequence, On, Expression], rows: Rows, inside: bool
 ) -> None:
     """ICDT's FILTER P(x, z): both events are known in the end, so their order does not matter."""
-    sequence, on, condition = made
+    sequence, on, condition = rewritten
     pattern: Pattern = Filter(sequence, (on,))
     if inside:  # the same filter directly on its event, looking ahead out of the parentheses
         parts = tuple(Filter(part, (on,)) if part.variable == on.variable else part for part in sequence.parts)  # type: ignore[attr-defined]
@@ -143,8 +143,8 @@ def test_oracle_a_reference_reads_the_other_event_whichever_comes_first(
 def test_permute_is_any_order(parts: list[Pattern], rows: Rows) -> None:
     permuted = Permute(tuple(parts))
     same(permuted, expand_permute(permuted), rows)
-    found = matches(permuted, rows and Stream.of(rows, time="at"))
-    assert found == matches(Permute(tuple(reversed(parts))), rows and Stream.of(rows, time="at"))
+    actual = matches(permuted, rows and Stream.of(rows, time="at"))
+    assert actual == matches(Permute(tuple(reversed(parts))), rows and Stream.of(rows, time="at"))
 
 
 PARTS = st.lists(random.checked_patterns(size=2).filter(lambda part: not nullable(part)), min_size=2, max_size=3)
@@ -235,9 +235,9 @@ def _surely(pattern: Pattern) -> frozenset[str]:
 def test_oracle_theorem_2_safe_formulas(pattern: Pattern, rows: Rows) -> None:
     safe = make_safe(pattern)
     assert is_safe(safe)
-    found = icdt_matches(pattern, rows)
-    event("matches" if found else "no match")
-    assert icdt_matches(safe, rows) == found
+    actual = icdt_matches(pattern, rows)
+    event("matches" if actual else "no match")
+    assert icdt_matches(safe, rows) == actual
 
 
 @MANY
@@ -245,5 +245,5 @@ def test_oracle_theorem_2_safe_formulas(pattern: Pattern, rows: Rows) -> None:
 def test_oracle_the_judge_agrees_with_icdt_on_safe_formulas(pattern: Pattern, rows: Rows) -> None:
     """On safe formulas sets of events and single events are the same thing, so both papers' semantics agree."""
     assume(is_safe(pattern))
-    found = {frozenset(match.positions) for match in matches(pattern, rows, semantics="complex-events")}
-    assert found == icdt_matches(pattern, rows)
+    actual = {frozenset(match.positions) for match in matches(pattern, rows, semantics="complex-events")}
+    assert actual == icdt_matches(pattern, rows)

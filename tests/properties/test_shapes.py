@@ -1,4 +1,4 @@
-"""Results with events hold what the judge's matches are made of, whoever finds them and wherever batches are cut."""
+"""Results with events hold what the judge's matches consist of, whichever engine runs and wherever batches are cut."""
 
 from __future__ import annotations
 
@@ -48,38 +48,38 @@ def test_results_hold_the_events_of_the_judges_matches(
     expected = judged(query, rows, semantics)
     share.note(bool(expected))
     whole = Query(query).run(table, time="at", semantics=semantics)
-    found = whole.to_arrow(events=True)
-    assert found.schema.equals(whole.table_schema(events=True))
-    assert len(set(found["match"].to_pylist())) == found.num_rows, "every match has an id of its own"
-    assert _counted(found.drop_columns("match").to_pylist()) == _counted(
+    result = whole.to_arrow(events=True)
+    assert result.schema.equals(whole.table_schema(events=True))
+    assert len(set(result["match"].to_pylist())) == result.num_rows, "every match has an id of its own"
+    assert _counted(result.drop_columns("match").to_pylist()) == _counted(
         [_row(each, rows, query, semantics) for each in expected]
     )
-    assert _counted(whole.to_arrow(long=True).to_pylist()) == _counted(_exploded(found, query, semantics, table))
+    assert _counted(whole.to_arrow(long=True).to_pylist()) == _counted(_exploded(result, query, semantics, table))
     once = Query(query).run(pa.Table.from_batches(table.to_batches(2)).to_reader(), time="at", semantics=semantics)
     assert rng.random() < 0.5 or once.exists() == bool(expected)
-    assert repr(once.to_arrow(events=True).to_pylist()) == repr(found.to_pylist())  # NaN is unlike itself
+    assert repr(once.to_arrow(events=True).to_pylist()) == repr(result.to_pylist())  # NaN is unlike itself
     pushed = _pushed(query, table, semantics, rng)
-    assert pushed["end_time"].to_pylist() == found["end_time"].to_pylist(), "in the order of their ends"
-    assert _counted(pushed.to_pylist()) == _counted(found.to_pylist())  # those of one end come in any order
+    assert pushed["end_time"].to_pylist() == result["end_time"].to_pylist(), "in the order of their ends"
+    assert _counted(pushed.to_pylist()) == _counted(result.to_pylist())  # those of one end come in any order
 
 
 def _row(match: Match, rows: Rows, query: QuerySpec, semantics: Any) -> dict[str, Any]:
     """A judge's match as a row of a result, without its id."""
-    made = plan(query, semantics)
+    compiled = plan(query, semantics)
     row = {"start_time": rows[match.start]["at"], "end_time": rows[match.end]["at"]}
     row |= {name: rows[match.end][name] for name in query.partition}
     if semantics != "valuations":
         return row | {"events": [rows[position] for position in match.positions]}
-    for column, name in zip(variable_columns(made.variables, made.partition), made.variables, strict=True):
+    for column, name in zip(variable_columns(compiled.variables, compiled.partition), compiled.variables, strict=True):
         row[column] = [rows[position] for position in match.variables.get(name, ())]
     return row
 
 
-def _exploded(found: pa.Table, query: QuerySpec, semantics: Any, table: pa.Table) -> Rows:
+def _exploded(result: pa.Table, query: QuerySpec, semantics: Any, table: pa.Table) -> Rows:
     shown = EVERYTHING.columns(plan(query, semantics), table.column_names)
     return [
         {"match": row["match"], "variable": each.variable, "rank": rank, **event}
-        for row in found.to_pylist()
+        for row in result.to_pylist()
         for each in shown
         for rank, event in enumerate(row[each.column])
     ]

@@ -67,8 +67,8 @@ class Handle:
         return self
 
     def get(self) -> tuple[str] | None:
-        found = self.states.get(self.key)
-        return None if found is None else (found,)
+        state = self.states.get(self.key)
+        return None if state is None else (state,)
 
     def update(self, value: tuple[str]) -> None:
         (self.states[self.key],) = value
@@ -97,7 +97,7 @@ class Cluster:
     states: dict[int, str] = field(default_factory=dict)
     timers: dict[int, set[int]] = field(default_factory=dict)
     seen: int = 0
-    told: list[Row] = field(default_factory=list)
+    reported: list[Row] = field(default_factory=list)
 
     def batch(self, tasks: list[pa.RecordBatch], seen: int) -> None:
         """One micro-batch; it may be run, lost and run again."""
@@ -105,11 +105,11 @@ class Cluster:
         clock = Clock(max(0, self.seen - self.delay))
         if self.rng.random() < 0.3:
             lost = self._served(packed, clock, dict(self.states), {k: set(v) for k, v in self.timers.items()})
-            found = self._served(packed, clock, self.states, self.timers)
-            assert sorted(map(_plain, lost)) == sorted(map(_plain, found)), "a batch that is run again tells the same"
+            rows = self._served(packed, clock, self.states, self.timers)
+            assert sorted(map(_plain, lost)) == sorted(map(_plain, rows)), "a batch that is run again tells the same"
         else:
-            found = self._served(packed, clock, self.states, self.timers)
-        self.told += found
+            rows = self._served(packed, clock, self.states, self.timers)
+        self.reported += rows
         self.seen = max(self.seen, seen)
 
     def _served(
@@ -118,52 +118,54 @@ class Cluster:
         handle = Handle(states, timers)
         processor = ShardProcessor(self.live)
         processor.init(handle)  # type: ignore[arg-type]
-        told: list[Row] = []
+        reported: list[Row] = []
         self.rng.shuffle(packed)
         for seat, rows in groupby(sorted(packed, key=lambda row: row["seat"]), key=lambda row: row["seat"]):
             handle.key = seat
-            told += processor.handleInputRows((seat,), iter([Row(**row) for row in rows]), clock)
+            reported += processor.handleInputRows((seat,), iter([Row(**row) for row in rows]), clock)
         due = [(seat, at) for seat, some in timers.items() for at in some if at <= clock.milliseconds]
         for seat, at in due:
             handle.key = seat
-            told += processor.handleExpiredTimer((seat,), clock, None)
+            reported += processor.handleExpiredTimer((seat,), clock, None)
             timers[seat].discard(at)
-        return told
+        return reported
 
     @property
     def matches(self) -> list[dict[str, Any]]:
-        return [row for each in self.told if each.kind == MATCH for row in read(each.payload).to_pylist()]
+        return [row for each in self.reported if each.kind == MATCH for row in read(each.payload).to_pylist()]
 
     @property
     def late(self) -> list[dict[str, Any]]:
-        return [row for each in self.told if each.kind == LATE for row in read(each.payload).to_pylist()]
+        return [row for each in self.reported if each.kind == LATE for row in read(each.payload).to_pylist()]
 
     def total(self, name: str) -> int:
-        return sum(each[name] for each in self.told if each.kind == SHARD)
+        return sum(each[name] for each in self.reported if each.kind == SHARD)
 
 
 def _plain(row: Row) -> str:
-    """A told row; state bytes aside, which hold kept rows in any layout."""
+    """A reported row; state bytes aside, which hold the event buffer in any layout."""
     shown = {name: value for name, value in row.asDict().items() if name not in ("payload", "state_bytes")}
     return f"{shown} {[] if row.payload is None else sorted(map(str, read(row.payload).to_pylist()))}"
 
 
 def job(query: QuerySpec, semantics: Any, shards: int, delay: int, ids: tuple[str, ...], *, side: bool) -> LiveJob:
-    made = plan(query, semantics)
+    compiled = plan(query, semantics)
     choice = choose_live(
-        made, "at" if made.window is None or made.window.attribute is None else made.window.attribute, "at"
+        compiled,
+        "at" if compiled.window is None or compiled.window.attribute is None else compiled.window.attribute,
+        "at",
     )
     shards = 1 if choice.operator == "sequence" else shards
-    names = ("events",) if semantics != "valuations" else made.variables
+    names = ("events",) if semantics != "valuations" else compiled.variables
     shown = tuple(Shown(name, None if semantics != "valuations" else name, ("n",)) for name in names)
     chunking = None
     if choice.operator == "chunks":
-        assert made.window is not None
-        chunking = Chunking(max(1, int(made.window.width)), int(made.window.width))  # many chunks, much overlap
-    words = tuple(f"{BITS}{k}" for k in range(-(-len(unary_tests(made)) // WORD)))
+        assert compiled.window is not None
+        chunking = Chunking(max(1, int(compiled.window.width)), int(compiled.window.width))  # many chunks, much overlap
+    words = tuple(f"{BITS}{k}" for k in range(-(-len(unary_tests(compiled)) // WORD)))
     columns = ShardColumns(NAMES, ("at", "n"), "at", "n", shown)
     return LiveJob.of(
-        made, choice.operator, chunking, columns, arriving=(*NAMES, *words, SOURCE, SEAT, FINAL),
+        compiled, choice.operator, chunking, columns, arriving=(*NAMES, *words, SOURCE, SEAT, FINAL),
         seats=placement(shards), sources=1, delay=Fraction(delay), per_millisecond=Fraction(1), unit="ms",
         deduplicate=ids, side=side, identity={"query": str(query)}, types=dict.fromkeys(NAMES, "any"),
     )  # fmt: skip
@@ -171,11 +173,11 @@ def job(query: QuerySpec, semantics: Any, shards: int, delay: int, ids: tuple[st
 
 def shipped(live: LiveJob, query: QuerySpec, rows: Rows) -> pa.RecordBatch:
     """Rows as Spark ships them: bits, source, shard."""
-    made = plan(query)
+    compiled = plan(query)
     rows = _keyed(live, rows)
     table = pa.Table.from_pylist(rows, ARROW).combine_chunks()
     batch = table.to_batches()[0] if rows else pa.RecordBatch.from_pylist([], ARROW)
-    tests = unary_tests(made)
+    tests = unary_tests(compiled)
     canonical = pa.Table.from_batches([batch.select(SCHEMA.names)]).cast(canonical_schema(SCHEMA)).combine_chunks()
     plain = canonical.to_batches()[0] if rows else pa.RecordBatch.from_pylist([], canonical_schema(SCHEMA))
     bits = ConditionBits([(test.type, test.condition) for test in tests], canonical_schema(SCHEMA), "type").bits(plain)
@@ -245,9 +247,9 @@ def shards_agree(query: QuerySpec, rows: Rows, semantics: Any, rng: Any, share: 
     expected = judged(query, stream, semantics)
     everything = judged(unpicked(query), stream, semantics) if picks(query) else expected
     place = {n: at for at, n in enumerate(serial)}
-    found = [_match(row, live, place, semantics) for row in cluster.matches]
-    same(found, expected, query, everything)
-    assert len({row["match"] for row in cluster.matches}) == len(found)
+    matches = [_match(row, live, place, semantics) for row in cluster.matches]
+    same(matches, expected, query, everything)
+    assert len({row["match"] for row in cluster.matches}) == len(matches)
     unread = sum(map(cluster.total, ("late", "untimed", "duplicates")))
     assert cluster.total("relevant") - unread == len(_keyed(live, plain.read)), "every event is counted once"
     if share is not None:
@@ -303,10 +305,10 @@ def test_shards_at_length(share: Share, query: QuerySpec, rows: Rows, semantics:
 @pytest.fixture
 def cluster() -> Cluster:
     """A stream that has begun."""
-    made = Cluster(job(KEYED, "valuations", 1, 5, (), side=False), Random(1), 5)
-    made.batch([shipped(made.live, KEYED, ROWS)], 40)
-    assert made.states
-    return made
+    cluster = Cluster(job(KEYED, "valuations", 1, 5, (), side=False), Random(1), 5)
+    cluster.batch([shipped(cluster.live, KEYED, ROWS)], 40)
+    assert cluster.states
+    return cluster
 
 
 KEYED = QuerySpec(Sequence((Named(Event("A"), "x"), Named(Event("B"), "y"))), partition=("id",), within=Size.events(9))
@@ -323,7 +325,7 @@ def test_damaged_state_is_refused_wherever_it_is_damaged(cluster: Cluster) -> No
                 cluster.batch([shipped(cluster.live, KEYED, LATER)], 41)
 
 
-def test_a_store_that_cannot_be_read_is_told_in_words(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_store_that_cannot_be_read_is_reported_in_words(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
     """RocksDB has checksums of its own, and notices damaged files first."""
 
     def get(handle: Handle) -> None:
@@ -360,7 +362,7 @@ def test_the_number_of_shards_is_fixed(cluster: Cluster) -> None:
 
 def test_a_stream_that_is_over_takes_nothing_more(cluster: Cluster) -> None:
     cluster.batch([closing(cluster.live, KEYED)], 0)
-    assert cluster.told[-1]["pending"] == 0
+    assert cluster.reported[-1]["pending"] == 0
     with pytest.raises(StreamError, match="declared to be over"):
         cluster.batch([shipped(cluster.live, KEYED, LATER)], 41)
 

@@ -1,4 +1,4 @@
-"""Random pattern files of Wayeb, each made together with what the SRT report says it means.
+"""Random pattern files of Wayeb, each drawn together with what the SRT report says it means.
 
 `oracle_*` strategies give pairs: a text, and the pattern that the definitions rewrite it to, or what one sentence says
 of one event in plain Python. They share nothing with `cerite.language.wayeb`.

@@ -75,7 +75,7 @@ def ways_agree(query: QuerySpec, rows: Rows, word: list[int], share: Share, *, e
         query, rows = telling(query, rows, lambda one, some: matches(one, Stream.of(some, time="at")))
     pattern, stream = expand_skips(resolve(query.where)), Stream.of(rows, time="at")
     expected = judged(pattern, stream, query.within)
-    told = bool(expected)
+    informative = bool(expected)
     for each in words_of(query, rows, expected, word):
         ways = ways_of(pattern, stream, query.within, each)
         assert {way.valuation for way in ways if not way.failing} == {
@@ -84,11 +84,11 @@ def ways_agree(query: QuerySpec, rows: Rows, word: list[int], share: Share, *, e
         failing = sorted((way for way in ways if way.failing), key=lambda way: way.failing[0].rank)
         for way in (*failing[:1], *failing[-2:]):
             repaired_agrees(pattern, stream, query.within, way)
-        told = told or bool(failing)
+        informative = informative or bool(failing)
         if not ways and all(map(is_plain, walk(pattern))):
             loose = judged(transform(pattern, loosened), stream, None)
             assert not any(valuation.positions == frozenset(each) for valuation in loose), each
-    share.note(told)
+    share.note(informative)
 
 
 def runnable_by_judge(query: QuerySpec) -> bool:
@@ -122,7 +122,7 @@ def words_of(query: QuerySpec, rows: Rows, expected: set[Valuation], word: list[
     """Events that are a match, that are one but for the conditions, and any."""
     stream = Stream.of(rows, time="at")
     bare = judged(expand_skips(resolve(weakened(query.where, drop=True))), stream, query.within)
-    some = [sorted({tuple(sorted(each.positions)) for each in found})[:3] for found in (expected, bare)]
+    some = [sorted({tuple(sorted(each.positions)) for each in matches})[:3] for matches in (expected, bare)]
     return [each for each in (*some[0], *some[1], tuple(rank for rank in word if rank < len(rows))) if each]
 
 
@@ -163,8 +163,8 @@ def _without(node: Pattern, check: Check) -> Pattern:
             conditions = tuple(replace(on, condition=_less(on.condition, check.part)) for on in node.conditions)
             return replace(node, conditions=tuple(on for on in conditions if on.condition is not None))
         case Having():
-            kept = (_less(each, check.part) for each in node.conditions)
-            return replace(node, conditions=tuple(each for each in kept if each is not None))
+            weaker = (_less(each, check.part) for each in node.conditions)
+            return replace(node, conditions=tuple(each for each in weaker if each is not None))
         case Concat():
             return Sequence(node.parts)
         case Iteration():
@@ -222,25 +222,25 @@ def test_why_names_conditions_that_the_judge_finds_true(
     share: Share, query: QuerySpec, rows: Rows, semantics: Any
 ) -> None:
     query, rows, table = explained(query, rows, semantics, share)
-    found = Query(query).run(table, time="at", semantics=semantics).head(3)
-    for match in found:
+    matches = Query(query).run(table, time="at", semantics=semantics).head(3)
+    for match in matches:
         if not match.positions:
             continue  # SELECT shows nothing of it
-        told = Query(query).why(match)
-        assert told.match == match
-        assert set(match.positions) <= {each.position for each in told.events}
-        for each in told.events:
+        answer = Query(query).why(match)
+        assert answer.match == match
+        assert set(match.positions) <= {each.position for each in answer.events}
+        for each in answer.events:
             assert each.verdict == "met"
             for reason in each.reasons:
-                assert_true(reason.text, each.position, told, rows)
-    share.note(bool(found))
+                assert_true(reason.text, each.position, answer, rows)
+    share.note(bool(matches))
 
 
-def assert_true(text: str, position: int, told: Why, rows: Rows) -> None:
-    """The condition that is named holds of the event, as far as the events that are told decide about it."""
+def assert_true(text: str, position: int, answer: Why, rows: Rows) -> None:
+    """The condition that is named holds of the event, as far as the events that are shown decide about it."""
     condition = parse_condition(text[1 : text.rindex("`")])
     bound: dict[str, list[int]] = {}
-    for each in told.events:
+    for each in answer.events:
         for name in each.variables:
             bound.setdefault(name, []).append(each.position)
 
@@ -261,18 +261,18 @@ def test_what_why_not_names_is_what_kept_the_events_from_being_a_match(
     query, rows, table = explained(query, rows, semantics, share)
     word = chosen_word(query, rows, word, which)
     assume(word)
-    told = Query(query).why_not(table, events=word, time="at", semantics=semantics)
+    answer = Query(query).why_not(table, events=word, time="at", semantics=semantics)
     reported = positions_of(query, rows, semantics)
     everything = replace(query, limit=None, suppress=None)
     whole = replace(everything, items=None, measures=(), strategy=None, consume=Consume.NONE)
     fits = frozenset(word) in positions_of(whole, rows, semantics)
-    kind = None if told.culprit is None else told.culprit.kind
+    kind = None if answer.culprit is None else answer.culprit.kind
     share.note(kind is not None and kind != "type")
     if kind is None:
-        shown = frozenset(told.match.positions) if told.match is not None else frozenset()
+        shown = frozenset(answer.match.positions) if answer.match is not None else frozenset()
         assert shown in (positions_of(everything, rows, semantics) if picks(query) else reported)
         assert shown == frozenset(word) or fits
-    elif kind in ("condition", "contiguity", "negation", "window", "partition", "type") or told.besides:
+    elif kind in ("condition", "contiguity", "negation", "window", "partition", "type") or answer.besides:
         assert not fits
     else:
         assert_clause(kind, query, rows, semantics, frozenset(word))
@@ -298,14 +298,14 @@ def without_strategies(node: Pattern) -> Pattern:
 
 
 def positions_of(query: QuerySpec, rows: Rows, semantics: Any) -> set[frozenset[int]]:
-    found = matches(query, Stream.of(rows, time="at"), semantics=semantics)
-    return {frozenset(match.positions) for match in found}
+    judged_matches = matches(query, Stream.of(rows, time="at"), semantics=semantics)
+    return {frozenset(match.positions) for match in judged_matches}
 
 
 def chosen_word(query: QuerySpec, rows: Rows, word: list[int], which: int) -> list[int]:
     """Some events: any, or a match but for the clauses and conditions."""
     bare = replace(query, items=None, measures=(), strategy=None, limit=None, suppress=None, consume=Consume.NONE)
     easier = replace(bare, where=weakened(query.where, drop=True))
-    found = positions_of(bare if which % 2 else easier, rows, "complex-events") if which < 8 else set()
-    some = sorted(sorted(each) for each in found if each)
+    matches = positions_of(bare if which % 2 else easier, rows, "complex-events") if which < 8 else set()
+    some = sorted(sorted(each) for each in matches if each)
     return some[which % len(some)] if some else [rank for rank in word if rank < len(rows)]

@@ -1,9 +1,10 @@
 """Checks that need a Spark of their own, run as `python -m tests.spark.apart connect|cluster|kill FOLDER`.
 
 Each recognises some queries in a generated stream, all in one job, and compares with the local engine; `connect` also
-follows it as a live stream. `kill` ends an executor in the middle of that job: behind Cerite, in the same tasks, `held`
-leaves a note with the executor's process at the first matches and waits; the executor of the first note is killed, then
-all go on. So it dies while it runs a task of Cerite, holding both unfinished results and files of the shuffle.
+follows it as a live stream. `kill` ends an executor in the middle of that job: behind Cerite, in the same tasks,
+`delayed` leaves a note with the executor's process at the first matches and waits; the executor of the first note is
+killed, then all go on. So it dies while it runs a task of Cerite, holding both unfinished results and files of the
+shuffle.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ QUERIES = {
     "neighbours": "A AS x : B AS y FILTER y[v > 0.5] WITHIN 3 milliseconds",
     "counted events": "A AS x ; B AS y FILTER x[v > 0.9] WITHIN 7 EVENTS",
 }
-IN_ORDER = 2  # queries that are asked a second time, of files read in order, without a shuffle
+IN_ORDER = 2  # queries that run a second time, of files read in order, without a shuffle
 WAIT = 120  # seconds
 
 
@@ -50,7 +51,7 @@ def stream(rows: int) -> pa.Table:
     return pa.table({"type": kinds, "k": keys, "v": values, "at": np.arange(rows), POSITION: np.arange(rows)})
 
 
-def held(folder: Path) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+def delayed(folder: Path) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     """Lets batches pass, but not before an executor is dead; a note says which partition is run by which executor."""
 
     def passed(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -92,18 +93,18 @@ def lost_executors(spark: Any) -> int:
 
 def killed_in_mid_job(spark: Any, results: list[DataFrame], folder: Path) -> list[Any]:
     """The matches of results whose job loses an executor."""
-    waiting = [result.mapInArrow(held(folder), result.schema) for result in results]
+    waiting = [result.mapInArrow(delayed(folder), result.schema) for result in results]
     assert lost_executors(spark) == 0
     killer = threading.Thread(target=kill, args=(folder,))
     killer.start()
-    found = together(waiting)
+    answers = together(waiting)
     killer.join()
     victim = json.loads((folder / "killed").read_text("utf-8"))
     assert lost_executors(spark) == 1, "the executor was to be killed"
     again = [note["executor"] for note in notes(folder) if note["partition"] == victim["partition"]]
     assert len(again) > 1, "its task was to run again"
     assert again.count(victim["executor"]) < len(again), "and elsewhere"
-    return found
+    return answers
 
 
 def live_as_at_rest(spark: Any, folder: Path) -> None:
@@ -114,10 +115,10 @@ def live_as_at_rest(spark: Any, folder: Path) -> None:
     name, final = "a register in partitions", str(folder / "final")
     text = f"SELECT * FROM S WHERE {QUERIES[name]}"
     stream = spark.readStream.schema(at_rest.schema).parquet(str(folder / "in"))
-    found = match(
+    live = match(
         stream, text, time="at", position=POSITION, watermark="10 milliseconds", shards=2, final=final, late="side"
     )
-    writing = found.writeStream.option("path", str(folder / "out")).option("checkpointLocation", str(folder / "state"))
+    writing = live.writeStream.option("path", str(folder / "out")).option("checkpointLocation", str(folder / "state"))
     steps = []
     for over in (False, True):
         if over:
@@ -125,7 +126,7 @@ def live_as_at_rest(spark: Any, folder: Path) -> None:
         query = writing.trigger(availableNow=True).start()
         query.awaitTermination()
         steps += [progress(each) for each in query.recentProgress]
-    matches, late = split(spark.read.schema(found.schema).parquet(str(folder / "out")))
+    matches, late = split(spark.read.schema(live.schema).parquet(str(folder / "out")))
     ids = sorted(row["match"] for row in matches.select("match").collect())
     expected = match(at_rest, text, time="at", position=POSITION).select("match").collect()
     assert ids == sorted(row["match"] for row in expected), f"{len(ids)} live, {len(expected)} at rest"
@@ -143,15 +144,15 @@ def main(kind: str, where: str) -> None:
     else:
         spark = session("local-cluster[2,1,1024]", conf=small)
     df = spark.read.parquet(str(folder / "events.parquet"))
-    asked = [(name, f"SELECT * FROM S WHERE {text}") for name, text in QUERIES.items()]
-    results = [match(df, text, time="at", partitions=4, read="spark") for _, text in asked]
-    results += [match(df, text, time="at", partitions=4) for _, text in asked[:IN_ORDER]]
-    found = killed_in_mid_job(spark, results, folder) if kind == "kill" else together(results)
-    for (name, text), mine in zip(asked, found, strict=False):
+    queries = [(name, f"SELECT * FROM S WHERE {text}") for name, text in QUERIES.items()]
+    results = [match(df, text, time="at", partitions=4, read="spark") for _, text in queries]
+    results += [match(df, text, time="at", partitions=4) for _, text in queries[:IN_ORDER]]
+    answers = killed_in_mid_job(spark, results, folder) if kind == "kill" else together(results)
+    for (name, text), mine in zip(queries, answers, strict=False):
         expected = Counter(cerite.query(text).run(table, time="at"))
         assert expected, f"{name} has no matches"
         assert Counter(mine.values()) == expected, f"{kind}, {name}: {len(mine)}, not {sum(expected.values())}"
-    assert found[:IN_ORDER] == found[len(asked) :], "the same ids, whatever the plan"
+    assert answers[:IN_ORDER] == answers[len(queries) :], "the same ids, whatever the plan"
     if kind == "connect":
         live_as_at_rest(spark, folder)
     print("the same matches", flush=True)

@@ -44,7 +44,7 @@ def spark() -> Iterator[Any]:
     except CeriteError as error:
         pytest.skip(f"no Java: {error.hint}")
     os.environ.setdefault("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")  # starts faster
-    made = session(
+    started = session(
         "local[2]",
         conf={
             "spark.sql.shuffle.partitions": "2",
@@ -52,5 +52,5 @@ def spark() -> Iterator[Any]:
             "spark.python.sql.dataFrameDebugging.enabled": "false",  # tells Java the line of every call
         },
     )
-    yield made
-    made.stop()
+    yield started
+    started.stop()

@@ -64,13 +64,13 @@ class Folder:
 
     def several(self, questions: Sequence[tuple[Any, dict[str, Any]]]) -> DataFrame:
         """The ids of the matches of many queries, as one result: number of the query, id, time of the end."""
-        found = [
+        rows = [
             match(self.stream, query, metrics=f"q{number}", **how).select(
                 fn.lit(number).alias("query"), "match", fn.col("end_time").cast("string").alias("end")
             )
             for number, (query, how) in enumerate(questions)
         ]
-        return united(found)
+        return united(rows)
 
 
 def disordered(rows: Iterable[Any], by: int, seed: int) -> list[Any]:

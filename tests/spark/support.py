@@ -26,16 +26,16 @@ def frame(spark: SparkSession, table: pa.Table, *, seed: int = 1, parts: int = 2
     random.Random(seed).shuffle(order)
     numbered = table.append_column(POSITION, pa.array(range(table.num_rows), pa.int64()))
     plain = [column.cast(_plain(column.type)) for column in numbered.take(pa.array(order, pa.int64())).columns]
-    made = spark.createDataFrame(pa.table(plain, names=numbered.column_names))
-    return made if parts == 1 else made.repartition(parts)
+    df = spark.createDataFrame(pa.table(plain, names=numbered.column_names))
+    return df if parts == 1 else df.repartition(parts)
 
 
 def rows_table(rows: Iterable[dict[str, Any]], columns: Iterable[str]) -> pa.Table:
     """A list of dictionaries as a table that has every column."""
-    found = [dict.fromkeys(columns) | row for row in rows]
+    whole = [dict.fromkeys(columns) | row for row in rows]
     return (
-        open_events(found).table()
-        if found
+        open_events(whole).table()
+        if whole
         else pa.table({name: pa.array([], pa.string() if name == "type" else pa.int64()) for name in columns})
     )
 
@@ -47,15 +47,15 @@ def _plain(kind: pa.DataType) -> pa.DataType:
 
 
 def together(results: Sequence[DataFrame]) -> list[dict[str, Match]]:
-    """The matches of every result by their ids, found by one Spark job; events are told by their positions."""
+    """The matches of every result by their ids, by one Spark job; events are known by their positions."""
     schemas = [result.schema for result in results]
     plain = [_positions(number, *each) for number, each in enumerate(zip(results, schemas, strict=True))]
     variables = [[each.name for each in schema if isinstance(each.dataType, ArrayType)] for schema in schemas]
-    found: list[dict[str, Match]] = [{} for _ in results]
+    matches: list[dict[str, Match]] = [{} for _ in results]
     for number, name, start, end, bound in united(plain).collect():
-        assert name not in found[number], "every match has an id of its own"
-        found[number][name] = _match(start, end, dict(zip(variables[number], map(tuple, bound), strict=True)))
-    return found
+        assert name not in matches[number], "every match has an id of its own"
+        matches[number][name] = _match(start, end, dict(zip(variables[number], map(tuple, bound), strict=True)))
+    return matches
 
 
 def united(frames: Sequence[DataFrame]) -> DataFrame:
@@ -71,9 +71,9 @@ def matches(result: DataFrame) -> list[Match]:
     return list(together([result])[0].values())
 
 
-def difference(found: Iterable[Hashable], expected: Iterable[Hashable]) -> str:
+def difference(actual: Iterable[Hashable], expected: Iterable[Hashable]) -> str:
     """What is missing or too much, the first of it; pytest's own account of long lists takes minutes."""
-    one, other = Counter(found), Counter(expected)
+    one, other = Counter(actual), Counter(expected)
     missing, more = list((other - one).elements()), list((one - other).elements())
     return f"{len(missing)} missing: {missing[:3]}; {len(more)} too many: {more[:3]}" if missing or more else ""
 

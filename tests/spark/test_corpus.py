@@ -58,16 +58,16 @@ class Known:
 
     @property
     def features(self) -> set[str]:
-        found = {type(node).__name__ for node in walk(self.query.where)} | {f"consume {self.plan.consume}"}
+        features = {type(node).__name__ for node in walk(self.query.where)} | {f"consume {self.plan.consume}"}
         if self.query.strategy is not None:
-            found.add(f"select {self.query.strategy.value}")
+            features.add(f"select {self.query.strategy.value}")
         if self.plan.window is not None:
-            found.add("within events" if self.plan.window.unit == "events" else "within time")
+            features.add("within events" if self.plan.window.unit == "events" else "within time")
         if self.plan.has_registers:
-            found.add("registers")
+            features.add("registers")
         if self.plan.suppress is not None:
-            found.add("suppress")
-        return {f"{self.operator}: {each}" for each in found}
+            features.add("suppress")
+        return {f"{self.operator}: {each}" for each in features}
 
 
 @dataclass(frozen=True)
@@ -93,20 +93,20 @@ class Run:
             partitions=self.tasks,
         )  # fmt: skip
 
-    def wrong(self, found: Iterable[Match]) -> str:
+    def wrong(self, matches: Iterable[Match]) -> str:
         """What is wrong with the matches in some copy of the stream."""
         size = max(1, len(self.known.case.rows))
         copies: list[list[Match]] = [[] for _ in range(self.copies)]
-        for each in found:
+        for each in matches:
             copies[each.start // size].append(shifted(each, -(each.start // size) * size))
         return "\n".join(filter(None, map(self.known.case.disagreement, copies)))
 
 
 @pytest.fixture(scope="module")
 def corpus() -> list[Known]:
-    found = [known for case in load() if (known := _known(case)) is not None]
-    assert len(found) > 290
-    return found
+    cases = [known for case in load() if (known := _known(case)) is not None]
+    assert len(cases) > 290
+    return cases
 
 
 @pytest.mark.filterwarnings("ignore::cerite.spark.OneTaskWarning")
@@ -168,14 +168,14 @@ def _known(case: Case) -> Known | None:
 def _check(spark: SparkSession, runs: list[Run]) -> None:
     jobs = [runs[begin : begin + IN_A_JOB] for begin in range(0, len(runs), IN_A_JOB)]
     with ThreadPoolExecutor(AT_ONCE) as pool:
-        told = [each for some in pool.map(lambda job: list(_disagreements(spark, job)), jobs) for each in some]
-    assert not told, "\n".join(told)
+        disagreements = [each for some in pool.map(lambda job: list(_disagreements(spark, job)), jobs) for each in some]
+    assert not disagreements, "\n".join(disagreements)
 
 
 def _disagreements(spark: SparkSession, runs: list[Run]) -> Iterator[str]:
     """What is wrong, by name; the runs of a job that fails are run again, each alone."""
     try:
-        found = together([run.result(spark) for run in runs])
+        results = together([run.result(spark) for run in runs])
     except Exception as error:
         if len(runs) == 1:
             yield f"{runs[0]}: {type(error).__name__}: {str(error)[:600]}"
@@ -183,5 +183,5 @@ def _disagreements(spark: SparkSession, runs: list[Run]) -> Iterator[str]:
             for run in runs:
                 yield from _disagreements(spark, [run])
         return
-    wrong = [run.wrong(mine.values()) for run, mine in zip(runs, found, strict=True)]
+    wrong = [run.wrong(mine.values()) for run, mine in zip(runs, results, strict=True)]
     yield from (f"{run}: {what}" for run, what in zip(runs, wrong, strict=True) if what)

@@ -30,7 +30,7 @@ def stream(rows: int, keys: Any, *, at: Any = None) -> pa.Table:
     return pa.table({"type": kinds, "k": keys, "v": rng.integers(0, 9, rows), "at": times})
 
 
-def asked(route: str) -> str:
+def query_for(route: str) -> str:
     return f"SELECT * FROM S WHERE A AS x ; B AS y FILTER x[v > 4] AND y[v > x.v] {ROUTES[route]}"
 
 
@@ -40,11 +40,11 @@ def agreed(
     """The matches, which are the local engine's and the same for all numbers of partitions."""
     df = frame(spark, table)
     options = options or {"position": POSITION}
-    found = together([match(df, text, time="at", partitions=tasks, **options) for tasks in numbers])
+    results = together([match(df, text, time="at", partitions=tasks, **options) for tasks in numbers])
     expected = list(query(text).run(table, time="at"))
-    assert not difference(found[0].values(), expected)
-    for each in found[1:]:
-        assert not difference(each.items(), found[0].items())
+    assert not difference(results[0].values(), expected)
+    for each in results[1:]:
+        assert not difference(each.items(), results[0].items())
     return expected
 
 
@@ -52,15 +52,15 @@ def agreed(
 def test_skewed_keys(quick: SparkSession, route: str) -> None:
     rng = np.random.default_rng(1)
     keys = np.where(rng.random(300) < 0.9, 0, rng.integers(1, 20, 300))
-    found = agreed(quick, stream(300, keys), asked(route), (*TASKS, MANY_TASKS))
-    assert len({each.start for each in found}) > 15
+    results = agreed(quick, stream(300, keys), query_for(route), (*TASKS, MANY_TASKS))
+    assert len({each.start for each in results}) > 15
 
 
 @pytest.mark.parametrize("route", ROUTES)
 def test_all_times_equal(quick: SparkSession, route: str) -> None:
     table = stream(60, np.arange(60) % 3, at=np.full(60, 5))
-    assert agreed(quick, table, asked(route), position=POSITION)
-    assert agreed(quick, table, asked(route), order_by=[POSITION])
+    assert agreed(quick, table, query_for(route), position=POSITION)
+    assert agreed(quick, table, query_for(route), order_by=[POSITION])
 
 
 @pytest.mark.parametrize("route", ROUTES)
@@ -68,26 +68,26 @@ def test_all_times_equal_and_nothing_to_tell_them_apart(quick: SparkSession, rou
     df = frame(quick, stream(60, np.arange(60) % 3, at=np.full(60, 5)))
     for tasks in TASKS:
         with pytest.raises(Exception, match="StreamError") as caught:
-            match(df, asked(route), time="at", partitions=tasks).collect()
+            match(df, query_for(route), time="at", partitions=tasks).collect()
         assert "two events cannot be ordered: both have at = 5" in str(task_error(caught.value))
 
 
 @pytest.mark.parametrize("route", ROUTES)
 def test_no_rows_and_one_row(quick: SparkSession, route: str) -> None:
     table = stream(1, ["a"]).set_column(0, "type", pa.array(["A"]))
-    assert agreed(quick, table.slice(0, 0), asked(route)) == []
-    found = agreed(quick, table, f"SELECT * FROM S WHERE A AS x {ROUTES[route]}")
-    assert [str(each) for each in found] == ["[0,0] A=0, x=0"]
+    assert agreed(quick, table.slice(0, 0), query_for(route)) == []
+    results = agreed(quick, table, f"SELECT * FROM S WHERE A AS x {ROUTES[route]}")
+    assert [str(each) for each in results] == ["[0,0] A=0, x=0"]
 
 
 @pytest.mark.parametrize("route", ["partitions", "partitions under a window"])
 def test_events_without_a_key_are_in_no_partition(quick: SparkSession, route: str) -> None:
     keys = [None if row % 3 else row % 2 for row in range(120)]
-    found = agreed(quick, stream(120, pa.array(keys, pa.int64())), asked(route))
-    assert found
-    assert not any(keys[position] is None for each in found for position in each.positions)
+    results = agreed(quick, stream(120, pa.array(keys, pa.int64())), query_for(route))
+    assert results
+    assert not any(keys[position] is None for each in results for position in each.positions)
     numbers = pa.array([float("nan") if key is None else key for key in keys], pa.float64())
-    assert agreed(quick, stream(120, numbers), asked(route)) == found
+    assert agreed(quick, stream(120, numbers), query_for(route)) == results
 
 
 def test_unicode(quick: SparkSession) -> None:

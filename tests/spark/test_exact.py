@@ -63,10 +63,10 @@ def test_the_ends_of_windows_are_exact_wherever_the_stream_is_cut(
         text = f"SELECT * FROM S WHERE A AS x ; B AS y {clause} WITHIN {width} milliseconds"
         expected = list(query(text).run(table, time="at"))
         assert len(expected) > ROWS / 8
-        asked = [match(df, text, time="at", position=POSITION, partitions=tasks) for tasks in (1, 7)]
-        asked += [match(ordered, text, time="at", partitions=5)]
-        for found in together(asked):
-            assert not difference(found.values(), expected), text
+        results = [match(df, text, time="at", position=POSITION, partitions=tasks) for tasks in (1, 7)]
+        results += [match(ordered, text, time="at", partitions=5)]
+        for answers in together(results):
+            assert not difference(answers.values(), expected), text
 
 
 KINDS: dict[str, tuple[ty.DataType, list[Any]]] = {
@@ -92,21 +92,21 @@ CONDITIONS = st.builds(Comparison, OPERATORS, PLAIN, PLAIN | LITERALS) | st.buil
 def test_differential_numbers_of_all_kinds(quick: SparkSession, some: list[Expression]) -> None:
     rows = [{name: values[row % len(values)] for name, (_, values) in KINDS.items()} for row in range(56)]
     schema = ty.StructType([ty.StructField(name, kind) for name, (kind, _) in KINDS.items()])
-    made = Conditions(Frame(quick.createDataFrame([tuple(row.values()) for row in rows], schema)), None)
-    columns, asked = [], []
+    compiled = Conditions(Frame(quick.createDataFrame([tuple(row.values()) for row in rows], schema)), None)
+    columns, compilable = [], []
     for condition in some:
         try:
-            columns.append(made.column(made.test(guards.Test(None, condition))))
-            asked.append(condition)
+            columns.append(compiled.column(compiled.test(guards.Test(None, condition))))
+            compilable.append(condition)
         except StreamError as error:
             assert error.hint  # noqa: PT017
-    assert len(asked) > 0.5 * len(some)
-    found = made._values._frame.df.select(*columns).collect()
+    assert len(compilable) > 0.5 * len(some)
+    answers = compiled._values._frame.df.select(*columns).collect()
     quantum = {name: kind.scale for name, (kind, _) in KINDS.items() if isinstance(kind, ty.DecimalType)}
     events = [{name: _of_scale(value, quantum.get(name)) for name, value in row.items()} for row in rows]
-    for k, condition in enumerate(asked):
+    for k, condition in enumerate(compilable):
         expected = [holds(condition, event) for event in events]
-        assert [row[k] is True for row in found] == expected, str(condition)
+        assert [row[k] is True for row in answers] == expected, str(condition)
 
 
 def _of_scale(value: Any, scale: int | None) -> Any:

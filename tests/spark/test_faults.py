@@ -1,4 +1,4 @@
-"""What is wrong is told, with the remedy: names and kinds on the driver, values of the data by a task."""
+"""What is wrong is reported, with the remedy: names and kinds on the driver, values of the data by a task."""
 
 from __future__ import annotations
 
@@ -110,19 +110,19 @@ def test_one_task_is_warned_of(spark: SparkSession) -> None:
 
 def test_ties_are_broken_by_the_columns_named(spark: SparkSession) -> None:
     table = pa.table({"type": ["B", "A", "B"], "v": [9, 2, 3], "at": [5, 5, 5], "n": [3, 1, 2]})
-    found = match(frame(spark, table), WINDOWED, time="at", order_by=["n"], partitions=7).collect()
-    assert sorted(row["y"][0]["v"] for row in found) == [3, 9]
+    rows = match(frame(spark, table), WINDOWED, time="at", order_by=["n"], partitions=7).collect()
+    assert sorted(row["y"][0]["v"] for row in rows) == [3, 9]
 
 
 def test_variables_called_like_a_column_of_results_get_an_underscore_as_they_do_locally(spark: SparkSession) -> None:
     names = ("start", "end", "positions", "match", "id", "start_time", "events", "v")
     text = "SELECT * FROM S WHERE " + " ; ".join(f"A AS {name}" for name in names) + " PARTITION BY [v]"
     table = pa.table({"type": ["A"] * 8, "v": [1] * 8, "at": range(8)})
-    found = match(frame(spark, table), text, time="at", position="at")
+    result = match(frame(spark, table), text, time="at", position="at")
     local = query(text).run(table, time="at", position="at")
-    assert found.columns == ["match", "start_time", "end_time", "start", "end", "v", *local.columns[3:]]
+    assert result.columns == ["match", "start_time", "end_time", "start", "end", "v", *local.columns[3:]]
     assert local.columns[3:] == ("A", "end_", "events_", "id", "match_", "positions_", "start_", "start_time_", "v_")
-    (row,) = found.collect()
+    (row,) = result.collect()
     (one,) = local
     assert (row["start"], row["end"], [event["at"] for event in row["end_"]]) == (one.start, one.end, [1])
     assert one["end"] == [{name: event[name] for name in table.column_names} for event in row["end_"]]

@@ -24,8 +24,8 @@ def test_a_hot_key_is_cut_by_rank(spark: SparkSession, pattern: str, tasks: int)
     table = letters(3000, np.where(rng.random(3000) < 0.8, 0, rng.integers(1, 100, 3000)))
     text = f"SELECT * FROM S WHERE {pattern} PARTITION BY [k] WITHIN 6 EVENTS"
     df = spark.createDataFrame(table)
-    asked = make_request(df, text, Options(time="at"))
-    route = routed(asked, tasks, "auto")
+    request = make_request(df, text, Options(time="at"))
+    route = routed(request, tasks, "auto")
     assert route.layout is not None
     assert route.layout.hot is not None
     assert [len(cuts) > 0 for cuts in route.layout.hot.cuts.values()] == [True]

@@ -16,12 +16,12 @@ def test_the_bundled_java_is_used_where_there_is_no_other(monkeypatch: pytest.Mo
     monkeypatch.setenv("PATH", "/usr/bin/nowhere")
     monkeypatch.setenv("JAVA_HOME", "")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    found = java.ensure_java()
-    assert found.startswith(str(tmp_path))
+    home = java.ensure_java()
+    assert home.startswith(str(tmp_path))
     flags = ["--add-modules=jdk.incubator.vector", "-version"]
-    done = subprocess.run([found, *flags], capture_output=True, text=True, check=False)
+    done = subprocess.run([home, *flags], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    assert java.ensure_java() == found
+    assert java.ensure_java() == home
 
 
 def test_without_any_java_the_remedy_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:

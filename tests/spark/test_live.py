@@ -44,9 +44,9 @@ def fill(folder: Folder, count: int, files: int) -> None:
 
 
 def ids(rows: Rows, query: int = 0) -> set[str]:
-    found = [row["match"] for row in rows if row.get("query", 0) == query]
-    assert len(found) == len(set(found)), "no match comes twice"
-    return set(found)
+    listed = [row["match"] for row in rows if row.get("query", 0) == query]
+    assert len(listed) == len(set(listed)), "no match comes twice"
+    return set(listed)
 
 
 QUERIES: list[tuple[str, dict[str, Any]]] = [
@@ -83,21 +83,21 @@ def test_a_live_stream_gives_what_its_rows_give_at_rest(folder: Folder) -> None:
         assert passed <= ids(before, number) < ids(after, number), query
 
 
-def test_late_events_duplicates_and_those_without_time_are_told(folder: Folder) -> None:
+def test_late_events_duplicates_and_those_without_time_are_reported(folder: Folder) -> None:
     """Counted in the metrics, and given out with the reason; what comes twice is dropped."""
     rows = events(80)
     folder.put(rows)
     folder.put([*events(40, 80), {**rows[3], "type": "A"}, {**rows[4], "at": None, "type": "C"}, *events(1, 119)])
     folder.put([*events(1, 76), *events(1, 119)])
     result = match(folder.stream, KEYED, **HOW, shards=2, late="side", deduplicate="n")
-    found = folder.run(result)
-    late = [row["late"] for row in found if row["late"]]
-    told = sorted((each["event"]["n"], each["reason"], each["late_by"]) for each in late)
-    assert told == [(3, "late", 180), (4, "no time", None), (76, "late", 10)]
+    rows = folder.run(result)
+    late = [row["late"] for row in rows if row["late"]]
+    late_events = sorted((each["event"]["n"], each["reason"], each["late_by"]) for each in late)
+    assert late_events == [(3, "late", 180), (4, "no time", None), (76, "late", 10)]
     assert folder.last is not None
     steps = [one for one in map(progress, folder.last.recentProgress) if one is not None]
     sums = [sum(getattr(one, name) for one in steps) for name in ("events", "late", "untimed", "duplicates", "matches")]
-    assert sums == [80 + 43 + 2, 2, 1, 2, len(found) - 3]
+    assert sums == [80 + 43 + 2, 2, 1, 2, len(rows) - 3]
     assert steps[-1].watermark == 390
     assert steps[-1].pending > 0 < steps[-1].state_bytes
     matches, rest = split(result)
@@ -174,10 +174,10 @@ def test_kafka_says_what_comes_first_and_a_watermark_that_is_there_is_used(quick
         .selectExpr("timestamp", "'t' AS topic", "0 AS partition", "value AS offset")
     )
     query = "SELECT * FROM S WHERE _ AS x ; _ AS y FILTER y[offset > 3] WITHIN 5 seconds"
-    told = explain(live.withWatermark("timestamp", "3 seconds"), query, time="timestamp", shards=4)
-    assert "order: timestamp, topic, partition, offset" in told
-    assert "watermark: the latest `timestamp` less 3,000 milliseconds" in told
-    assert "shards: 4, fixed in the checkpoint\nchunks: 20,000,000 ticks of `timestamp` each, and the 5,000,000" in told
+    text = explain(live.withWatermark("timestamp", "3 seconds"), query, time="timestamp", shards=4)
+    assert "order: timestamp, topic, partition, offset" in text
+    assert "watermark: the latest `timestamp` less 3,000 milliseconds" in text
+    assert "shards: 4, fixed in the checkpoint\nchunks: 20,000,000 ticks of `timestamp` each, and the 5,000,000" in text
 
 
 def instant(second: int) -> datetime:
@@ -194,10 +194,10 @@ def test_several_streams_wait_for_the_slowest(quick: SparkSession, tmp_path: Pat
     query = "SELECT * FROM Fast, Slow WHERE A AS x ; B AS y WITHIN 60 seconds"
     how: dict[str, Any] = {"time": "at", "order_by": "n"}
     result = match({"Fast": fast.stream, "Slow": slow.stream}, query, **how, watermark="10 seconds", shards=2)
-    found = fast.run(result)
+    matches = fast.run(result)
     rest = match({"Fast": fast.rest, "Slow": slow.rest}, query, **how).collect()
-    assert ids(found) == {row["match"] for row in rest if row["end_time"].timestamp() < 155 - 10} != set()
-    assert found[0]["y"][0]["v"] is None
+    assert ids(matches) == {row["match"] for row in rest if row["end_time"].timestamp() < 155 - 10} != set()
+    assert matches[0]["y"][0]["v"] is None
 
 
 def test_the_example_of_the_documentation(quick: SparkSession, tmp_path: Path) -> None:
@@ -213,6 +213,6 @@ def test_the_example_of_the_documentation(quick: SparkSession, tmp_path: Path) -
         for n, (card, amount) in enumerate(amounts)
     ]
     (tmp_path / "payments" / "1.json").write_text("\n".join(lines), "utf-8")
-    with redirect_stdout(StringIO()) as told:
+    with redirect_stdout(StringIO()) as printed:
         exec(code, {})
-    assert told.getvalue().strip() == output
+    assert printed.getvalue().strip() == output

@@ -23,12 +23,12 @@ START = 1_767_225_600  # seconds
 
 def rows(*events: tuple[str, int, float, float, int]) -> list[dict[str, object]]:
     names = ("type", "k", "v", "at", "n")
-    found: list[dict[str, object]] = []
+    rows_at: list[dict[str, object]] = []
     for event in events:
         row: dict[str, object] = dict(zip(names, event, strict=True))
         moment = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(START + event[3]))
-        found.append(row | {"at": f"{moment}.{int(event[3] % 1 * 1000):03}Z"})
-    return found
+        rows_at.append(row | {"at": f"{moment}.{int(event[3] % 1 * 1000):03}Z"})
+    return rows_at
 
 
 FIRST = rows(("A", 1, 1.0, 0.5, 0), ("B", 1, 2.0, 2.5, 2), ("A", 2, 5.0, 1.0, 1))  # out of order
@@ -57,7 +57,7 @@ def _schema(folder: Path) -> str:
     return str(path)
 
 
-def found(folder: Path) -> set[tuple[int, int]]:
+def pairs_in(folder: Path) -> set[tuple[int, int]]:
     """The matches in a folder of Parquet, by the numbers of their events."""
     files = list(folder.rglob("*.parquet"))
     table = pa.concat_tables([pq.read_table(file, partitioning=None) for file in files])
@@ -70,10 +70,10 @@ def test_a_stream_goes_on_from_its_checkpoint(spark: SparkSession, options: list
     assert "3 events, 0 matches, 0 late, 3 pending" in done.stderr
     put(tmp_path / "events.json", "2", SECOND)
     done = cerite("stream", QUERY, *options, "--sink", str(sink), "--once")
-    assert found(sink) == {(0, 2)}
+    assert pairs_in(sink) == {(0, 2)}
     done = cerite("stream", QUERY, *options, "--sink", str(sink), "--final")
     assert "2 matches, 0 late, 0 pending" in done.stderr
-    assert found(sink) == {(0, 2), (0, 4), (1, 3)}
+    assert pairs_in(sink) == {(0, 2), (0, 4), (1, 3)}
     put(tmp_path / "events.json", "3", LATE)
     done = cerite("stream", QUERY, *options, "--sink", str(sink), "--once", code=1)
     assert "events came after the stream was declared to be over" in done.stderr
@@ -86,8 +86,8 @@ def test_late_events_and_the_console(spark: SparkSession, options: list[str], tm
         os.utime(tmp_path / "events.json" / f"{number}.json", (START + number,) * 2)
     more = ("--files", "1", "--late", str(tmp_path / "late.jsonl"), "--sink", "-", "--final")
     done = cerite("stream", QUERY, *options, *more)
-    told = [json.loads(line) for line in done.stdout.splitlines()]
-    assert {(row["x"][0]["n"], row["y"][0]["n"]) for row in told} == {(0, 2), (0, 4), (1, 3)}
+    printed = [json.loads(line) for line in done.stdout.splitlines()]
+    assert {(row["x"][0]["n"], row["y"][0]["n"]) for row in printed} == {(0, 2), (0, 4), (1, 3)}
     assert "3 matches, 1 late, 0 pending" in done.stderr
     files = [file.read_text("utf-8") for file in (tmp_path / "late.jsonl").rglob("part-*.json")]
     (late,) = [json.loads(line) for text in files for line in text.splitlines()]

@@ -1,4 +1,4 @@
-"""`examples/live.py` for a moment: payments come, alerts are written, the numbers are told."""
+"""`examples/live.py` for a moment: payments come, alerts are written, the numbers are printed."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ EXAMPLE = Path(__file__).parents[2] / "examples" / "live.py"
 
 
 def test_the_live_example(spark: SparkSession, tmp_path: Path) -> None:
-    told = StringIO()
-    console = Console(file=told, width=200)
-    found = run_path(str(EXAMPLE))["live"](spark, tmp_path, console, seconds=4, rate=2_000, cards=20, kafka=None)
-    assert found["events"] >= 2_000
-    assert "a second" in told.getvalue()
+    output = StringIO()
+    console = Console(file=output, width=200)
+    totals = run_path(str(EXAMPLE))["live"](spark, tmp_path, console, seconds=4, rate=2_000, cards=20, kafka=None)
+    assert totals["events"] >= 2_000
+    assert "a second" in output.getvalue()
     written = spark.read.parquet(str(tmp_path / "alerts"))
-    assert written.count() == len(found["delays"])
-    assert written.select("match").distinct().count() == len(found["delays"])
-    assert all(delay > 0 for delay in found["delays"])
+    assert written.count() == len(totals["delays"])
+    assert written.select("match").distinct().count() == len(totals["delays"])
+    assert all(delay > 0 for delay in totals["delays"])

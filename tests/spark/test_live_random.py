@@ -56,7 +56,7 @@ def one_after_the_other(streams: list[Rows]) -> Rows:
 
 
 def chosen(questions: list[Question], folder: Folder, rows: Rows, chance: Random) -> list[Request]:
-    """Questions that have matches here, not too many, and that a live stream can be asked; some run in three shards."""
+    """Questions that have matches here, not too many, and that can run on a live stream; some run in three shards."""
     requests: list[Request] = []
     table = pa.Table.from_pylist(rows, ARROW)
     for query, semantics in questions:

@@ -56,8 +56,8 @@ def written(folder: Path, table: pa.Table, *, files: int = 3, group: int = 150) 
 
 
 def ordered(df: Any, text: str, **options: Any) -> ParquetPlan | Rejected:
-    asked = make_request(df, text, Options(time="at", **options))
-    return routed(asked, 3, "auto").ordered
+    request = make_request(df, text, Options(time="at", **options))
+    return routed(request, 3, "auto").ordered
 
 
 @pytest.mark.parametrize(("name", "ties"), [("chunks", 1), *((name, 4) for name in QUERIES)])
@@ -114,8 +114,8 @@ def test_rows_out_of_order_inside_a_row_group_are_sorted(quick: SparkSession, tm
     turned = pa.concat_tables([table.slice(at, 100).take(list(reversed(range(100)))) for at in range(0, 400, 100)])
     df = quick.read.parquet(written(tmp_path, turned, files=1, group=100))
     assert isinstance(ordered(df, QUERIES["chunks"]), ParquetPlan)
-    found = matches(match(df, QUERIES["chunks"], time="at", position=POSITION, partitions=3))
-    assert sorted(found, key=str) == sorted(query(QUERIES["chunks"]).run(table, time="at"), key=str)
+    result = matches(match(df, QUERIES["chunks"], time="at", position=POSITION, partitions=3))
+    assert sorted(result, key=str) == sorted(query(QUERIES["chunks"]).run(table, time="at"), key=str)
 
 
 def test_ids_tell_files_apart_but_not_where_they_lie(quick: SparkSession, tmp_path: Path) -> None:
@@ -127,7 +127,7 @@ def test_ids_tell_files_apart_but_not_where_they_lie(quick: SparkSession, tmp_pa
             pq.write_table(stream(60), tmp_path / place / part / "events.parquet")
         df = quick.read.parquet(*(str(tmp_path / place / part) for part in ("a", "b")))
         for read in ("auto", "spark"):
-            found = match(df, QUERIES["chunks"], time="at", read=read).select("match").collect()
-            ids.append([row[0] for row in found])
+            result = match(df, QUERIES["chunks"], time="at", read=read).select("match").collect()
+            ids.append([row[0] for row in result])
     assert len(set(ids[0])) == len(ids[0]) > 0
     assert all(sorted(each) == sorted(ids[0]) for each in ids)

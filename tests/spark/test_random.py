@@ -84,61 +84,63 @@ def one_stream(spark: SparkSession, case: Drawn, share: Share) -> None:
 
 def check(spark: SparkSession, table: pa.Table, answered: list[Answered], share: Share) -> None:
     """Ask Spark some of the questions, of those with registers at least a few: what matches tells most."""
-    most_told = sorted(answered, key=lambda each: not each[1])
-    reading = [each for each in most_told if plan(each[0][0]).has_registers]
-    asked = [each for each in most_told if each not in reading][:6] + reading[:3]
+    most_telling = sorted(answered, key=lambda each: not each[1])
+    reading = [each for each in most_telling if plan(each[0][0]).has_registers]
+    drawn = [each for each in most_telling if each not in reading][:6] + reading[:3]
     df = frame(spark, table)
-    kept = [each for each in asked if not refused(df, table, *each[0])]
-    share.refused += len(asked) - len(kept)
-    share.drawn += len(asked)
-    assume(kept)
-    for _, expected in kept:
+    runnable = [each for each in drawn if not refused(df, table, *each[0])]
+    share.refused += len(drawn) - len(runnable)
+    share.drawn += len(drawn)
+    assume(runnable)
+    for _, expected in runnable:
         share.note(bool(expected))
-    asked = kept
-    found = found_by_spark(df, [question for question, _ in asked])
-    for ((query, _), expected), mine in zip(asked, found, strict=True):
-        wrong = difference(told(query, mine), told(query, expected))
+    drawn = runnable
+    results = by_spark(df, [question for question, _ in drawn])
+    for ((query, _), expected), mine in zip(drawn, results, strict=True):
+        wrong = difference(comparable(query, mine), comparable(query, expected))
         assert not wrong, f"{query}: {wrong}"
 
 
 def refused(df: DataFrame, table: pa.Table, query: QuerySpec, semantics: Any) -> bool:
     """Whether the query compares decimals with floats that it computes, which is not exact everywhere."""
     how: Any = {"time": "at", "order_by": (), "semantics": semantics}
-    asked = make_request(df, query, Options(type="type", position=POSITION, **how))
+    request = make_request(df, query, Options(type="type", position=POSITION, **how))
     try:
-        for test in unary_tests(asked.plan):
-            asked.conditions.column(asked.conditions.test(test))
+        for test in unary_tests(request.plan):
+            request.conditions.column(request.conditions.test(test))
         Query(query).run(table, time="at", semantics=semantics).count()
     except (StreamError, PatternError) as error:  # streams one after the other go back in time, which Spark sorts
         return inexact(error)
     return False
 
 
-def found_by_spark(df: DataFrame, questions: list[Question]) -> list[list[Match]]:
+def by_spark(df: DataFrame, questions: list[Question]) -> list[list[Match]]:
     """What Spark finds for every query; the number of partitions must not matter."""
     pairs = [TASKS[place % len(TASKS)] for place in range(len(questions))]
     options = [{"time": "at", "position": POSITION, "semantics": semantics} for _, semantics in questions]
-    asked = list(zip(questions, pairs, options, strict=True))
+    jobs = list(zip(questions, pairs, options, strict=True))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", OneTaskWarning)
-        found = together([match(df, query, partitions=each, **how) for (query, _), pair, how in asked for each in pair])
-        counted = [count(df, query, partitions=pair[1], **how) for (query, _), pair, how in asked[::COUNTED]]
-    for (query, _), pair, one, other in zip(questions, pairs, found[::2], found[1::2], strict=True):
+        results = together(
+            [match(df, query, partitions=each, **how) for (query, _), pair, how in jobs for each in pair]
+        )
+        counted = [count(df, query, partitions=pair[1], **how) for (query, _), pair, how in jobs[::COUNTED]]
+    for (query, _), pair, one, other in zip(questions, pairs, results[::2], results[1::2], strict=True):
         ids = difference(one.items(), other.items()) if not picks(query) else ""
-        wrong = ids or difference(told(query, one.values()), told(query, other.values()))
+        wrong = ids or difference(comparable(query, one.values()), comparable(query, other.values()))
         assert not wrong, f"{query} over {pair} partitions: {wrong}"
-    assert counted == [len(each) for each in found[:: 2 * COUNTED]], questions[::COUNTED]
-    return [list(each.values()) for each in found[::2]]
+    assert counted == [len(each) for each in results[:: 2 * COUNTED]], questions[::COUNTED]
+    return [list(each.values()) for each in results[::2]]
 
 
-def told(query: QuerySpec, found: Iterable[Match]) -> list[Match] | list[int]:
+def comparable(query: QuerySpec, results: Iterable[Match]) -> list[Match] | list[int]:
     """What is compared: the matches, or under LIMIT their ends, because any of them may be reported."""
-    return list(found) if not picks(query) else [each.end for each in found]
+    return list(results) if not picks(query) else [each.end for each in results]
 
 
 def asked_of_spark(spark: SparkSession, examples: int, *ask: Callable[[SparkSession, Drawn, Share], None]) -> None:
     """Random cases; more than a third of the questions must have a match, and few be refused."""
-    share = Share("questions asked of Spark")
+    share = Share("questions to Spark")
 
     @random_cases(examples)
     @given(case=drawn())

@@ -151,9 +151,9 @@ def test_nested_attributes(spark: SparkSession, tmp_path: Path) -> None:
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
     text = "SELECT x[`ctx.ip`], y FROM S WHERE A AS x ; B AS y FILTER y[`ctx.ip` = x.`ctx.ip` AND `ctx.geo.zone` > 3]"
     for df in (spark.read.json(str(path)), spark.createDataFrame(pa.Table.from_pylist(rows))):
-        (found,) = match(df, text, time="at").collect()
-        assert found["x"][0].asDict() == {"ctx.ip": "a"}
-        assert found["y"][0]["ctx"]["geo"]["zone"] == 4
+        (result,) = match(df, text, time="at").collect()
+        assert result["x"][0].asDict() == {"ctx.ip": "a"}
+        assert result["y"][0]["ctx"]["geo"]["zone"] == 4
     pq.write_table(pa.Table.from_pylist(rows), tmp_path / "x.parquet")
     windowed = text + " WITHIN 5 seconds"
     assert count(spark.read.parquet(str(tmp_path / "x.parquet")), windowed, time="at") == 1

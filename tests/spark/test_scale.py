@@ -31,9 +31,9 @@ def test_a_hundred_thousand_keys(spark: SparkSession, numbers: tuple[int, int]) 
     df = spark.createDataFrame(table)
     every = [match(df, text, time="at", partitions=tasks) for tasks in numbers]
     figures = [fn.count("match"), fn.sum("start_time"), fn.sum("end_time"), fn.bit_xor(fn.xxhash64("match"))]
-    found = {tuple(row) for row in reduce(DataFrame.unionAll, [each.agg(*figures) for each in every]).collect()}
-    assert len(found) == 1, "the same matches with the same ids"
-    assert list(found.pop()[:3]) == [sum(local.values()), *sums]
+    sums_seen = {tuple(row) for row in reduce(DataFrame.unionAll, [each.agg(*figures) for each in every]).collect()}
+    assert len(sums_seen) == 1, "the same matches with the same ids"
+    assert list(sums_seen.pop()[:3]) == [sum(local.values()), *sums]
 
 
 @pytest.mark.parametrize("tasks", [2, 7, pytest.param(200, marks=pytest.mark.nightly)])
@@ -42,8 +42,8 @@ def test_a_hot_key_is_cut(spark: SparkSession, tasks: int) -> None:
     keys = np.where(rng.random(6000) < 0.8, 0, rng.integers(1, 200, 6000))
     table = letters(6000, keys)
     df = spark.createDataFrame(table)
-    asked = make_request(df, TEXT, Options(time="at"))
-    route = routed(asked, tasks, "auto")
+    request = make_request(df, TEXT, Options(time="at"))
+    route = routed(request, tasks, "auto")
     assert route.layout is not None
     assert route.layout.hot is not None
     assert len(route.layout.hot.cuts) == 1
@@ -73,5 +73,5 @@ def test_times_of_every_type(quick: SparkSession, tmp_path: Path, name: str) -> 
     df = quick.read.parquet(str(tmp_path))
     expected = Counter((each.start, each.end) for each in query(text).run(table, time="at"))
     for shuffled in (df, df.filter("n >= 0")):
-        found = match(shuffled, text, time="at", position="n", partitions=5).collect()
-        assert Counter((row["start"], row["end"]) for row in found) == expected
+        rows = match(shuffled, text, time="at", position="n", partitions=5).collect()
+        assert Counter((row["start"], row["end"]) for row in rows) == expected

@@ -61,8 +61,8 @@ def test_spark_gives_what_is_found_in_process(quick: SparkSession, tmp_path: Pat
         pq.write_table(EVENTS_TABLE.slice(25), tmp_path / "2.parquet")
         text, _ = CASES["by time alone"]
         for read in ("auto", "spark"):
-            found = cs.match(quick.read.parquet(str(tmp_path)), text, time="at", read=read)
-            assert_same(found.toArrow(), text, str(tmp_path), {})
+            result = cs.match(quick.read.parquet(str(tmp_path)), text, time="at", read=read)
+            assert_same(result.toArrow(), text, str(tmp_path), {})
 
 
 def test_the_measures_of_the_corpus(quick: SparkSession) -> None:
@@ -72,11 +72,11 @@ def test_the_measures_of_the_corpus(quick: SparkSession) -> None:
         warnings.simplefilter("ignore")
         for case in cases:
             df = frame(quick, rows_table(map(dict, case.rows), case.columns), parts=1)
-            found = cs.match(df, case.text, time=case.time, position=POSITION, semantics=case.semantics)
+            result = cs.match(df, case.text, time=case.time, position=POSITION, semantics=case.semantics)
             names = [each.name for each in Selection.of(cerite.query(case.text).query).measures]
-            rows = found.select("start", "end", *names).collect()
-            told = [f"[{row[0]},{row[1]}] " + ", ".join(map("{}={}".format, names, row[2:])) for row in rows]
-            assert sorted(told) == sorted(case.expected), case.name
+            rows = result.select("start", "end", *names).collect()
+            texts = [f"[{row[0]},{row[1]}] " + ", ".join(map("{}={}".format, names, row[2:])) for row in rows]
+            assert sorted(texts) == sorted(case.expected), case.name
 
 
 def test_measures_of_a_live_stream_are_those_of_data_at_rest_and_may_change(
@@ -92,14 +92,14 @@ def test_measures_of_a_live_stream_are_those_of_data_at_rest_and_may_change(
     folder.put(EVENTS_TABLE.slice(0, 0))
     changed = MEASURED.replace("COUNT(DISTINCT y.v) AS d", "MIN(y.v) AS d")
     result = cs.match(folder.stream, changed, **live)
-    found = {row["match"]: row for row in folder.run(result)}
+    by_id = {row["match"]: row for row in folder.run(result)}
     before, after = ({row["match"]: row for row in _at_rest(text, how)} for text in (MEASURED, changed))
-    assert len(found) > 10
-    assert found.keys() <= after.keys()
-    for name, row in found.items():
+    assert len(by_id) > 10
+    assert by_id.keys() <= after.keys()
+    for name, row in by_id.items():
         mine = {column: value for column, value in row.items() if "time" not in column and column != "last"}
         assert mine in ({column: each[name][column] for column in mine} for each in (before, after))
-    assert {row["d"] == after[name]["d"] for name, row in found.items()} == {True, False}
+    assert {row["d"] == after[name]["d"] for name, row in by_id.items()} == {True, False}
 
 
 def _at_rest(text: str, how: dict[str, Any]) -> list[dict[str, Any]]:
@@ -107,11 +107,11 @@ def _at_rest(text: str, how: dict[str, Any]) -> list[dict[str, Any]]:
     return rows
 
 
-def assert_same(found: pa.Table, text: str, events: Any, options: dict[str, Any]) -> None:
+def assert_same(result: pa.Table, text: str, events: Any, options: dict[str, Any]) -> None:
     local = cerite.query(text).run(events, time="at", **options).to_arrow(events=True)
-    assert found.column_names == local.column_names
-    assert found.num_rows == local.num_rows > 0
-    assert sorted(plain(found)) == sorted(plain(local))
+    assert result.column_names == local.column_names
+    assert result.num_rows == local.num_rows > 0
+    assert sorted(plain(result)) == sorted(plain(local))
 
 
 def plain(table: pa.Table) -> list[str]:

@@ -21,8 +21,8 @@ def test_streams_are_put_together(spark: SparkSession) -> None:
     streams = {"Sales": SALES, "Prices": PRICES}
     frames = {name: spark.createDataFrame(table) for name, table in streams.items()} | {"Other": spark.range(1)}
     local = query(TEXT).run(streams, time="at")
-    found = match(frames, TEXT, time="at", partitions=2).select("start_time", "end_time").collect()
-    assert sorted(map(tuple, found)) == sorted((each.start, each.end) for each in local)
+    rows = match(frames, TEXT, time="at", partitions=2).select("start_time", "end_time").collect()
+    assert sorted(map(tuple, rows)) == sorted((each.start, each.end) for each in local)
     assert count(frames, TEXT, time="at") == local.count() == 3
 
 

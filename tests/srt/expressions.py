@@ -37,8 +37,8 @@ many = random.many
 @cache
 def conditions() -> st.SearchStrategy[Expression]:
     """Mostly (in)equality with a register, by name or by the type of the events in it; some of any kind."""
-    held = st.builds(Reference, st.sampled_from((*REGISTERS, "A")), st.just("id"))
-    compared = st.builds(Comparison, st.sampled_from(["=", "=", "!="]), st.just(Attribute("id")), held)
+    stored = st.builds(Reference, st.sampled_from((*REGISTERS, "A")), st.just("id"))
+    compared = st.builds(Comparison, st.sampled_from(["=", "=", "!="]), st.just(Attribute("id")), stored)
     return st.one_of(*[compared] * 6, compared.map(Not), random.likely_conditions((*REGISTERS, "A")))
 
 

@@ -71,28 +71,28 @@ def test_figure_1_is_the_transducer_of_expression_2() -> None:
 
 
 def test_example_25_the_run_over_the_first_four_events() -> None:
-    found = transducer(EXPRESSION_2)
-    held = frozenset({("r1", 0)})
-    accepting = [run for run in runs(found, prefix(4)) if run.configurations[-1].state in found.finals]
+    built = transducer(EXPRESSION_2)
+    registers = frozenset({("r1", 0)})
+    accepting = [run for run in runs(built, prefix(4)) if run.configurations[-1].state in built.finals]
     assert [run.configurations for run in accepting] == [
         (
-            Configuration(0, 0, frozenset()), Configuration(1, 1, held), Configuration(2, 1, held),
-            Configuration(3, 1, held), Configuration(4, 2, held),
+            Configuration(0, 0, frozenset()), Configuration(1, 1, registers), Configuration(2, 1, registers),
+            Configuration(3, 1, registers), Configuration(4, 2, registers),
         )
     ]  # fmt: skip
     assert accepting[0].matched(prefix(4)) == {0, 3}
-    assert len(list(runs(found, prefix(4)))) == 2  # the other one stays in q1
+    assert len(list(runs(built, prefix(4)))) == 2  # the other one stays in q1
 
 
 def test_example_28_a_suspicious_price_and_a_sale() -> None:
-    found = build(parse_sremo("(B[price < 10]^o>r1 + B[price > 500]^o>r1) . S[id = r1.id]^o"))
-    assert found.registers == {"r1"}
-    assert (found.n_states, len(found.transitions)) == (8, 3 + 5)  # figure 3c
-    plain = eliminate_epsilon(found)
+    built = build(parse_sremo("(B[price < 10]^o>r1 + B[price > 500]^o>r1) . S[id = r1.id]^o"))
+    assert built.registers == {"r1"}
+    assert (built.n_states, len(built.transitions)) == (8, 3 + 5)  # figure 3c
+    plain = eliminate_epsilon(built)
     assert (plain.n_states, len(plain.transitions)) == (3, 3)
     for price, other, expected in [(5, 1, True), (900, 1, True), (50, 1, False), (5, 2, False)]:
         rows = [{"type": "B", "id": 1, "price": price}, {"type": "S", "id": other}]
-        assert accepts(found, Stream.of(rows)) is expected
+        assert accepts(built, Stream.of(rows)) is expected
 
 
 def test_section_4_3_a_match_after_the_second_and_after_the_fifth_symbol() -> None:
@@ -102,9 +102,9 @@ def test_section_4_3_a_match_after_the_second_and_after_the_fifth_symbol() -> No
 
 
 def test_example_40_a_window_of_four() -> None:
-    found = windowed(transducer(EXPRESSION_2), 4)
-    assert string_matches(found, prefix(4)) == sets({0, 3})
-    assert string_matches(found, prefix(5)) == set()
+    built = windowed(transducer(EXPRESSION_2), 4)
+    assert string_matches(built, prefix(4)) == sets({0, 3})
+    assert string_matches(built, prefix(5)) == set()
 
 
 def test_example_42_and_figure_5_unrolling_figure_4() -> None:
@@ -149,22 +149,22 @@ def test_theorem_38_figure_13_is_not_determinised_without_a_window() -> None:
 
 
 def test_section_5_1_2_negation_inside_a_windowed_expression() -> None:
-    found = build(parse_sremo("(A^o>r1 . !(B^o) . C[id = r1.id]^o)[1..4]"))
-    assert string_matches(found, string("A1 B1 C1")) == set()
-    assert string_matches(found, string("A1 C1")) == sets({0, 1})
-    assert string_matches(found, string("A1 B1 B1 C1")) == sets({0, 3})
-    assert string_matches(found, string("A1 B1 B1 B1 C1")) == set()
+    built = build(parse_sremo("(A^o>r1 . !(B^o) . C[id = r1.id]^o)[1..4]"))
+    assert string_matches(built, string("A1 B1 C1")) == set()
+    assert string_matches(built, string("A1 C1")) == sets({0, 1})
+    assert string_matches(built, string("A1 B1 B1 C1")) == sets({0, 3})
+    assert string_matches(built, string("A1 B1 B1 B1 C1")) == set()
 
 
 def test_definition_45_skip_till_next_takes_the_next_one() -> None:
     for text in ("@(A^o>r, B[id = r.id]^o)", "(@(A^o>r, B[id = r.id]^o . C[id = r.id]^o))[1..9]"):
-        found = build(parse_sremo(text))
+        built = build(parse_sremo(text))
         stream = string("A1 B2 C2 B1 C1 B1 C1")
-        assert {tuple(sorted(each)) for each in detected(found, stream)} == {(0, 3) if "C" not in text else (0, 3, 4)}
+        assert {tuple(sorted(each)) for each in detected(built, stream)} == {(0, 3) if "C" not in text else (0, 3, 4)}
 
 
 def test_lemma_46_unrolls_expression_2_in_a_window() -> None:
-    found = unrolled_window(transducer(EXPRESSION_2), 4)
-    assert is_unrolled(found)
-    assert string_matches(found, prefix(4)) == sets({0, 3})
-    assert string_matches(found, prefix(5)) == set()
+    built = unrolled_window(transducer(EXPRESSION_2), 4)
+    assert is_unrolled(built)
+    assert string_matches(built, prefix(4)) == sets({0, 3})
+    assert string_matches(built, prefix(5)) == set()
