@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import timedelta
 from os import PathLike
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict
 
 from cerite.api.batch import BatchMatches, Progress
 from cerite.api.explain.text import Explanation
-from cerite.api.inputs import Prepared, bind_query, prepare
+from cerite.api.inputs import bind_query, prepare
 from cerite.api.shown import Selection
 from cerite.api.stream import EventStream, Late, checked_late, stream_ordering, stream_schema
 from cerite.automaton import Automaton
+from cerite.core.errors import ArgumentError, listed
 from cerite.core.match import Match
 from cerite.core.schema import Schema
 from cerite.data.columns import canonical_schema
@@ -26,8 +27,25 @@ from cerite.pattern.nodes import Pattern
 from cerite.pattern.query import QuerySpec, Suppress
 
 if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
     from cerite.api.trace import Trace
     from cerite.api.why.answer import Why, WhyNot
+
+
+class DataOptions(TypedDict, total=False):
+    """The keywords of `Query.run` that say how data is read, for the other calls that read data."""
+
+    time: str | None
+    type: str | None
+    order_by: str | Sequence[str]
+    position: str | None
+    semantics: Semantics
+    time_unit: TimeUnit
+    schema: SchemaLike | None
+    null_values: str | Sequence[str]
+    delimiter: str | None
+    format: str | None
 
 
 class Query:
@@ -121,42 +139,17 @@ class Query:
         separates the values of CSV, and `format` is that of files whose ending does not say it.
         """
         columns = Columns(type, time, position, checked_unit(time_unit))
-        texts = (null_values, delimiter, format)
-        return BatchMatches(self.query, self._prepared(data, columns, order_by, semantics, schema, texts), progress)
-
-    def _prepared(
-        self,
-        data: Any,
-        columns: Columns,
-        order_by: str | Sequence[str],
-        semantics: Semantics,
-        schema: SchemaLike | None,
-        texts: tuple[str | Sequence[str], str | None, str | None],
-    ) -> Prepared:
-        """Data at rest, opened and checked; `texts` says how text files are read."""
         kinds = declared_kinds(self.query, self.schema, None if schema is None else declared(schema))
-        return prepare(self.query, self.plan(semantics), data, columns, order_by, Reading.of(kinds, *texts))
+        reading = Reading.of(kinds, null_values, delimiter, format)
+        return BatchMatches(
+            self.query, prepare(self.query, self.plan(semantics), data, columns, order_by, reading), progress
+        )
 
-    def why(
-        self,
-        match: Match,
-        data: Any = None,
-        *,
-        time: str | None = None,
-        type: str | None = None,
-        order_by: str | Sequence[str] = (),
-        position: str | None = None,
-        semantics: Semantics = "valuations",
-        time_unit: TimeUnit = "ms",
-        schema: SchemaLike | None = None,
-        null_values: str | Sequence[str] = (),
-        delimiter: str | None = None,
-        format: str | None = None,
-    ) -> Why:
+    def why(self, match: Match, data: Any = None, **options: Unpack[DataOptions]) -> Why:
         """Why a match is one: for each of its events the conditions that admitted it, with the values they compared.
 
         A match of `run` knows its data; for any other (of a stream, of Spark, of a file) pass the data with the
-        keywords that `run` would take.
+        keywords (`options`) that `run` would take.
 
         >>> import cerite
         >>> q = cerite.query("SELECT * FROM S WHERE A AS x ; B AS y FILTER y[v > x.v] WITHIN 5 EVENTS")
@@ -171,34 +164,20 @@ class Query:
         from cerite.api.why.explain import why
         from cerite.api.why.given import scene_of
 
-        if data is None:
-            return why(scene_of(self.query, match), match)
-        columns = Columns(type, time, position, checked_unit(time_unit))
-        texts = (null_values, delimiter, format)
-        return why(
-            scene_of(self.query, match, self._prepared(data, columns, order_by, semantics, schema, texts)), match
-        )
+        if data is None and options:
+            raise ArgumentError(
+                f"{listed(options)} would say how data is read, and no data is given",
+                hint="leave it out, or write query.why(match, data, …)",
+            )
+        prepared = None if data is None else self.run(data, **options).prepared
+        return why(scene_of(self.query, match, prepared), match)
 
-    def why_not(
-        self,
-        data: Any,
-        events: Any = None,
-        *,
-        time: str | None = None,
-        type: str | None = None,
-        order_by: str | Sequence[str] = (),
-        position: str | None = None,
-        semantics: Semantics = "valuations",
-        time_unit: TimeUnit = "ms",
-        schema: SchemaLike | None = None,
-        null_values: str | Sequence[str] = (),
-        delimiter: str | None = None,
-        format: str | None = None,
-    ) -> WhyNot:
+    def why_not(self, data: Any, events: Any = None, **options: Unpack[DataOptions]) -> WhyNot:
         """Why events of `data` are no match: how far they got, and what ended it first, with the values compared.
 
         `events` are all events that the match should have had: their row numbers, the rows themselves (dictionaries, or
-        a frame with some of the data's rows), or, left out, all of `data`. The other arguments are those of `run`.
+        a frame with some of the data's rows), or, left out, all of `data`. The `options` are those of
+        `run`.
 
         >>> import cerite
         >>> q = cerite.query("SELECT * FROM S WHERE A AS x ; B AS y FILTER y[v > 500] WITHIN 5 EVENTS")
@@ -213,24 +192,13 @@ class Query:
         from cerite.api.why.given import ranks_of
         from cerite.api.why.scene import Scene
 
-        columns = Columns(type, time, position, checked_unit(time_unit))
-        texts = (null_values, delimiter, format)
-        scene = Scene(self.query, self._prepared(data, columns, order_by, semantics, schema, texts))
+        scene = Scene(self.query, self.run(data, **options).prepared)
         return why_not(scene, ranks_of(scene, events))
 
-    def trace(
-        self,
-        data: Any,
-        *,
-        time: str | None = None,
-        type: str | None = None,
-        order_by: str | Sequence[str] = (),
-        position: str | None = None,
-        semantics: Semantics = "valuations",
-        time_unit: TimeUnit = "ms",
-        schema: SchemaLike | None = None,
-    ) -> Trace:
+    def trace(self, data: Any, **options: Unpack[DataOptions]) -> Trace:
         """What the engine holds after every event of a small run: nodes of the tECS, union-lists, matches.
+
+        The `options` are the keywords of `run`.
 
         >>> import cerite
         >>> cerite.query("SELECT * FROM S WHERE A ; B").trace([{"type": "A"}, {"type": "C"}, {"type": "B"}])
@@ -254,8 +222,7 @@ class Query:
         """
         from cerite.api.trace import traced
 
-        columns = Columns(type, time, position, checked_unit(time_unit))
-        return traced(self.query, self._prepared(data, columns, order_by, semantics, schema, ((), None, None)))
+        return traced(self.query, self.run(data, **options).prepared)
 
     def stream(
         self,

@@ -134,6 +134,14 @@ ConfOption = Annotated[
     list[str] | None, typer.Option(metavar="NAME=VALUE", help="A setting of Spark (repeat for more).")
 ]
 _TIME = typer.Option(metavar="C", help="The column of the event time.")  # which a live stream must have
+OrderOption = Annotated[
+    list[str] | None,
+    typer.Option(metavar="C", help="Sort by time and these columns (repeat, or separate by commas)."),
+]
+FormatOption = Annotated[
+    str | None,
+    typer.Option(metavar="NAME", help="csv, tsv, jsonl, core, parquet or arrow, if the ending does not say it."),
+]
 
 
 def _version(wanted: bool) -> None:
@@ -241,10 +249,7 @@ def run_command(
     time: Annotated[str | None, _TIME] = None,
     time_unit: TimeUnitOption = TimeUnitChoice.ms,
     type: TypeOption = None,
-    order_by: Annotated[
-        list[str] | None,
-        typer.Option(metavar="C", help="Sort by time and these columns (repeat, or separate by commas)."),
-    ] = None,
+    order_by: OrderOption = None,
     position: Annotated[
         str | None, typer.Option(metavar="C", help="A column of rising positions to report instead of row numbers.")
     ] = None,
@@ -276,10 +281,7 @@ def run_command(
     schema: SchemaOption = None,
     null: NullOption = None,
     delimiter: DelimiterOption = None,
-    format: Annotated[
-        str | None,
-        typer.Option(metavar="NAME", help="csv, tsv, jsonl, core, parquet or arrow, if the ending does not say it."),
-    ] = None,
+    format: FormatOption = None,
     progress: Annotated[
         bool | None,
         typer.Option("--progress/--no-progress", help="Show progress on standard error.  [default: on a terminal]"),
@@ -318,14 +320,9 @@ def run_command(
         raise CeriteError("the query and the events cannot both come from standard input", hint="put one into a file")
     parsed = read_query(query, language)
     options: dict[str, Any] = {
-        "time": time,
-        "type": type,
-        "order_by": _names(order_by),
-        "position": position,
-        "semantics": semantics.value,
-        "time_unit": time_unit.value,
-        "schema": read_schema(schema),
-    }
+        "time": time, "type": type, "order_by": _names(order_by), "position": position, "semantics": semantics.value,
+        "time_unit": time_unit.value, "schema": read_schema(schema),
+    }  # fmt: skip
     reading = Reading.of(declared_kinds(parsed, options["schema"]), null or (), delimiter, format)
     where, why = picked(engine, events, master, conf or ())
     if engine is EngineChoice.auto:
@@ -351,9 +348,7 @@ def run_command(
     if explain:
         raise CeriteError("--explain is about Spark's plan", hint="use `cerite explain`, or add --engine spark")
     with _warnings_shown(), read_events(events, reading.format) as path:
-        texts: dict[str, Any] = {"null_values": reading.null_values, "delimiter": delimiter}
-        texts |= {"format": reading.format if events != "-" else None}
-        matches = Query(parsed).run(path, **options, **texts, progress=meter.tell)
+        matches = Query(parsed).run(path, **options, **_texts(reading, events), progress=meter.tell)
         with meter.of(matches.rows):
             report(matches, output=output, count=count, form=form or FormChoice.events, show=show, out=out, err=err)
             if plot is not None:
@@ -372,30 +367,18 @@ def why_command(
     match: Annotated[
         int | None, typer.Option(metavar="N", min=1, help="Which of the matches to explain.  [default: 1, the first]")
     ] = None,
-    time: Annotated[str | None, typer.Option(metavar="C", help="The column of the event time.")] = None,
-    time_unit: Annotated[
-        TimeUnitChoice, typer.Option(help="What numbers in the time column count.")
-    ] = TimeUnitChoice.ms,
-    type: Annotated[
-        str | None, typer.Option(metavar="C", help="The column of the event type.  [default: type]")
-    ] = None,
-    order_by: Annotated[
-        list[str] | None,
-        typer.Option(metavar="C", help="Sort by time and these columns (repeat, or separate by commas)."),
-    ] = None,
+    time: Annotated[str | None, _TIME] = None,
+    time_unit: TimeUnitOption = TimeUnitChoice.ms,
+    type: TypeOption = None,
+    order_by: OrderOption = None,
     position: Annotated[
         str | None, typer.Option(metavar="C", help="A column of rising positions that events are known by.")
     ] = None,
-    semantics: Annotated[
-        SemanticsChoice, typer.Option(help="What makes two matches different.")
-    ] = SemanticsChoice.valuations,
+    semantics: SemanticsOption = SemanticsChoice.valuations,
     schema: SchemaOption = None,
     null: NullOption = None,
     delimiter: DelimiterOption = None,
-    format: Annotated[
-        str | None,
-        typer.Option(metavar="NAME", help="csv, tsv, jsonl, core, parquet or arrow, if the ending does not say it."),
-    ] = None,
+    format: FormatOption = None,
     language: LanguageOption = Language.auto,
 ) -> None:
     """Say why a match is one, or why events are none.
@@ -413,18 +396,12 @@ def why_command(
     """
     parsed = read_query(query, language)
     options: dict[str, Any] = {
-        "time": time,
-        "type": type,
-        "order_by": _names(order_by),
-        "position": position,
-        "semantics": semantics.value,
-        "time_unit": time_unit.value,
-        "schema": read_schema(schema),
-    }
+        "time": time, "type": type, "order_by": _names(order_by), "position": position, "semantics": semantics.value,
+        "time_unit": time_unit.value, "schema": read_schema(schema),
+    }  # fmt: skip
     reading = Reading.of(declared_kinds(parsed, options["schema"]), null or (), delimiter, format)
     with _warnings_shown(), read_events(events, reading.format) as path:
-        options |= {"null_values": reading.null_values, "delimiter": delimiter}
-        options |= {"format": reading.format if events != "-" else None}
+        options |= _texts(reading, events)
         named = None if rows is None else _names(rows)
         out.print(explained(parsed, path, options, rows=named, match=match))
 
@@ -537,6 +514,12 @@ def stream_command(
 def _names(given: list[str] | None) -> list[str]:
     """Columns that an option names once or more, or separated by commas."""
     return [name for each in given or () for name in each.split(",")]
+
+
+def _texts(reading: Reading, events: str) -> dict[str, Any]:
+    """How text is read; standard input was saved in a file whose name says the format."""
+    form = reading.format if events != "-" else None
+    return {"null_values": reading.null_values, "delimiter": reading.delimiter, "format": form}
 
 
 @contextmanager

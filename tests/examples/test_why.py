@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,8 @@ import pyarrow as pa
 import pytest
 
 import cerite
+from cerite.api.query import DataOptions, Query
+from cerite.core.errors import ArgumentError
 from tests.command import EVENTS
 from tests.command import cerite as command
 
@@ -151,6 +154,16 @@ def test_a_long_match_is_explained_at_once() -> None:
     assert not answer
     assert len(answer.events) == 300
     assert query.why_not(rows[:-1]).culprit.text == "`LAST(x.v) >= 299` was 298"  # type: ignore[union-attr]
+
+
+def test_other_calls_take_the_keywords_of_run_that_say_how_data_is_read() -> None:
+    keywords = [each.name for each in signature(Query.run).parameters.values() if each.kind is each.KEYWORD_ONLY]
+    assert sorted(DataOptions.__annotations__) == sorted({*keywords} - {"progress", "threads"})
+    query = cerite.query("SELECT * FROM S WHERE A AS x ; C AS y FILTER y[v > x.v]")
+    with pytest.raises(TypeError, match="unexpected keyword argument 'tiem'"):
+        query.why_not(ROWS, [2, 3], tiem="at")  # type: ignore[call-arg]
+    with pytest.raises(ArgumentError, match="`time` would say how data is read, and no data is given"):
+        query.why(query.run(ROWS)[0], time="at")
 
 
 def test_the_forms_of_an_explanation() -> None:
