@@ -53,11 +53,11 @@ def outputs(source: str, space: dict[str, Any], number: int) -> list[dict[str, A
         exec(compile(ast.Module(body, []), f"<cell {number}>", "exec"), space)
         if isinstance(last, ast.Expr):
             value = eval(compile(ast.Expression(last.value), f"<cell {number}>", "eval"), space)
-    outputs = [{"output_type": "stream", "name": "stdout", "text": lines(printed.getvalue())}] if printed.tell() else []
+    shown = [{"output_type": "stream", "name": "stdout", "text": lines(printed.getvalue())}] if printed.tell() else []
     if value is None:
-        return outputs
+        return shown
     return [
-        *outputs,
+        *shown,
         {"output_type": "execute_result", "execution_count": number, "data": forms(value), "metadata": {}},
     ]
 
