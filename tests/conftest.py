@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
-from tests import telling
+from tests import schedule, telling
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -18,3 +20,13 @@ def pytest_itemcollected(item: pytest.Item) -> None:
     drawing = getattr(function, "is_hypothesis_test", False) or getattr(function, "draws_cases", False)
     if telling.at_night and drawing:
         item.add_marker("nightly")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    items.sort(key=lambda item: schedule.place(item.nodeid))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> schedule.ByFile:
+    config.option.loadscopereorder = False
+    return schedule.ByFile(config, log)

@@ -27,7 +27,6 @@ def _possible(request: pytest.FixtureRequest) -> None:
         pytest.skip(f"no Java: {error.hint}")
 
 
-@pytest.mark.xdist_group("spark")
 def test_everything_at_once(tmp_path: Path) -> None:
     outcome = everything_at_once(Stage(tmp_path, seed=2, kills=1, events=300, files=6))
     assert outcome.good, outcome
@@ -37,7 +36,6 @@ def test_everything_at_once(tmp_path: Path) -> None:
 
 
 @pytest.mark.nightly
-@pytest.mark.xdist_group("spark")
 @pytest.mark.parametrize("name", NIGHT)
 def test_fault(name: str, tmp_path: Path) -> None:
     try:
@@ -48,7 +46,6 @@ def test_fault(name: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.nightly
-@pytest.mark.xdist_group("spark")
 def test_two_hundred_kills(tmp_path: Path) -> None:
     outcome = driver_killed(Stage(tmp_path, seed=4, kills=200, events=16_000, files=604))
     assert outcome.good, outcome

@@ -12,7 +12,6 @@ ROOT = Path(__file__).parents[2]
 
 
 @pytest.mark.nightly
-@pytest.mark.xdist_group("spark")
 def test_from_kafka_to_kafka(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "tests.kafka.round_trip", str(tmp_path)]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=900)

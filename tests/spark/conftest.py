@@ -1,23 +1,14 @@
-"""One Spark session per pytest process; all tests here go to one worker (`--dist loadgroup`)."""
+"""One Spark session per pytest process; all tests here go to one worker (tests/schedule.py)."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from cerite.core.errors import CeriteError
-
-HERE = Path(__file__).parent
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    for item in items:
-        if HERE in item.path.parents:
-            item.add_marker(pytest.mark.xdist_group("spark"))
 
 
 @pytest.fixture
