@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 import pyarrow.types as is_
 
 from cerite.core.errors import StreamError
+from cerite.predicate.columns.codes import encoded
 
 STRINGS = pa.dictionary(pa.int32(), pa.string())
 
@@ -143,7 +144,7 @@ def converted(array: pa.Array, target: pa.DataType, where: str) -> pa.Array:
         return pa.nulls(len(array), target)
     try:
         if target == STRINGS:
-            return array.cast(pa.string()).dictionary_encode()
+            return encoded(array.cast(pa.string())).cast(STRINGS)
         return array.cast(target)
     except (pa.ArrowException, ValueError) as error:
         raise StreamError(f"{where}: {first_line(error)}", hint=f"the column is read as {target}") from error
