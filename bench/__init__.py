@@ -1,1 +1,8 @@
-"""The benchmark suite: `python -m bench` measures Cerite on the workloads of the CORE paper (docs/benchmarks.md)."""
+"""The benchmark suite: `python -m bench` measures Cerite on the workloads of the CORE paper (docs/benchmarks.md).
+
+One thread, unless CERITE_THREADS says otherwise or a benchmark is about threads.
+"""
+
+import os
+
+os.environ.setdefault("CERITE_THREADS", "1")

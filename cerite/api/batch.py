@@ -11,7 +11,7 @@ from dataclasses import replace
 from functools import cached_property
 from itertools import chain, islice
 from os.path import commonprefix
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -24,16 +24,16 @@ from cerite.core.errors import CeriteWarning, StreamError, in_plain_words, liste
 from cerite.core.match import Match
 from cerite.data import Source
 from cerite.engine.event_buffer import Placed
-from cerite.engine.keeping import KeepingRun
 from cerite.engine.match_ids import FILE, ROW
 from cerite.engine.output import MatchChunk
-from cerite.engine.run import Run
 from cerite.engine.shape import Shape, Shown
+from cerite.engine.threads import ThreadedRun, thread_count
 from cerite.pattern.query import QuerySpec
 
 MANY = 5_000_000  # matches after which it is worth counting whether all will fit
 MOST_IN_MEMORY = 500_000_000
 PREVIEWED = 1 << 20  # events that are read to show the first matches
+Reported = TypeVar("Reported", MatchChunk, tuple[MatchChunk, Placed])
 Progress = Callable[[int, int, int], None]  # rows read, matches so far, active states
 
 
@@ -44,7 +44,9 @@ class UnknownLengthError(StreamError, TypeError):
 class BatchMatches(Matches):
     """The matches of one run over a source; every question reads the source anew."""
 
-    def __init__(self, query: QuerySpec, prepared: Prepared, progress: Progress | None) -> None:
+    def __init__(
+        self, query: QuerySpec, prepared: Prepared, progress: Progress | None, threads: int | None = None
+    ) -> None:
         plan = prepared.program.plan
         self._query = query
         self.prepared = prepared
@@ -53,6 +55,7 @@ class BatchMatches(Matches):
         self._order = prepared.order  # the row of the input for every row of the source, where it was sorted
         self._identity = prepared.identity
         self._progress = progress
+        self._threads = thread_count(threads)
         self.files = prepared.files
         self.selection = Selection.of(query)
         self.variables = plan.variables if plan.semantics == "valuations" else ()
@@ -85,38 +88,36 @@ class BatchMatches(Matches):
 
     def _chunks(self, most: int | None = None) -> Iterator[MatchChunk]:
         """The matches that end in the first batches, up to about so many events, or all of them."""
-        run = Run(self._program)
-        matches = 0
-        with in_plain_words("find the matches"):
-            for batch in self._read_columns().batches():
-                for chunk in run.find(batch):
-                    matches += len(chunk)
-                    yield self._numbered(chunk)
-                self._tell(run, matches)
-                if most is not None and run.intake.rows >= most:
-                    return
-            for chunk in run.rest():  # data at rest is complete
-                matches += len(chunk)
-                yield self._numbered(chunk)
-        self._finish(run, matches)
+        run = self._run(most)
+        for chunk in self._reading(run, run.find(self._read_columns().batches()), most):
+            yield self._numbered(chunk)
 
     def _placed(self, most: int | None = None) -> Iterator[tuple[MatchChunk, Placed]]:
         """The same with the events; of a source that is read once with all their columns, in case they are wanted."""
-        keeping = KeepingRun(self._program, self._identity)
+        run = self._run(most)
         columns = (*self.shape.event_columns, *(self._source.available if self._read_once else ()))
+        pairs = run.place(self._read_columns(columns).batches(), self._identity)
+        for chunk, placed in self._reading(run, pairs, most):
+            yield self._numbered(chunk), self._with_rows(placed)
+
+    def _run(self, most: int | None = None) -> ThreadedRun:
+        """A reading of the source; a few events are not worth several threads."""
+        return ThreadedRun(self._program, self._threads if most is None else 1, self.rows)
+
+    def _reading(self, run: ThreadedRun, items: Iterator[Reported | None], most: int | None) -> Iterator[Reported]:
+        """What a reading finds, with progress, and what there is to say at its end."""
         matches = 0
         with in_plain_words("find the matches"):
-            for batch in self._read_columns(columns).batches():
-                for chunk, placed in keeping.find(batch):
-                    matches += len(chunk)
-                    yield self._numbered(chunk), self._with_rows(placed)
-                self._tell(keeping.run, matches)
-                if most is not None and keeping.run.intake.rows >= most:
+            for item in items:
+                if item is not None:
+                    matches += len(item[0] if isinstance(item, tuple) else item)
+                    yield item
+                    continue
+                self._tell(run, matches)
+                if most is not None and run.rows >= most:
                     return
-            for chunk, placed in keeping.rest():
-                matches += len(chunk)
-                yield self._numbered(chunk), self._with_rows(placed)
-        self._finish(keeping.run, matches)
+        self._count = matches
+        self._warn_of_types(run, matches)
 
     def _read_columns(self, more: tuple[str, ...] = ()) -> Source:
         """The source with what the engine looks at, and perhaps more."""
@@ -126,10 +127,6 @@ class BatchMatches(Matches):
     def _numbered(self, chunk: MatchChunk) -> MatchChunk:
         """The matches with the positions that are reported."""
         return chunk if self._order is None else chunk.renumbered(self._order)
-
-    def _finish(self, run: Run, matches: int) -> None:
-        self._count = matches
-        self._warn_of_types(run, matches)
 
     # ------------------------------------------------------------ events
     def _with_rows(self, placed: Placed) -> Placed:
@@ -178,7 +175,7 @@ class BatchMatches(Matches):
                 hint="run the query on a table or a file, or push the events into query.stream(…, counting=True)",
             )
         everything = replace(self.prepared, program=replace(self._program, plan=plan.everything))
-        return BatchMatches(self._query, everything, None).count() - self.count()
+        return BatchMatches(self._query, everything, None, self._threads).count() - self.count()
 
     def __len__(self) -> int:
         if self._count is None and self._read_once:  # list() asks for the length first, and must not lose the events
@@ -192,19 +189,20 @@ class BatchMatches(Matches):
         plan = self._program.plan
         if self._begun is not None or not (plan.counts_without_enumerating or plan.reports_one):
             return sum(len(chunk) for chunk in self.chunks())
-        run = Run(self._program)
+        run = self._run()
         with in_plain_words("count the matches"):
             matches = 0
-            for batch in self._read_columns().batches():
-                matches += run.count(batch)
-                self._tell(run, matches)
-            matches += run.count_rest()
+            for some in run.count(self._read_columns().batches()):
+                if some is None:
+                    self._tell(run, matches)
+                else:
+                    matches += some
         self._warn_of_types(run, matches)
         return matches
 
-    def _warn_of_types(self, run: Run, matches: int) -> None:
+    def _warn_of_types(self, run: ThreadedRun, matches: int) -> None:
         """Say which event types the data does not have: one that is spelt like another, or any if nothing matched."""
-        unseen, seen = run.intake.types()
+        unseen, seen = run.types()
         for name in sorted(unseen):
             near = suggestion(name, seen)
             if near is not None or not matches:
@@ -301,9 +299,9 @@ class BatchMatches(Matches):
                 hint="count() them, take head(n), add LIMIT or a selection strategy, or write them with to_parquet()",
             )
 
-    def _tell(self, run: Run, matches: int) -> None:
+    def _tell(self, run: ThreadedRun, matches: int) -> None:
         if self._progress is not None:
-            self._progress(run.intake.rows, matches, run.active)
+            self._progress(run.rows, matches, run.active)
 
 
 class Beside:

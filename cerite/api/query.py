@@ -124,6 +124,7 @@ class Query:
         null_values: str | Sequence[str] = (),
         delimiter: str | None = None,
         format: str | None = None,
+        threads: int | None = None,
     ) -> BatchMatches:
         """The matches in `data`: an Arrow table or reader, a pandas or Polars frame, a path or glob, or dicts.
 
@@ -137,13 +138,15 @@ class Query:
         `{"BUY": {"price": "float"}}` or `CREATE STREAM` text: text files are read as declared, other data is checked
         against it. `null_values` are spellings of missing values in text files besides the usual ones, `delimiter`
         separates the values of CSV, and `format` is that of files whose ending does not say it.
+
+        Long streams under a window are read by as many `threads` as there are cores, or as CERITE_THREADS says; the
+        matches and their order are those of one.
         """
         columns = Columns(type, time, position, checked_unit(time_unit))
         kinds = declared_kinds(self.query, self.schema, None if schema is None else declared(schema))
         reading = Reading.of(kinds, null_values, delimiter, format)
-        return BatchMatches(
-            self.query, prepare(self.query, self.plan(semantics), data, columns, order_by, reading), progress
-        )
+        prepared = prepare(self.query, self.plan(semantics), data, columns, order_by, reading)
+        return BatchMatches(self.query, prepared, progress, threads)
 
     def why(self, match: Match, data: Any = None, **options: Unpack[DataOptions]) -> Why:
         """Why a match is one: for each of its events the conditions that admitted it, with the values they compared.

@@ -38,6 +38,14 @@ class KeepingRun:
 
     def find(self, batch: pa.RecordBatch) -> Iterator[tuple[MatchChunk, Placed]]:
         """The matches that end in the next batch, with their events; to be read to the end before the one after it."""
+        for chunk in self._read(batch):
+            yield chunk, self._buffer.placed(chunk)
+
+    def pass_over(self, batch: pa.RecordBatch) -> None:
+        """Read the next batch, whose own matches nobody wants."""
+        self.run.recogniser.discard(self._read(batch))
+
+    def _read(self, batch: pa.RecordBatch) -> Iterator[MatchChunk]:
         if self._buffer.full:
             self.run.recycle(now=True)
             self._buffer.prune(self.run.recogniser.still_needed())
@@ -48,8 +56,7 @@ class KeepingRun:
         relevant = self.run.recogniser.relevant
         whole = relevant.size == rows.batch.num_rows
         self._buffer.add(rows.position[relevant], rows.batch if whole else rows.batch.take(pa.array(relevant)))
-        for chunk in chunks:
-            yield chunk, self._buffer.placed(chunk)
+        return chunks
 
     def rest(self) -> Iterator[tuple[MatchChunk, Placed]]:
         """The matches that are decided because nothing comes any more, with their events."""

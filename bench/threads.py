@@ -1,0 +1,83 @@
+"""Cores: `python -m bench.threads [--events N] [--repeats N] [--only S3,k3]`, elapsed time by the number of threads.
+
+Counting and finding, on data in memory, with 1, 2, 4, … threads up to the machine's cores. Needs a quiet machine: what
+else runs takes cores away.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+
+import pyarrow as pa
+
+import cerite
+from bench.register_patterns import chosen_registers
+from bench.streams import stock_stream
+from bench.workloads import chosen
+from cerite.api.result import Matches
+from cerite.engine.threads import thread_count
+
+EVENTS = 10_000_000
+NAMES = ("S3", "Q1", "k3")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Measure and print a table."""
+    parser = argparse.ArgumentParser(prog="python -m bench.threads", description=__doc__)
+    parser.add_argument("--events", type=int, default=EVENTS, help=f"events of the stream (default: {EVENTS:,})")
+    parser.add_argument("--repeats", type=int, default=3, help="repetitions, of which the fastest counts (default: 3)")
+    parser.add_argument("--only", default=",".join(NAMES), help=f"which of {', '.join(NAMES)}")
+    request = parser.parse_args(arguments)
+    table = stock_stream(request.events).table
+    print(f"{request.events:,} stock events; millions of events a second, and times one thread")
+    print("| query | threads | counting | times | finding | times |")
+    print("| --- | ---: | ---: | ---: | ---: | ---: |")
+    for name in request.only.split(","):
+        text = chosen_registers("stocks k3 10000")[0].text if name == "k3" else chosen(name)[0].text
+        for line in _lines(name, text, table, request.repeats):
+            print(line, flush=True)
+    return 0
+
+
+def _lines(name: str, text: str, table: pa.Table, repeats: int) -> Iterator[str]:
+    query = cerite.query(text)
+    alone: list[float] = []
+    for threads in _numbers():
+        run = partial(query.run, table, threads=threads)
+        times = [_least(partial(_count, run), repeats), _least(partial(_find, run), repeats)]
+        alone = alone or times
+        cells = [f"{table.num_rows / t / 1e6:.1f} | {one / t:.2f}" for t, one in zip(times, alone, strict=True)]
+        yield f"| {name} | {threads} | {' | '.join(cells)} |"
+
+
+def _count(run: Callable[[], Matches]) -> int:
+    return run().count()
+
+
+def _find(run: Callable[[], Matches]) -> int:
+    return sum(map(len, run().chunks()))
+
+
+def _numbers() -> list[int]:
+    most = max(thread_count(None), os.cpu_count() or 1)
+    return [*(2**k for k in range(most.bit_length()) if 2**k < most), most]
+
+
+def _least(call: Callable[[], object], repeats: int) -> float:
+    """The least elapsed time of a call; one more before them compiles what it needs."""
+    call()
+    times = []
+    for _ in range(repeats):
+        start = time.perf_counter()
+        call()
+        times.append(time.perf_counter() - start)
+    return min(times)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

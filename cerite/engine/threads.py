@@ -1,0 +1,335 @@
+"""One query on several cores of one machine: T-CER (DEBS 2024, listing 4) inside a process.
+
+A stream at rest is cut into segments. Each is recognised by a run of its own, which first reads the window before the
+segment, and owns the matches that end in it. Kernels run without Python's lock, so segments run at the same time.
+
+Invariants: every match ends in one segment, which reads all that decides it, so the matches are those of one run,
+with the same positions, in the order of their ends; an error comes after the matches that end before its segment. Of
+segments at most two more than there are threads are in memory, and of the matches of a segment that is ahead of its
+turn a few chunks, so memory follows the window. Where a stream cannot be cut, the last segment goes on to its end.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from itertools import chain, takewhile
+from threading import Condition, Lock
+from typing import Generic, NamedTuple, TypeVar
+
+import numpy as np
+import pyarrow as pa
+
+from cerite.core.arrays import Longs
+from cerite.core.errors import StreamError
+from cerite.engine.bind import Program
+from cerite.engine.event_buffer import Placed
+from cerite.engine.events.keys import time_of, value_keys
+from cerite.engine.keeping import KeepingRun
+from cerite.engine.output import MatchChunk
+from cerite.engine.run import Run
+
+T = TypeVar("T")
+Batches = Iterable[pa.RecordBatch]
+
+SEGMENT = 1 << 19  # events that are worth a run of their own
+SPAN = 3  # a segment has at least so many events for one that it reads besides
+AHEAD = 8  # chunks of matches that wait for their turn, of each segment
+VARIABLE = "CERITE_THREADS"
+
+
+def thread_count(threads: int | None) -> int:
+    """How many threads are asked for: by the caller, else by CERITE_THREADS, else as many as there are cores.
+
+    >>> thread_count(3)
+    3
+    """
+    if threads is None:
+        said = os.environ.get(VARIABLE, "").strip()
+        if not said:
+            return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+        threads = int(said) if said.isdecimal() else -1
+        name, shown = VARIABLE, repr(said)
+    else:
+        name, shown = "threads", repr(threads)
+    if isinstance(threads, bool) or not isinstance(threads, int) or threads < 1:
+        raise StreamError(f"{name} must be a whole number from 1 on, not {shown}", hint="1 runs on one core")
+    return threads
+
+
+def uncut(program: Program, order: tuple[str, ...] | None = ()) -> str | None:
+    """Why a stream is not cut for this program, None if it is; `order` are the columns that tell events apart."""
+    plan, time = program.plan, program.columns.time
+    window = plan.window
+    if window is None:
+        return "no window: a match may span the whole stream"
+    if plan.consume != "none" or plan.suppress is not None:
+        return "what is consumed or suppressed depends on the matches before"
+    if plan.has_absence or plan.needs_history:
+        return "a match depends on events outside its window"
+    by_time = window.unit != "events" and time_of(window, time) == time
+    if plan.partition and not by_time:
+        return "the window is one of each partition"
+    if order and not by_time:
+        return "events are told apart by columns that the window does not measure"
+    return None
+
+
+class Segment(NamedTuple):
+    """Events whose matches are reported (`own`), those of the window `before` them, and the first one's number."""
+
+    before: list[pa.RecordBatch]
+    own: Batches
+    first: int
+
+
+def segments(program: Program, batches: Batches) -> Iterator[Segment]:
+    """The stream, cut; what is read besides is at most a third of a segment, unless the rhythm changes within it."""
+    stream = chain.from_iterable(map(_pieces, batches))
+    behind: list[pa.RecordBatch] = []  # the events that the window before the next one has
+    first = 0  # the number of their first
+    for batch in stream:
+        behind, dropped = _within_reach(program, behind, batch)
+        if dropped is None:
+            yield Segment(behind, chain([batch], stream), first)
+            return
+        first += dropped
+        own, failure = _at_least(max(SEGMENT, SPAN * sum(each.num_rows for each in behind)), batch, stream)
+        yield Segment(behind, own, first)
+        if failure is not None:
+            raise failure
+        behind = [*behind, *own]
+
+
+def _at_least(
+    events: int, batch: pa.RecordBatch, stream: Iterator[pa.RecordBatch]
+) -> tuple[list[pa.RecordBatch], BaseException | None]:
+    """A batch and those after it, up to so many events, and what went wrong after them."""
+    own, size = [batch], batch.num_rows
+    while size < events:
+        try:
+            more = next(stream, None)
+        except BaseException as failure:
+            return own, failure
+        if more is None:
+            break
+        own.append(more)
+        size += more.num_rows
+    return own, None
+
+
+def _pieces(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+    return (batch.slice(start, SEGMENT) for start in range(0, batch.num_rows, SEGMENT))
+
+
+def _within_reach(
+    program: Program, behind: list[pa.RecordBatch], batch: pa.RecordBatch
+) -> tuple[list[pa.RecordBatch], int | None]:
+    """Of the events behind a batch those that it can bind, one at least, and how many are dropped; None: unknown."""
+    if not behind:
+        return behind, 0
+    keys, low = _reach(program, behind, batch.slice(0, 1))
+    if keys is None or bool((keys[1:] < keys[:-1]).any()):
+        return behind, None
+    drop = min(int(np.searchsorted(keys, low)), keys.size - 1)
+    kept, left = list[pa.RecordBatch](), drop
+    for each in behind:
+        if left < each.num_rows:
+            kept.append(each.slice(left))
+        left = max(left - each.num_rows, 0)
+    return kept, drop
+
+
+def _reach(program: Program, behind: list[pa.RecordBatch], event: pa.RecordBatch) -> tuple[Longs | None, int]:
+    """The keys of events, and the least that a match may start at which ends at the event after them."""
+    window = program.plan.window
+    assert window is not None
+    if window.unit == "events":
+        count = sum(each.num_rows for each in behind)
+        return np.arange(count, dtype=np.int64), count - (int(window.amount) - 1)
+    name = time_of(window, program.columns.time)
+    parts = [value_keys(each.column(name), name, window, program.columns.unit) for each in (*behind, event)]
+    if any(missing is not None for _, _, missing in parts):
+        return None, 0
+    return np.concatenate([key for key, _, _ in parts[:-1]]), int(parts[-1][1][0])
+
+
+class ThreadedRun:
+    """One reading of a stream at rest, by several threads where it can be cut, else by one run in the caller's.
+
+    What it finds comes with a None after every batch, so that the caller can tell how far it is.
+
+    >>> from cerite.engine.bind import bind
+    >>> from cerite.engine.events.rows import Columns
+    >>> from cerite.engine.plan import plan
+    >>> from cerite.language.ceql import parse_query
+    >>> query = parse_query("SELECT * FROM S WHERE A ; B WITHIN 5 EVENTS")
+    >>> program = bind(plan(query), pa.schema({"type": pa.string()}), Columns("type"))
+    >>> run = ThreadedRun(program, threads=2)
+    >>> sum(filter(None, run.count([pa.record_batch({"type": ["A", "A", "B"]})]))), run.rows
+    (2, 3)
+    """
+
+    def __init__(self, program: Program, threads: int, events: int | None = None) -> None:
+        """`events` is how many there are, where that is known; few are not worth several threads."""
+        self._program = program
+        self._threads = 1 if events is not None and events <= SEGMENT else threads
+        self._lock = Lock()
+        self.rows = 0  # read so far
+        self.active = 0  # states that held partial matches at the end of the last batch
+        self._unseen: frozenset[str] | None = None
+        self._seen: frozenset[str] = frozenset()
+
+    def find(self, batches: Batches) -> Iterator[MatchChunk | None]:
+        """The matches, some at a time."""
+        return self._in_order(self._chunks, batches, ())
+
+    def place(self, batches: Batches, order: tuple[str, ...] | None) -> Iterator[tuple[MatchChunk, Placed] | None]:
+        """The matches with their events; `order` are the columns that order events (`KeepingRun`)."""
+        return self._in_order(lambda segment: self._placed(segment, order), batches, order)
+
+    def count(self, batches: Batches) -> Iterator[int | None]:
+        """How many matches there are, in parts."""
+        return self._in_order(self._counts, batches, ())
+
+    def types(self) -> tuple[frozenset[str], frozenset[str]]:
+        """The event types that the query names and no event had, and those that there were (`Intake.types`)."""
+        return self._unseen or frozenset(), self._seen
+
+    def _chunks(self, segment: Segment) -> Iterator[MatchChunk | None]:
+        run = _begun(Run(self._program), segment)
+        for batch in segment.before:
+            run.recogniser.discard(run.find(batch))
+        for batch in segment.own:
+            yield from run.find(batch)
+            self._advance(run, batch)
+            yield None
+        yield from run.rest()  # data at rest is complete
+        self._finish(run)
+
+    def _placed(self, segment: Segment, order: tuple[str, ...] | None) -> Iterator[tuple[MatchChunk, Placed] | None]:
+        keeping = KeepingRun(self._program, order)
+        run = _begun(keeping.run, segment)
+        for batch in segment.before:
+            keeping.pass_over(batch)
+        for batch in segment.own:
+            yield from keeping.find(batch)
+            self._advance(run, batch)
+            yield None
+        yield from keeping.rest()
+        self._finish(run)
+
+    def _counts(self, segment: Segment) -> Iterator[int | None]:
+        run = _begun(Run(self._program), segment)
+        for batch in segment.before:
+            run.count(batch)
+        for batch in segment.own:
+            yield run.count(batch)
+            self._advance(run, batch)
+            yield None
+        yield run.count_rest()
+        self._finish(run)
+
+    def _advance(self, run: Run, batch: pa.RecordBatch) -> None:
+        with self._lock:
+            self.rows += batch.num_rows
+            self.active = run.active
+
+    def _finish(self, run: Run) -> None:
+        unseen, seen = run.intake.types()
+        with self._lock:
+            self._seen |= seen
+            self._unseen = (unseen if self._unseen is None else self._unseen & unseen) - self._seen
+
+    def _in_order(
+        self, recognise: Callable[[Segment], Iterator[T]], batches: Batches, order: tuple[str, ...] | None
+    ) -> Iterator[T]:
+        """What is recognised in each segment, in the order of the segments."""
+        if self._threads == 1 or uncut(self._program, order) is not None:
+            yield from recognise(Segment([], batches, 0))
+            return
+        cut = segments(self._program, batches)
+        waiting: deque[_Output[T]] = deque()
+        with ThreadPoolExecutor(self._threads, "cerite") as pool:
+            try:
+                more = True
+                while more or waiting:
+                    while more and len(waiting) < self._threads + 2:
+                        waiting.append(_Output())
+                        more = waiting[-1].begin(pool, cut, recognise)
+                    yield from waiting.popleft()
+            finally:
+                for output in waiting:
+                    output.stop()
+
+
+def _begun(run: Run, segment: Segment) -> Run:
+    run.intake.rows = segment.first
+    return run
+
+
+class _Output(Generic[T]):
+    """What a thread has to say about a segment, some at a time; it waits where nobody listens."""
+
+    def __init__(self) -> None:
+        self._items: deque[T] = deque()
+        self._changed = Condition()
+        self._error: BaseException | None = None
+        self._over = False
+        self._stopped = False
+
+    def begin(
+        self, pool: ThreadPoolExecutor, cut: Iterator[Segment], recognise: Callable[[Segment], Iterator[T]]
+    ) -> bool:
+        """Hand the next segment to a thread; False if there is none, or none that can be read."""
+        try:
+            segment = next(cut, None)
+        except BaseException as error:  # raised when its turn comes: what was read before may hold matches
+            self._error, segment = error, None
+        if segment is None:
+            self._over = True
+            return False
+        pool.submit(self._fill, recognise, segment)
+        return True
+
+    def __iter__(self) -> Iterator[T]:
+        try:
+            while True:
+                with self._changed:
+                    self._changed.wait_for(lambda: self._items or self._over)
+                    if not self._items:
+                        break
+                    item = self._items.popleft()
+                    self._changed.notify()
+                yield item
+        finally:
+            self.stop()
+        if self._error is not None:
+            raise self._error
+
+    def stop(self) -> None:
+        """Nobody will listen any more."""
+        with self._changed:
+            self._stopped = True
+            self._changed.notify()
+
+    def _wanted(self, batches: Batches) -> Iterator[pa.RecordBatch]:
+        return takewhile(lambda _: not self._stopped, batches)
+
+    def _fill(self, recognise: Callable[[Segment], Iterator[T]], segment: Segment) -> None:
+        try:
+            for item in recognise(segment._replace(own=self._wanted(segment.own))):
+                with self._changed:
+                    self._changed.wait_for(lambda: len(self._items) < AHEAD or self._stopped)
+                    if self._stopped:
+                        return
+                    self._items.append(item)
+                    self._changed.notify()
+        except BaseException as error:
+            self._error = error
+        finally:
+            with self._changed:
+                self._over = True
+                self._changed.notify()

@@ -1,0 +1,108 @@
+"""Several threads: what cannot be read is said in its turn, and nobody waits for matches that nobody wants."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+
+import pyarrow as pa
+import pytest
+
+import cerite
+from cerite.core.errors import CeriteError, OrderError, StreamError
+from cerite.engine import threads
+
+PAIRS = cerite.query("SELECT * FROM S WHERE A AS x ; B AS y WITHIN 3 [at]")
+SCHEMA = pa.schema({"type": pa.string(), "at": pa.int64()})
+
+
+@pytest.fixture(autouse=True)
+def _short_segments(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(threads, "SEGMENT", 4)
+
+
+def events(first: int, count: int) -> pa.RecordBatch:
+    """A and B in turn, one at every instant."""
+    return pa.record_batch({"type": ["AB"[k % 2] for k in range(count)], "at": [*range(first, first + count)]}, SCHEMA)
+
+
+def reader(batches: Iterator[pa.RecordBatch]) -> pa.RecordBatchReader:
+    return pa.RecordBatchReader.from_batches(SCHEMA, batches)
+
+
+def test_matches_before_a_row_out_of_order_come_first() -> None:
+    table = pa.Table.from_batches([events(0, 40), events(7, 1), events(50, 40)])
+    read: list[cerite.Match] = []
+    with pytest.raises(OrderError, match=r"`at` decreases at position 40"):
+        read.extend(iter(PAIRS.run(table, threads=3)))  # extend() of the matches themselves would count them first
+    assert {match.end for match in read} == {k for k in range(40) if k % 2}
+
+
+def test_a_reader_that_fails_fails_after_the_matches_that_it_gave() -> None:
+    def failing() -> Iterator[pa.RecordBatch]:
+        yield events(0, 20)
+        raise OSError("the disk is gone")
+
+    read: list[cerite.Match] = []
+    with pytest.raises((CeriteError, OSError), match="the disk is gone"):
+        read.extend(iter(PAIRS.run(reader(failing()), threads=2)))
+    assert {match.end for match in read} == {k for k in range(20) if k % 2}
+
+
+def test_a_window_attribute_that_is_missing_ends_the_cutting_not_the_matches() -> None:
+    rows = [{"type": "AB"[k % 2], "at": None if k == 21 else k} for k in range(60)]
+    assert list(PAIRS.run(rows, threads=2)) == list(PAIRS.run(rows, threads=1))
+
+
+def test_who_reads_the_first_match_only_leaves_no_thread_behind() -> None:
+    before = threading.active_count()
+    assert PAIRS.run(pa.Table.from_batches([events(0, 5_000)]), threads=2).exists()
+    matches = iter(PAIRS.run(pa.Table.from_batches([events(0, 5_000)]), threads=2))
+    assert next(matches).end == 1
+    matches.close()  # type: ignore[attr-defined]
+    assert threading.active_count() == before
+
+
+def test_an_endless_stream_is_read_as_far_as_it_is_wanted() -> None:
+    produced = 0
+
+    def endless() -> Iterator[pa.RecordBatch]:
+        nonlocal produced
+        while True:
+            yield events(4 * produced, 4)
+            produced += 1
+
+    matches = iter(PAIRS.run(reader(endless()), threads=2))
+    assert [next(matches).end for _ in range(8)] == [1, 3, 3, 5, 5, 7, 7, 9]
+    matches.close()  # type: ignore[attr-defined]
+    assert produced < 100
+
+
+@pytest.mark.parametrize("number", [0, -1, True, 1.5, "2"])
+def test_the_number_of_threads_is_a_whole_number(number: object) -> None:
+    with pytest.raises(StreamError, match="threads must be a whole number from 1 on"):
+        PAIRS.run([], threads=number)  # type: ignore[arg-type]
+
+
+def test_the_variable_says_how_many_and_is_checked(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CERITE_THREADS", "3")
+    assert threads.thread_count(None) == 3
+    monkeypatch.setenv("CERITE_THREADS", "all")
+    with pytest.raises(StreamError, match="CERITE_THREADS must be a whole number from 1 on, not 'all'"):
+        PAIRS.run([])
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("A ; B", "no window"),
+        ("A ; B WITHIN 3 EVENTS CONSUME BY ANY", "consumed"),
+        ("A ; NOT B WITHIN 3 EVENTS", "outside its window"),
+        ("A ; B PARTITION BY [at] WITHIN 3 EVENTS", "each partition"),
+        ("A ; B WITHIN 3 EVENTS", None),
+    ],
+)
+def test_what_cannot_be_cut_says_why(text: str, why: str | None) -> None:
+    run = cerite.query(f"SELECT * FROM S WHERE {text}").run(pa.Table.from_batches([events(0, 10)]), threads=2)
+    reason = threads.uncut(run.prepared.program)
+    assert (reason is None) if why is None else (reason is not None and why in reason)

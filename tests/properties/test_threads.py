@@ -1,0 +1,59 @@
+"""A stream that is cut for several threads holds the matches of one run: the judge's, with the same ids and events."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import assume
+from hypothesis import strategies as st
+
+from cerite.api.query import Query
+from cerite.engine import threads
+from cerite.pattern import Consume, QuerySpec, Size
+from tests import strategies as random
+from tests.dressed import PLAIN
+from tests.properties.agreement import SEMANTICS, cases, engine_queries, judged, looked_at, runnable, same, unpicked
+from tests.properties.agreement import sorted_window as in_order
+from tests.properties.arrivals import REGISTERS
+from tests.telling import Share, often, telling
+
+Rows = list[dict[str, Any]]
+STREAMS = random.streams(9, random.full_rows | random.rows)
+WINDOWS = st.sampled_from([Size.events(3), Size.events(5), Size(2, "milliseconds"), Size.of("at", 2), None])
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _short_segments() -> Iterator[None]:
+    before, threads.SEGMENT = threads.SEGMENT, 2
+    yield
+    threads.SEGMENT = before
+
+
+@cases(often(600), engine_queries() | REGISTERS, STREAMS, SEMANTICS, WINDOWS, st.integers(1, 4))
+def test_matches_are_those_of_one_run(
+    share: Share, query: QuerySpec, rows: Rows, semantics: Any, window: Size | None, cut: int
+) -> None:
+    query = unpicked(query if window is None else replace(query, within=window, consume=Consume.NONE))
+    query, rows = telling(query, rows, partial(looked_at, semantics=semantics))
+    assume(runnable(query) and rows and in_order(query, rows))
+    whole = PLAIN.table(rows)
+    table = pa.Table.from_batches(whole.to_batches(cut))
+    one = Query(query).run(table, time="at", semantics=semantics, threads=1)
+    many = Query(query).run(table, time="at", semantics=semantics, threads=2)
+    expected = judged(query, whole.to_pylist(), semantics)
+    share.note(bool(expected) and threads.uncut(many.prepared.program) is None)
+    found = list(many)
+    same(found, expected, query, expected)
+    assert [each.end for each in found] == [each.end for each in one], "in the order of their ends"
+    assert Query(query).run(table, time="at", semantics=semantics, threads=3).count() == one.count()
+    assert _counted(many.to_arrow(events=True)) == _counted(one.to_arrow(events=True))
+
+
+def _counted(table: pa.Table) -> Counter[str]:
+    return Counter(map(repr, table.to_pylist()))
