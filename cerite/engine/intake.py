@@ -33,6 +33,7 @@ from cerite.engine.events.keys import (
     MOST,
     Ranks,
     carry,
+    carry_one,
     count_keys,
     keys_of,
     numbers,
@@ -312,26 +313,23 @@ class Intake:
         name = time_of(window, self.program.columns.time)
         key, low, missing = value_keys(batch.column(name), name, window, self.program.columns.unit)
         if not self.program.shared_clock:
-            none = np.zeros(key.size, np.bool_) if missing is None else missing
-            self._carry(key, low, none, partition, name, position)
+            self._carry(key, low, missing, partition, name, position)
         return key, low, missing
 
     def _carry(
         self,
         key: Longs,
         low: Longs,
-        missing: npt.NDArray[np.bool_],
+        missing: Flags | None,
         partition: Longs | None,
         name: str,
         position: Longs,
     ) -> None:
         """Attribute keys, checked to rise inside every partition; where there is none, the partition's last one."""
-        ids = np.zeros(key.size, np.int64) if partition is None else partition
-        size = self._last_keys.shape[1]
-        top = int(ids.max()) + 1 if ids.size else 0
-        if top > size:
-            self._last_keys = np.pad(self._last_keys, ((0, 0), (0, max(top, size))), constant_values=LEAST)
-        place = carry(key, low, missing, ids, self._last_keys[0], self._last_keys[1])
+        if missing is None and partition is None:
+            place = carry_one(key, low, *self._last_keys)
+        else:
+            place = self._carry_all(key, low, missing, partition)
         if place >= 0:
             raise OrderError(
                 f"the window's attribute `{name}` decreases at position {position[place]}",
@@ -341,6 +339,16 @@ class Intake:
                     "a window over an attribute needs the events in its order; sort by it: ", Setting("order_by")
                 ),
             )
+
+    def _carry_all(self, key: Longs, low: Longs, missing: Flags | None, partition: Longs | None) -> int:
+        none = np.zeros(key.size, np.bool_) if missing is None else missing
+        ids = np.zeros(key.size, np.int64) if partition is None else partition
+        size = self._last_keys.shape[1]
+        top = int(ids.max()) + 1 if ids.size else 0
+        if top > size:
+            self._last_keys = np.pad(self._last_keys, ((0, 0), (0, max(top, size))), constant_values=LEAST)
+        place: int = carry(key, low, none, ids, self._last_keys[0], self._last_keys[1])
+        return place
 
 
 def _under(prefix: str, kept: dict[str, npt.NDArray[Any]]) -> dict[str, npt.NDArray[Any]]:

@@ -21,7 +21,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from cerite.core.arrays import Flags, Longs, picked
+from cerite.core.arrays import Flags, Longs, Words, picked
 from cerite.core.errors import Hint, Setting, StreamError
 from cerite.core.jit import kernel
 from cerite.pattern.nodes import Size, of_floats
@@ -200,8 +200,8 @@ def value_keys(column: pa.Array, name: str, size: Size, unit: str = "ms") -> tup
         floats = values.astype(np.float64)
         return ordered(floats), ordered(lowest(floats, width)), missing
     key = keys_of(values)
-    place, whole = key.view(np.uint64) ^ _SIGN, np.uint64(min(math.floor(width), 2**64 - 1))
-    low = (np.where(place < whole, np.uint64(0), place - whole) ^ _SIGN).view(np.int64)
+    low = np.empty_like(key)
+    lows(key.view(np.uint64), np.uint64(min(math.floor(width), 2**64 - 1)), low.view(np.uint64))
     return key, low, missing
 
 
@@ -213,6 +213,27 @@ def keys_of(values: Numbers) -> Longs:
         shifted: Longs = (values.astype(np.uint64) ^ _SIGN).view(np.int64)
         return shifted
     return values.astype(np.int64)
+
+
+@kernel
+def lows(key: Words, width: np.uint64, low: Words) -> None:
+    """The least keys that windows of this width reach, as far down as 64 bits go; the words are signed numbers."""
+    for i in range(key.size):
+        place = key[i] ^ _SIGN
+        low[i] = (place - min(place, width)) ^ _SIGN
+
+
+@kernel
+def carry_one(key: Longs, low: Longs, last_key: Longs, last_low: Longs) -> int:
+    """`carry` where there is one partition, and no event without a key."""
+    last = last_key[0]
+    for i in range(key.size):
+        if key[i] < last:
+            return i
+        last = key[i]
+    if key.size:
+        last_key[0], last_low[0] = key[-1], low[-1]
+    return -1
 
 
 @kernel
