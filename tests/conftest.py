@@ -22,8 +22,9 @@ def pytest_itemcollected(item: pytest.Item) -> None:
         item.add_marker("nightly")
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    items.sort(key=lambda item: schedule.place(item.nodeid))
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if hasattr(config, "workerinput"):  # of xdist; who runs tests one by one has them in the order named
+        items.sort(key=lambda item: schedule.place(item.nodeid))
 
 
 @pytest.hookimpl(optionalhook=True)
