@@ -53,7 +53,7 @@ def culprit(text: str, events: Any, **options: Any) -> tuple[str, str]:
         ("A ; C LIMIT 1", [0, 3], "limit", "LIMIT 1 at row 3: reported are rows 2, 3"),
         ("A ; C SUPPRESS 1 hours", [0, 4], "suppression", "SUPPRESS 1 hours: a match was reported at row 3"),
         ("A ; B", [0, 3], "type", "row 3 is `C`, where the pattern has `B`"),
-        ("A ; D", [0], "type", "after row 0 the pattern needs `D` as well, and no more events are given"),
+        ("A ; D", [0], "missing", "the pattern needs `D` after row 0, and the data has none there"),
         ("A ; B", [0, 1, 3], "type", "the pattern is complete before row 3"),
     ],
 )  # fmt: skip
@@ -204,3 +204,38 @@ def test_what_the_command_cannot_explain(events: str) -> None:
     assert "takes row numbers" in command("why", QUERY, events, "--time", "at", "--rows", "x", code=1).stderr
     both = command("why", QUERY, events, "--time", "at", "--rows", "0", "--match", "1", code=1)
     assert "leave one of them out" in both.stderr
+
+
+SEARCH = [{"type": kind, "v": v} for kind, v in (("A", 1), ("B", 5), ("X", 0), ("B", 9), ("C", 3), ("A", 2), ("C", 1))]
+
+
+def test_the_events_that_are_not_given_are_looked_for() -> None:
+    query = cerite.query("SELECT * FROM S WHERE A AS a ; B AS b ; C AS c FILTER b[v > 5] AND c[v > b.v]")
+    answer = query.why_not(SEARCH, events=[0, 4])
+    assert answer.positions == (0, 4)
+    assert answer.added == (3,)  # the other B fails as well, of itself
+    assert answer.culprit is not None
+    assert answer.culprit.text == "`v > b.v` was 3 > 9"
+    assert "with row 3 they come nearest" in str(answer)
+
+
+def test_several_events_may_be_added() -> None:
+    answer = cerite.query("SELECT * FROM S WHERE A ; B ; B ; C[v > 7]").why_not(SEARCH, events=[0])
+    assert answer.added == (1, 3, 4)
+    assert answer.culprit is not None
+    assert (answer.culprit.text, answer.culprit.position) == ("`v > 7` was 3", 4)
+
+
+def test_an_event_that_the_data_does_not_have_is_named_with_its_place() -> None:
+    answer = cerite.query("SELECT * FROM S WHERE A ; B ; C").why_not(SEARCH, events=[5, 6])
+    assert (answer.added, answer.match) == ((), None)
+    assert answer.culprit is not None
+    assert answer.culprit.kind == "missing"
+    assert answer.culprit.text == "the pattern needs `B` after row 5 and before row 6, and the data has none there"
+
+
+def test_what_is_added_is_of_the_same_partition() -> None:
+    rows = [{**row, "k": k} for row, k in zip(SEARCH, "ppppqqq", strict=True)]
+    answer = cerite.query("SELECT * FROM S WHERE A ; C PARTITION BY [k]").why_not(rows, events=[0])
+    assert answer.culprit is not None
+    assert answer.culprit.text == "the pattern needs `C` after row 0, and the data has none of k = 'p' there"

@@ -24,6 +24,7 @@ Kind = Literal[
     "consumption",
     "limit",
     "suppression",
+    "missing",
 ]
 """What can admit events to a match, and what can keep them from being one."""
 
@@ -137,7 +138,8 @@ class WhyNot(Answer):
 
     `culprit` is what ended the furthest partial match first, `besides` what would have ended it later. If the events
     are a match, `match` is that and `culprit` None; if they are only some of the events of one, `culprit` says what is
-    missing and `match` is that match.
+    missing and `match` is that match. Where the pattern needs more events than were given, `added` are those of the
+    data with which they come nearest to one.
     """
 
     def __init__(
@@ -149,9 +151,11 @@ class WhyNot(Answer):
         *,
         match: Match | None = None,
         why: Why | None = None,
+        added: tuple[int, ...] = (),
         columns: tuple[str, ...] = (),
     ) -> None:
         self.positions = positions
+        self.added = added
         self.events = tuple(events)
         self.culprit = culprit
         self.besides = tuple(besides)
@@ -177,7 +181,9 @@ class WhyNot(Answer):
         if self.culprit is None:
             return () if self.why is None else self.why.notes
         larger = () if self.match is None else (f"but they are part of the match {self.match}",)
+        more = f"the pattern needs more events; with {rows_text(self.added)} they come nearest" if self.added else ""
         return (
+            *([more] if more and self.culprit.kind != "missing" else []),
             f"ended by {self.culprit.kind}: {self.culprit}",
             *(f"besides: {each}" for each in self.besides),
             *larger,

@@ -13,14 +13,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from cerite.api.why.answer import Explained, Reason, Why, WhyNot, rows_text
+from cerite.api.why.completing import Missing, completions, read
 from cerite.api.why.scene import Ranks, Scene
 from cerite.core.errors import StreamError
 from cerite.core.match import Match
 from cerite.pattern.absences import ends_in_absence
-from cerite.pattern.nodes import Sequence, Strategy, walk
+from cerite.pattern.nodes import Strategy
 from cerite.pattern.query import Consume
 from cerite.predicate.words import shown
-from cerite.reference.semantics.stream import Stream
 from cerite.reference.semantics.ways import Check, Way, Ways
 
 
@@ -42,7 +42,7 @@ def why(scene: Scene, match: Match) -> Why:
     ranks = tuple(sorted(scene.rank(position) for position in match.positions))
     first, last = scene.rank(match.start), scene.rank(match.end)
     restart = max((each + 1 for each in _completed(scene, last, first) if each < first), default=0)
-    ways, numbers = _read(scene, ranks, first, last, restart)
+    ways, numbers = read(scene, ranks, first, last, restart)
     for way in ways.of(scene.pattern, scene.query.within, scene.query.variables):
         if not way.failing and _is(way, match, scene, numbers):
             return _answer(scene, _Reading(ways, (way,), numbers), way, match)
@@ -62,7 +62,7 @@ def why_not(scene: Scene, ranks: Ranks) -> WhyNot:
     first, last = ranks[0], ranks[-1]
     completed = _completed(scene, last, first)
     restart = max((each + 1 for each in completed if each < first), default=0)
-    ways, numbers = _read(scene, ranks, first, last, restart)
+    ways, numbers = read(scene, ranks, first, last, restart)
     reading = _Reading(ways, tuple(ways.of(scene.pattern, scene.query.within)), numbers)
     if not reading.candidates:
         return _unlike(scene, ranks, ways)
@@ -82,20 +82,6 @@ def why_not(scene: Scene, ranks: Ranks) -> WhyNot:
 
 
 # ---------------------------------------------------------------- reading events as a word
-def _read(scene: Scene, ranks: Ranks, first: int, last: int, restart: int) -> tuple[Ways, Ranks]:
-    """The part of the stream that decides, ready to be read, and the ranks of its events."""
-    begin = scene.begins(first, restart)
-    stream = scene.stream(begin, scene.ends(last), first)
-    numbers = tuple(scene.rank(event.position) for event in stream.events)
-    places = {rank: place for place, rank in enumerate(numbers)}
-    outside = next((rank for rank in ranks if rank not in places), None)
-    if outside is not None:
-        raise StreamError(f"row {scene.positions[outside]} is of another partition than row {scene.positions[first]}")
-    looks_before = any(isinstance(node, Sequence) and node.before for node in walk(scene.pattern))
-    past = scene.stream(0, begin, first) if looks_before and begin else Stream()
-    return Ways(stream, tuple(places[rank] for rank in ranks), past), numbers
-
-
 def _completed(scene: Scene, last: int, like: int) -> list[int]:
     """Where matches were completed, before `last`, that made the query forget what it had of this partition."""
     query = scene.query
@@ -177,6 +163,12 @@ def _unlike(scene: Scene, ranks: Ranks, ways: Ways) -> WhyNot:
     if larger is not None and match is not None and set(larger[2]) == set(ranks):
         answer = why(scene, match)
         return WhyNot(positions, answer.events, match=match, why=answer, columns=columns)
+    if match is None:
+        words, missing = completions(scene, ranks)
+        if words:
+            return _completed_as(scene, ranks, words)
+        if missing is not None:
+            return _lacking(scene, ranks, missing)
     at = max(ways.reached.at, 0)
     wanted = " or ".join(f"`{each}`" for each in ways.reached.expected if each is not None)
     here = None if at == len(ranks) else positions[at]
@@ -188,6 +180,40 @@ def _unlike(scene: Scene, ranks: Ranks, ways: Ways) -> WhyNot:
     else:
         text = f"the pattern is complete before row {here}"
     return WhyNot(positions, _reached(scene, ranks, at), Reason("type", text, here), match=match, columns=columns)
+
+
+def _completed_as(scene: Scene, ranks: Ranks, words: list[Ranks]) -> WhyNot:
+    """What keeps these events, with others that the pattern needs, from being a match: of those, what comes nearest."""
+    answer = max((why_not(scene, word) for word in words), key=lambda each: _nearness(scene, each))
+    given = tuple(scene.positions[rank] for rank in ranks)
+    added = tuple(each for each in answer.positions if each not in given)
+    culprit = answer.culprit or Reason("missing", f"the pattern needs {rows_text(added)} as well")
+    return WhyNot(
+        given, answer.events, culprit, answer.besides, match=answer.match, added=added, columns=answer.columns
+    )  # fmt: skip
+
+
+def _nearness(scene: Scene, answer: WhyNot) -> tuple[int, int, int]:
+    """How near events are to a match: they are one, only a clause leaves it out, or little fails and they lie close."""
+    span = scene.rank(answer.positions[-1]) - scene.rank(answer.positions[0])
+    failed = any(each.verdict == "failed" for each in answer.events)
+    return (2 if answer.culprit is None else 1 - failed, -len(answer.besides), -span)
+
+
+def _lacking(scene: Scene, ranks: Ranks, missing: Missing) -> WhyNot:
+    """The pattern needs an event of which the stream has none in that place."""
+    wanted = " or ".join(f"`{each or '_'}`" for each in sorted(missing.types, key=str))
+    row = scene.positions
+    place = [f"after row {row[missing.after]}"] if missing.after is not None else []
+    place += [f"before row {row[missing.before]}"] if missing.before is not None else []
+    whose = f" of {_key_text(scene.query.partition, scene.key(ranks[0]))}" if scene.query.partition else ""
+    text = f"the pattern needs {wanted} {' and '.join(place)}, and the data has none{whose} there"
+    given = tuple(row[rank] for rank in ranks)
+    reached = sum(rank in missing.word[: missing.at] for rank in ranks)
+    added = tuple(row[rank] for rank in missing.word if rank not in ranks)
+    return WhyNot(
+        given, _reached(scene, ranks, reached), Reason("missing", text), added=added, columns=_columns(scene)
+    )  # fmt: skip
 
 
 def _reported_match(scene: Scene, start: int, end: int, ranks: Ranks) -> Match:

@@ -92,6 +92,19 @@ class Scene:
         values = tuple(self._flat[name][rank].as_py() for name in self.query.partition)
         return None if any(value is None or value != value for value in values) else values
 
+    @cached_property
+    def _kinds(self) -> list[Any] | None:
+        return None if self.columns.type is None else self._flat[self.columns.type].to_pylist()
+
+    def kind(self, rank: int) -> str:
+        """The type of an event."""
+        return self._only if self._kinds is None else str(self._kinds[rank])
+
+    @cached_property
+    def _only(self) -> str:
+        """The type of all events where no column says it."""
+        return next((node.type for node in walk(self.query.where) if isinstance(node, Event) and node.type), "")
+
     def stream(self, begin: int, end: int, like: int | None) -> Stream:
         """The events with ranks from `begin` up to `end`, of the partition that `like` belongs to."""
         part = self._flat.slice(begin, max(0, end - begin))
@@ -108,9 +121,8 @@ class Scene:
 
     def _events(self, ranks: Iterable[int], rows: Iterable[dict[str, Any]]) -> Iterator[StreamEvent]:
         kind, time = self.columns.type, self.columns.time
-        only = next((node.type for node in walk(self.query.where) if isinstance(node, Event) and node.type), "")
         for rank, row in zip(ranks, rows, strict=True):
-            name = only if kind is None else str(row[kind])
+            name = self._only if kind is None else str(row[kind])
             yield StreamEvent(name, row, self.positions[rank], None if time is None else self._time(row[time]))
 
     def _time(self, value: Any) -> Any:

@@ -90,10 +90,14 @@ class _Step(NamedTuple):
 
 @dataclass(slots=True)
 class Reached:
-    """How far the word was read before its types stopped fitting, and what the pattern has there; None is its end."""
+    """How far the word was read before its types stopped fitting, and what the pattern has there; None is its end.
+
+    `types` are those that the pattern has at every place, also where the word has one of them; None is any type.
+    """
 
     at: int = -1
     expected: dict[str | None, None] = field(default_factory=dict)
+    types: dict[int, set[str | None]] = field(default_factory=dict)
 
     def note(self, at: int, expected: str | None) -> None:
         """The pattern wants this at a place of the word."""
@@ -200,6 +204,7 @@ class Ways(Evaluator):
                         yield _Step(at, _bound(node, rank), tuple(self._own(node, rank, env)))
             return
         self._spend()
+        self.reached.types.setdefault(at, set()).add(node.type)
         if at == len(self.word) or not self._fits(node, self.word[at]):
             self.reached.note(at, event_text(Event(node.type)))
         elif self.word[at] >= first:
