@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
@@ -96,16 +96,25 @@ def deliver(batches: Sequence[Sequence[Event]], folder: Path, *, extra: Sequence
 
 
 def late(batches: Iterable[Iterable[Event]]) -> set[int]:
-    """The numbers of the events that lie behind the watermark when they arrive: the definition, as a loop."""
+    """The numbers of the events that lie behind the watermark when they, or copies of them, arrive."""
+    return {n for n, behind in arrivals(batches) if behind}
+
+
+def missed(batches: Iterable[Iterable[Event]]) -> set[int]:
+    """The numbers of the events of which no copy arrives in time."""
+    every = list(arrivals(batches))
+    return {n for n, behind in every if behind} - {n for n, behind in every if not behind}
+
+
+def arrivals(batches: Iterable[Iterable[Event]]) -> Iterator[tuple[int, bool]]:
+    """Every event with a time, as it arrives, and whether it lies behind the watermark: the definition, as a loop."""
     watermark: datetime | None = None
-    late_ones: set[int] = set()
     for batch in batches:
         timed = [(event.n, event.at) for event in batch if event.at is not None]
-        late_ones |= {n for n, at in timed if watermark is not None and at < watermark}
+        yield from ((n, watermark is not None and at < watermark) for n, at in timed)
         if timed:
             reached = max(at for _, at in timed) - DELAY
             watermark = reached if watermark is None else max(watermark, reached)
-    return late_ones
 
 
 def expected(events: Iterable[Event], without: set[int]) -> Counter[Reported]:
@@ -123,7 +132,7 @@ def expected(events: Iterable[Event], without: set[int]) -> Counter[Reported]:
 
 
 def again(events: Iterable[Event], seed: int) -> list[Event]:
-    """Every event and, for half of them, the same once more, a little later but within the watermark."""
+    """Every event and, for half of them, the same once more, a little later: mostly, not always, in time if it was."""
     rng = np.random.default_rng(seed)
     once = list(events)
     copies = [each for each in once if rng.random() < 0.5 and each.at is not None]

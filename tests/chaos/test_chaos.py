@@ -9,7 +9,7 @@ import pytest
 
 from cerite.core.errors import CeriteError
 from tests.chaos.outcome import committed, judged
-from tests.chaos.payments import DELAY, closing, expected, files, late, payments
+from tests.chaos.payments import DELAY, closing, expected, files, late, missed, payments
 from tests.chaos.scenarios import SCENARIOS, ImpossibleError, Stage, driver_killed, everything_at_once
 
 NIGHT = [name for name in SCENARIOS if name not in ("together", "kills")]
@@ -65,6 +65,10 @@ def test_lateness_is_what_the_definition_says() -> None:
     first = batches[2][0]
     at_the_edge[2] = [first.__class__(**{**vars(first), "at": edge})]
     assert late(at_the_edge) == set()
+    copied = [*batches, [closing(events)], batches[2][:1]]
+    assert late(copied) == {batches[2][0].n}
+    assert missed(copied) == set(), "its first copy was in time"
+    assert missed(moved) == late(moved)
 
 
 def test_expected_leaves_late_events_out() -> None:
