@@ -164,6 +164,8 @@ def live(
     finally:
         stop.set()
         feeder.join()
+        if job.isActive:
+            job.processAllAvailable()  # stopped inside a micro-batch, Spark would print that it was interrupted
         job.stop()
     return totals | {"delays": desk.delays}
 
