@@ -171,7 +171,7 @@ class BatchMatches(Matches):
             return 0
         if self._read_once:
             raise StreamError(
-                f"what SUPPRESS leaves out is counted by reading {self._source.name} again, which can be read once",
+                f"counting what SUPPRESS leaves out reads {self._source.name} again, which can be read only once",
                 hint="run the query on a table or a file, or push the events into query.stream(…, counting=True)",
             )
         everything = replace(self.prepared, program=replace(self._program, plan=plan.everything))
@@ -233,7 +233,7 @@ class BatchMatches(Matches):
 
     def _unread(self) -> str:
         known = "" if self._count is None else f": {how_many(0, self._count)}"
-        return f"matches in {self._source.name}, which can be read once{known}"
+        return f"matches in {self._source.name}, which can be read only once{known}"
 
     def _previewed(self, seen: int) -> str:
         if self._count is None and seen <= FIRST and (self.rows or 0) > PREVIEWED:

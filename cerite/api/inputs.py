@@ -93,7 +93,8 @@ def bind_query(
     types = {node.type for node in walk(query.where) if isinstance(node, Event) and node.type is not None}
     if kind is None and len(types) > 1:
         raise StreamError(
-            f"the query tells {listed(types)} apart, but no column holds the event type", hint=_type_hint(schema.names)
+            f"the query distinguishes {listed(types)}, but no column holds the event type",
+            hint=_type_hint(schema.names),
         )
     time = columns.time
     if time in schema.names and arrow_kind(schema.field(time).type) == "string":

@@ -120,7 +120,7 @@ class Matches(ABC):
             return self._sliced(which)
         if not hasattr(which, "__index__"):
             raise IndexTypeError(
-                f"matches are numbered, so {which!r} is none of them",
+                f"matches are numbered: {which!r} is not an index",
                 hint="write matches[0] or matches[:5]; for the events of a variable matches[0]['x']",
             )
         index = operator.index(which)

@@ -270,7 +270,7 @@ def _delay(watermark: Any, kind: pa.DataType, unit: str) -> Fraction:
     try:
         size = width(watermark)
     except Exception as error:
-        raise ArgumentError(f"{watermark!r} is no length of time", hint=hint) from error
+        raise ArgumentError(f"{watermark!r} is not a length of time", hint=hint) from error
     if not size.is_time:
         raise ArgumentError(f"a watermark is a length of time, not {watermark}", hint=hint)
     return width_of(size, kind, unit)

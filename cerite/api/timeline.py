@@ -73,7 +73,7 @@ class Timeline:
         """Write the chart: .html is interactive and needs no network; .svg, .png, .pdf; .json is Vega-Lite."""
         target = Path(path)
         if target.suffix.lower() not in ENDINGS:
-            raise ArgumentError(f"`{target.name}` is no name for a picture", hint=f"end it in {', '.join(ENDINGS)}")
+            raise ArgumentError(f"`{target.name}` is not a picture file", hint=f"end it in {', '.join(ENDINGS)}")
         options = {"inline": True} if target.suffix.lower() == ".html" else {}
         load("vl_convert")  # which Altair would miss in words of its own
         self.chart.save(str(target), **options)
@@ -108,7 +108,7 @@ def timeline(matches: Matches, limit: int, lanes: int) -> Timeline:
     """The first matches of some, and events beside them."""
     for name, number, most in (("limit", limit, MOST_MATCHES), ("lanes", lanes, MOST_LANES)):
         if isinstance(number, bool) or not isinstance(number, int) or not 1 <= number <= most:
-            raise ArgumentError(f"{name}={number!r} is no number from 1 to {most}", hint=f"write {name}=20")
+            raise ArgumentError(f"{name}={number!r} is not a number from 1 to {most}", hint=f"write {name}=20")
     axis = matches.shape.time or matches.shape.position or "position"
     keys: dict[str, tuple[Any, ...]] = {}  # of the lanes
     drawn: list[Drawn] = []

@@ -160,7 +160,7 @@ class Drawable(ABC):
         target = Path(path)
         forms = {".svg": self.svg, ".dot": self.dot, ".gv": self.dot, ".mmd": self.mermaid, ".txt": self.__str__}
         if target.suffix.lower() not in forms:
-            raise ArgumentError(f"`{target.name}` is no name for a picture", hint=f"end it in {', '.join(forms)}")
+            raise ArgumentError(f"`{target.name}` is not a picture file", hint=f"end it in {', '.join(forms)}")
         target.write_text(forms[target.suffix.lower()](), "utf-8")
         return target
 

@@ -67,7 +67,7 @@ class Place:
             return Place("kafka", parts.netloc, topic, options)
         if scheme == "rate":
             if not re.fullmatch(r"[1-9]\d*", parts.netloc or "10"):
-                raise CeriteError(f"--source `{text}` is no rate", hint="write rate://100 for 100 events a second")
+                raise CeriteError(f"--source `{text}` is not a rate", hint="write rate://100 for 100 events a second")
             return Place("rate", parts.netloc or "10", "", options)
         host, _, port = parts.netloc.rpartition(":")
         if not host or not port.isdigit():

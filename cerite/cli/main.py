@@ -112,27 +112,25 @@ QueryArgument = Annotated[
 ]
 SchemaOption = Annotated[
     str | None,
-    typer.Option("--schema", "-s", metavar="FILE", help="CREATE STREAM text, JSON, or data to take the columns of."),
+    typer.Option("--schema", "-s", metavar="FILE", help="CREATE STREAM text, JSON, or data to take the columns from."),
 ]
 LanguageOption = Annotated[
-    Language, typer.Option("--language", "-l", help="How the query is written; auto looks at the file's ending.")
+    Language, typer.Option("--language", "-l", help="The language of the query; auto goes by the file's ending.")
 ]
 NullOption = Annotated[
     list[str] | None,
     typer.Option("--null", metavar="TEXT", help="A spelling of missing values in text files (repeat for more)."),
 ]
 DelimiterOption = Annotated[
-    str | None, typer.Option("--delimiter", metavar="C", help="What separates the values of CSV.  [default: ,]")
+    str | None, typer.Option("--delimiter", metavar="C", help="The character between the values of CSV.  [default: ,]")
 ]
-TimeUnitOption = Annotated[TimeUnitChoice, typer.Option(help="What numbers in the time column count.")]
+TimeUnitOption = Annotated[TimeUnitChoice, typer.Option(help="The unit of a time column that holds numbers.")]
 TypeOption = Annotated[str | None, typer.Option(metavar="C", help="The column of the event type.  [default: type]")]
 SemanticsOption = Annotated[SemanticsChoice, typer.Option(help="What makes two matches different.")]
 MasterOption = Annotated[
     str | None, typer.Option(metavar="URL", help="Spark's master, e.g. local[4] or spark://host:7077.")
 ]
-ConfOption = Annotated[
-    list[str] | None, typer.Option(metavar="NAME=VALUE", help="A setting of Spark (repeat for more).")
-]
+ConfOption = Annotated[list[str] | None, typer.Option(metavar="NAME=VALUE", help="A Spark setting (repeat for more).")]
 _TIME = typer.Option(metavar="C", help="The column of the event time.")  # which a live stream must have
 OrderOption = Annotated[
     list[str] | None,
@@ -140,7 +138,7 @@ OrderOption = Annotated[
 ]
 FormatOption = Annotated[
     str | None,
-    typer.Option(metavar="NAME", help="csv, tsv, jsonl, core, parquet or arrow, if the ending does not say it."),
+    typer.Option(metavar="NAME", help="csv, tsv, jsonl, core, parquet or arrow, if the file name does not say."),
 ]
 
 
@@ -204,7 +202,7 @@ def check_command(
     delimiter: DelimiterOption = None,
     language: LanguageOption = Language.auto,
 ) -> None:
-    """Parse a query and check it, against a schema if there is one, and whether the engine runs it.
+    """Parse a query, check it (against a schema, if there is one), and say whether the engine can run it.
 
     Examples:
 
@@ -254,7 +252,7 @@ def run_command(
         str | None, typer.Option(metavar="C", help="A column of rising positions to report instead of row numbers.")
     ] = None,
     semantics: SemanticsOption = SemanticsChoice.valuations,
-    engine: Annotated[EngineChoice, typer.Option(help="Where to run; auto says which it picked.")] = EngineChoice.auto,
+    engine: Annotated[EngineChoice, typer.Option(help="Where to run; auto says what it chose.")] = EngineChoice.auto,
     master: MasterOption = None,
     conf: ConfOption = None,
     explain: Annotated[bool, typer.Option("--explain", help="Say how Spark would run it, and stop.")] = False,
@@ -306,15 +304,15 @@ def run_command(
 
         cerite run fraud.ceql payments/ --time at --engine spark --master "local[4]" --output matches.parquet
 
-    Too many matches? Every group of events that fits is one. At the end of the query write
+    Too many matches? Every group of events that fits the pattern is one. At the end of the query write
 
     `LIMIT 1` for one match at each event that completes some (`SELECT LAST …` or `NEXT` to say which),
 
-    `CONSUME BY PARTITION` (or `ANY`) to begin anew after a match,
+    `CONSUME BY PARTITION` (or `ANY`) to start over after a match,
 
-    `SUPPRESS 10 minutes PER PARTITION` for silence after a match was reported;
+    `SUPPRESS 10 minutes PER PARTITION` to stay silent for a while after a match;
 
-    `A : B` and `A:+` in the pattern take the very next event. docs/alerts.md holds them side by side.
+    `A : B` and `A:+` in the pattern take the very next event. docs/alerts.md compares them.
     """
     if query == "-" and events == "-":
         raise CeriteError("the query and the events cannot both come from standard input", hint="put one into a file")
@@ -372,7 +370,7 @@ def why_command(
     type: TypeOption = None,
     order_by: OrderOption = None,
     position: Annotated[
-        str | None, typer.Option(metavar="C", help="A column of rising positions that events are known by.")
+        str | None, typer.Option(metavar="C", help="A column of rising positions, by which --rows names events.")
     ] = None,
     semantics: SemanticsOption = SemanticsChoice.valuations,
     schema: SchemaOption = None,
@@ -381,7 +379,7 @@ def why_command(
     format: FormatOption = None,
     language: LanguageOption = Language.auto,
 ) -> None:
-    """Say why a match is one, or why events are none.
+    """Explain why a match is a match, or why events are not.
 
     Examples:
 
@@ -421,7 +419,9 @@ def stream_command(
             metavar="PLACE", help="A folder (matches/ of Parquet, matches.jsonl/), kafka://host:9092/topic, or `-`."
         ),
     ],
-    checkpoint: Annotated[str, typer.Option(metavar="DIR", help="Where the stream stands; it goes on from there.")],
+    checkpoint: Annotated[
+        str, typer.Option(metavar="DIR", help="Where its progress is kept; a restart goes on from there.")
+    ],
     watermark: Annotated[
         str, typer.Option(metavar="TIME", help='How far an event may lie behind the latest one: "10 seconds".')
     ],
@@ -444,22 +444,22 @@ def stream_command(
     ] = None,
     once: Annotated[bool, typer.Option("--once", help="Read what is there, then stop.")] = False,
     final: Annotated[
-        bool, typer.Option("--final", help="As --once, and nothing more will come: decide what is pending.")
+        bool, typer.Option("--final", help="Like --once, but nothing more will come: decide what is pending.")
     ] = False,
     trigger: Annotated[
         str | None, typer.Option(metavar="TIME", help="How often a micro-batch starts.  [default: as soon as it can]")
     ] = None,
     files: Annotated[
-        int | None, typer.Option("--files", metavar="N", min=1, help="At most so many files in a micro-batch.")
+        int | None, typer.Option("--files", metavar="N", min=1, help="The most files that a micro-batch takes.")
     ] = None,
     shards: Annotated[
-        int | None, typer.Option(metavar="N", min=1, help="Into how many parts the state is divided, for good.")
+        int | None, typer.Option(metavar="N", min=1, help="The number of parts the state is divided into, for good.")
     ] = None,
     semantics: SemanticsOption = SemanticsChoice.valuations,
     schema: SchemaOption = None,
     format: Annotated[
         str | None,
-        typer.Option(metavar="NAME", help="csv, tsv, jsonl or parquet, if the source's name does not say it."),
+        typer.Option(metavar="NAME", help="csv, tsv, jsonl or parquet, if the source's name does not say."),
     ] = None,
     delimiter: DelimiterOption = None,
     master: MasterOption = None,

@@ -63,7 +63,7 @@ def warm_up(*, everything: bool, out: Console, err: Console) -> None:
     """Run the steps, one line for each with the time it took."""
     folder = next((place for place in places() if writable(place)), None)
     if folder is None:
-        raise CeriteError("no folder to keep kernels can be written", hint="set NUMBA_CACHE_DIR to one that can")
+        raise CeriteError("no folder for compiled kernels can be written", hint="set NUMBA_CACHE_DIR to one that can")
     steps = (*STEPS, *(FURTHER if everything else ()))
     began = clock.perf_counter()
     with _quiet():

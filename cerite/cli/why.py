@@ -34,4 +34,4 @@ def _number(text: str) -> int:
     try:
         return int(text)
     except ValueError:
-        raise CeriteError(f"--rows takes row numbers, and `{text}` is none", hint="--rows 3,7,9") from None
+        raise CeriteError(f"--rows takes row numbers, not `{text}`", hint="--rows 3,7,9") from None

@@ -78,4 +78,4 @@ def refuse_take(name: str) -> NoReturn:
 
 def refuse_second(name: str) -> NoReturn:
     """The data was consumed."""
-    raise StreamError(f"{name} can be read only once, and was", hint="open it anew, or pass a table or a file")
+    raise StreamError(f"{name} can be read only once, and has been", hint="open it anew, or pass a table or a file")

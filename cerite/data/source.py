@@ -139,7 +139,7 @@ def refuse_repeated(names: Iterable[str], where: str) -> None:
 def checked_rows(batch_rows: int) -> int:
     """The batch size, if it is one."""
     if isinstance(batch_rows, bool) or not isinstance(batch_rows, int) or batch_rows < 1:
-        raise StreamError(f"batch_rows must be a whole number from 1 on, not {batch_rows!r}")
+        raise StreamError(f"batch_rows must be a positive whole number, not {batch_rows!r}")
     return batch_rows
 
 

@@ -127,7 +127,7 @@ class Windows:
             )
         if time % self.delta:
             raise StreamError(
-                f"{what} has the time {time}, no multiple of δ = {self.delta}",
+                f"{what} has the time {time}, not a multiple of δ = {self.delta}",
                 hint="round times, or choose a smaller δ",
             )
 

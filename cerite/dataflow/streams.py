@@ -26,7 +26,9 @@ def check_multiple(name: str, value: int, delta: int, *, least: int) -> None:
     if value < least:
         raise DataflowError(f"{name} is {value}, but must be at least {least}")
     if value % delta:
-        raise DataflowError(f"{name} is {value}, no multiple of δ = {delta}", hint="event time advances in steps of δ")
+        raise DataflowError(
+            f"{name} is {value}, not a multiple of δ = {delta}", hint="event time advances in steps of δ"
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -111,7 +111,9 @@ def load(name: str, *, rows: int = 10_000, seed: int = 0) -> Dataset:
         raise ArgumentError(f"there is no dataset {name!r}", hint=near or f"the datasets are {listed(NAMES)}")
     for what, number, least in (("rows", rows, FEWEST), ("seed", seed, 0)):
         if isinstance(number, bool) or not isinstance(number, int) or number < least:
-            raise ArgumentError(f"{what}={number!r} is no whole number from {least} on", hint=f"write {what}={least}")
+            raise ArgumentError(
+                f"{what} must be a whole number of at least {least}, not {number!r}", hint=f"write {what}={least}"
+            )
     recipe = RECIPES[name]
     stream = recipe.generate(np.random.default_rng([seed, NAMES.index(name)]), rows)
     return Dataset(name, recipe.about, recipe.query, stream.table(), stream.planted)

@@ -244,7 +244,7 @@ class _Events:
         sums, counts, beyond = sum_wholes(offsets, places, whole, valid)
         if beyond:
             raise StreamError(
-                f"`{node}` does not fit 64 bits", span=node.span, hint="make a float of the column before, or add fewer"
+                f"`{node}` does not fit 64 bits", span=node.span, hint="cast the column to float first, or add fewer"
             )
         scale = column.type.scale if is_.is_decimal(column.type) else None
         total = Integers(sums, counts > 0) if scale is None else Decimals(sums, scale, counts > 0)

@@ -65,7 +65,7 @@ def unpack(data: bytes, kind: str) -> tuple[dict[str, Any], Arrays]:
         )
     body = memoryview(data)[start:]
     if hashlib.blake2b(body, digest_size=_DIGEST).digest() != data[start - _DIGEST : start]:
-        raise SnapshotError("the snapshot is damaged: its checksum does not fit")
+        raise SnapshotError("the snapshot is damaged: its checksum does not match")
     (length,) = struct.unpack_from("<I", body)
     head = json.loads(bytes(body[4 : 4 + length]))
     if head["kind"] != kind:

@@ -171,7 +171,7 @@ def _consume(node: Node) -> Consume:
 def _limit(node: Node) -> int:
     value = signed_of(node.children[0])
     if not isinstance(value, int) or value < 1:
-        raise QuerySyntaxError(f"LIMIT takes a whole number from 1 on, not {value}", span=span_of(node))
+        raise QuerySyntaxError(f"LIMIT takes a positive whole number, not {value}", span=span_of(node))
     return value
 
 

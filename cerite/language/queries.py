@@ -107,7 +107,7 @@ def _word(clause: str, word: object, read: Callable[[str], T], words: Iterable[E
 def _limit(limit: object) -> int | None:
     if limit is None or (isinstance(limit, int) and not isinstance(limit, bool) and limit > 0):
         return limit
-    raise ArgumentError(f"`limit` is a whole number from 1 on, not {limit!r}", hint="leave it out for all matches")
+    raise ArgumentError(f"`limit` is a positive whole number, not {limit!r}", hint="leave it out for all matches")
 
 
 def _suppress(given: Width | Suppress | None) -> Suppress | None:

@@ -78,7 +78,7 @@ def event_of(sentence: Expression, register: str | None = None) -> Pattern:
 
 def _open_type(sentence: Expression) -> PatternError:
     return PatternError(
-        "this tells event types apart, but leaves open which types an event may have", span=sentence.span,
+        "this distinguishes event types, but leaves open which types an event may have", span=sentence.span,
         hint="name them: |(IsEventTypePredicate(B),IsEventTypePredicate(C)); alternatives of which only some have "
         "a type are +(…,…)",
     )  # fmt: skip

@@ -86,7 +86,7 @@ def _check_aggregates(pattern: Pattern) -> None:
         for node in walk_condition(condition):
             if isinstance(node, Moment):
                 raise PatternError(
-                    f"`{node}` is known of a whole match, as a measure; a condition cannot ask for it", span=node.span,
+                    f"`{node}` is a measure of a whole match, which a condition cannot read", span=node.span,
                     hint="limit how long a match takes with WITHIN, or compare times: `z[at - x.at > 5 seconds]`",
                 )  # fmt: skip
             if isinstance(node, Aggregate) and (node.variable is None or node.function == "COLLECT"):

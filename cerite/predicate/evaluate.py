@@ -222,7 +222,7 @@ def _sum(one: Any, other: Any, node: Aggregate) -> Any:
     total = _arithmetic("+", one, other, node)
     if total is None:
         raise StreamError(
-            f"`{node}` does not fit 64 bits", span=node.span, hint="make a float of the column before, or add fewer"
+            f"`{node}` does not fit 64 bits", span=node.span, hint="cast the column to float first, or add fewer"
         )
     return total
 

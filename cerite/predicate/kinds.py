@@ -205,7 +205,7 @@ def _coalesced(node: Call, kind_of: KindOf) -> Kinds:
             raise SchemaError(
                 f"`coalesce` takes values of one kind, but `{known[0][0]}` is {_named(known[0][1])} and `{argument}` "
                 f"is {_named(kinds)}",
-                span=argument.span, hint="make a float of whole numbers: `1.0 * id`" if numbers else None,
+                span=argument.span, hint="turn whole numbers into floats: `1.0 * id`" if numbers else None,
             )  # fmt: skip
     return known[0][1] if known else ANY
 

@@ -41,7 +41,7 @@ def nothing(state: Any, t: StreamTuple) -> tuple[Any, list[Any]]:
         (lambda: Windows(0, 5), "WA is 0, but must be at least 1"),
         (lambda: Windows(6, 5), "WA = 6 exceeds the window size WS = 5"),
         (lambda: Windows(5, 5, lateness=-1), "the allowed lateness L is -1, but must be at least 0"),
-        (lambda: Windows(5, 10, delta=3), "WS is 10, no multiple of δ = 3"),
+        (lambda: Windows(5, 10, delta=3), "WS is 10, not a multiple of δ = 3"),
         (lambda: Windows(1, 1, delta=0), "δ is 0, but must be at least 1"),
         (lambda: Windows(1, 2.5), "WS is 2.5, not a whole number"),  # type: ignore[arg-type]
         (lambda: sort_preprocess(delta=-1), "δ is -1"),
@@ -50,7 +50,7 @@ def nothing(state: Any, t: StreamTuple) -> tuple[Any, list[Any]]:
         (lambda: t_cer(nothing, 10, size=15, advance=7), "WA = 7 is too long: WS − D + δ is 6"),
         (lambda: t_cer(nothing, 10, size=15, advance=0), "WA is 0, but must be at least 1"),
         (lambda: r_cer(nothing, 0), "the watermarks' distance D_W is 0, but must be at least 1"),
-        (lambda: r_cer(nothing, 15, delta=10), "D_W is 15, no multiple of δ = 10"),
+        (lambda: r_cer(nothing, 15, delta=10), "D_W is 15, not a multiple of δ = 10"),
         (lambda: list(with_watermarks([], disorder=-1, every=1)), "disorder is -1"),
         (lambda: list(with_watermarks([], disorder=0, every=0)), "every is 0"),
     ],
@@ -66,8 +66,8 @@ def test_parameters(make: Callable[[], Any], message: str) -> None:
     ("elements", "message"),
     [
         ([Watermark(20), Watermark(10)], "the watermark went back from 20 to 10"),
-        ([Watermark(5)], "a watermark has the time 5, no multiple of δ = 10"),
-        ([StreamTuple(15, "a")], "a tuple has the time 15, no multiple of δ = 10"),
+        ([Watermark(5)], "a watermark has the time 5, not a multiple of δ = 10"),
+        ([StreamTuple(15, "a")], "a tuple has the time 15, not a multiple of δ = 10"),
         ([StreamTuple(1.5, "a")], "a tuple has the time 1.5, not a whole number"),  # type: ignore[arg-type]
         ([StreamTuple(10, bytearray())], "payloads that hold bytearray cannot be compared"),
     ],

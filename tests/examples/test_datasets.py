@@ -78,7 +78,7 @@ def test_what_cannot_be_loaded_is_refused() -> None:
         datasets.load("card")
     assert error.value.hint == "did you mean `cards`?"
     for wrong in ({"rows": 5}, {"rows": 2.5}, {"rows": True}, {"seed": -1}, {"seed": "x"}):
-        with pytest.raises(ArgumentError, match="is no whole number from"):
+        with pytest.raises(ArgumentError, match="must be a whole number of at least"):
             datasets.load("cards", **wrong)
 
 

@@ -63,7 +63,7 @@ def test_a_source_that_is_read_once_is_not_used_up_by_asking_whether_there_is_a_
     matches = query.run(EVENTS.to_reader())
     assert matches
     assert matches
-    assert "can be read once" in repr(matches)
+    assert "can be read only once" in repr(matches)
     assert list(matches) == list(MATCHES)
     assert (matches.count(), len(matches)) == (3, 3)
     assert not query.run(EVENTS.slice(0, 1).to_reader())

@@ -201,10 +201,10 @@ def test_matches_that_are_read_once_or_pushed_are_drawn_without_events_beside_th
 
 
 def test_what_cannot_be_drawn_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(ArgumentError, match=r"`cards.gif` is no name for a picture"):
+    with pytest.raises(ArgumentError, match=r"`cards.gif` is not a picture file"):
         MATCHES.plot(tmp_path / "cards.gif")
     for wrong in ({"limit": 0}, {"limit": "x"}, {"limit": 10_000}, {"lanes": True}):
-        with pytest.raises(ArgumentError, match="is no number from 1 to"):
+        with pytest.raises(ArgumentError, match="is not a number from 1 to"):
             MATCHES.plot(**wrong)
 
 
@@ -225,5 +225,5 @@ def test_a_query_is_drawn_in_every_form(tmp_path: Path) -> None:
     for ending, begin in (("mmd", "flowchart LR"), ("dot", "digraph automaton"), ("txt", "state ")):
         query.draw(tmp_path / f"q.{ending}")
         assert (tmp_path / f"q.{ending}").read_text("utf-8").startswith(begin)
-    with pytest.raises(ArgumentError, match=r"`q.gif` is no name for a picture"):
+    with pytest.raises(ArgumentError, match=r"`q.gif` is not a picture file"):
         query.draw(tmp_path / "q.gif")

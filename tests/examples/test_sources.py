@@ -222,7 +222,7 @@ def test_what_can_be_read_once(kind: str) -> None:
     source = open_events(ONCE[kind](), batch_rows=2)
     assert source.rows is None
     assert checked(source).equals(TABLE)
-    with pytest.raises(StreamError, match="only once, and was"):
+    with pytest.raises(StreamError, match="only once, and has been"):
         source.batches()
     with pytest.raises(StreamError, match="pass a table or a file"):
         source.take([0])

@@ -73,7 +73,7 @@ def test_a_query_without_it_suppresses_nothing() -> None:
 def test_events_that_are_read_once_are_not_counted_again() -> None:
     matches = cerite.query(PAIRS).run(iter(events("AAB")), time="at")
     assert len(list(matches)) == 1
-    with pytest.raises(StreamError, match="read once"):
+    with pytest.raises(StreamError, match="read only once"):
         matches.suppressed()
 
 

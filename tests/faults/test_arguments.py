@@ -18,9 +18,9 @@ from tests.command import cerite as command
 PAIR = event("A").as_("x") >> event("B").as_("y")
 ROWS = [{"type": "A", "name": "n"}, {"type": "B", "name": "n"}]
 REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
-    "limit of 0": (lambda: cerite.query(PAIR, limit=0), "`limit` is a whole number from 1 on, not 0"),
-    "limit as text": (lambda: cerite.query(PAIR, limit="3"), "from 1 on"),  # type: ignore[arg-type]
-    "limit of 1.5": (lambda: cerite.query(PAIR, limit=1.5), "from 1 on"),  # type: ignore[arg-type]
+    "limit of 0": (lambda: cerite.query(PAIR, limit=0), "`limit` is a positive whole number, not 0"),
+    "limit as text": (lambda: cerite.query(PAIR, limit="3"), "positive whole number"),  # type: ignore[arg-type]
+    "limit of 1.5": (lambda: cerite.query(PAIR, limit=1.5), "positive whole number"),  # type: ignore[arg-type]
     "consume": (lambda: cerite.query(PAIR, consume="some"), "`consume` is one of 'NONE', 'PARTITION', 'ANY'"),
     "strategy": (lambda: cerite.query(PAIR, strategy="foo"), "`strategy` is one of"),
     "a number as strategy": (lambda: cerite.query(PAIR, strategy=3), "`strategy` is one of"),  # type: ignore[arg-type]

@@ -224,7 +224,7 @@ def test_an_event_that_another_column_puts_behind_is_refused_or_set_aside(name: 
 # ------------------------------------------------------------ settings
 WRONG: list[tuple[dict[str, Any], str]] = [
     ({"watermark": "5 EVENTS"}, "a watermark is a length of time"),
-    ({"watermark": "soon"}, "'soon' is no length of time"),
+    ({"watermark": "soon"}, "'soon' is not a length of time"),
     ({"watermark": 5}, "text or a timedelta, not 5"),
     ({"watermark": timedelta(seconds=-1)}, "is negative"),
     ({"time": None}, "no time column is named"),
@@ -251,7 +251,7 @@ def test_advance_takes_times_and_text_and_refuses_what_is_neither() -> None:
     assert stream.advance(datetime(2020, 1, 1)).count() == 0  # never back
     assert stream.metrics.watermark == datetime(2026, 1, 1, 0, 0, 0, 500_000)
     for wrong in ("soon", object(), None):
-        with pytest.raises(StreamError, match=r"is no time: `at` holds timestamp\[us\]"):
+        with pytest.raises(StreamError, match=r"is not a time: `at` holds timestamp\[us\]"):
             stream.advance(wrong)
     with pytest.raises(StreamError, match="no time column"):
         cerite.query("SELECT * FROM S WHERE A").stream({"type": "string"}).advance(1)

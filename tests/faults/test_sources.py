@@ -56,7 +56,7 @@ FILES: dict[str, tuple[Callable[[], Any], list[str]]] = {
     ),
     "missing folder": (lambda: "no/such.csv", ["no/such.csv", "the folder no does not exist"]),
     "remote": (lambda: "s3://bucket/x.parquet", ["no such file", "only local files"]),
-    "empty glob": (lambda: "*.parquet", ["*.parquet: no file fits this pattern"]),
+    "empty glob": (lambda: "*.parquet", ["*.parquet: no file matches this pattern"]),
     "unknown extension": (
         lambda: written("x.xlsx", "PK"),
         ["x.xlsx: the extension `.xlsx` is unknown", ".parquet .pq .csv", ".gz"],

@@ -29,7 +29,7 @@ def test_every_step_is_reported_with_its_time(monkeypatch: pytest.MonkeyPatch) -
 
 def test_where_nothing_can_be_kept_it_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(warm_up, "writable", lambda place: False)
-    assert "no folder to keep kernels can be written" in command("warm-up", code=1).stderr
+    assert "no folder for compiled kernels can be written" in command("warm-up", code=1).stderr
 
 
 @pytest.mark.nightly

@@ -45,7 +45,7 @@ def test_a_match_of_another_query_or_of_other_data() -> None:
     with pytest.raises(cerite.StreamError, match="there is no row 1"):
         QUERY.why(match, ROWS[:1])
     apart = cerite.query("SELECT * FROM S WHERE A AS x ; B AS y PARTITION BY [v]")
-    with pytest.raises(cerite.StreamError, match="row 1 is of another partition than row 0"):
+    with pytest.raises(cerite.StreamError, match="row 1 is in another partition than row 0"):
         apart.why(match, ROWS)
 
 

@@ -76,7 +76,7 @@ def test_a_stream_goes_on_from_its_checkpoint(spark: SparkSession, options: list
     assert pairs_in(sink) == {(0, 2), (0, 4), (1, 3)}
     put(tmp_path / "events.json", "3", LATE)
     done = cerite("stream", QUERY, *options, "--sink", str(sink), "--once", code=1)
-    assert "events came after the stream was declared to be over" in done.stderr
+    assert "events arrived after the stream was declared over" in done.stderr
 
 
 def test_late_events_and_the_console(spark: SparkSession, options: list[str], tmp_path: Path) -> None:

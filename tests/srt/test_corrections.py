@@ -116,7 +116,7 @@ def test_theorem_41_fails_for_a_window_around_unmarked_memory() -> None:
     """The window is 1 and yet every A would have to be remembered: refused, not wrongly determinised."""
     inner = "((true^x)* . A^x>r . (true^x)* . B[id = r.id]^o)[1..1]"
     assert agreed(inner, "A1 A2 B1") == {frozenset((2,))}
-    with pytest.raises(PatternError, match="has no deterministic one"):
+    with pytest.raises(PatternError, match="has no deterministic form"):
         build(parse_sremo(f"!({inner})"))
 
 

@@ -144,7 +144,7 @@ def test_theorem_35_same_type_twice_has_no_complement_without_a_window() -> None
 
 
 def test_theorem_38_figure_13_is_not_determinised_without_a_window() -> None:
-    with pytest.raises(PatternError, match="has no deterministic one"):
+    with pytest.raises(PatternError, match="has no deterministic form"):
         determinise(build(parse_sremo(FIGURE_4)))
 
 

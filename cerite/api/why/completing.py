@@ -52,7 +52,7 @@ def read(scene: Scene, ranks: Ranks, first: int, last: int, restart: int) -> tup
     places = {rank: place for place, rank in enumerate(numbers)}
     outside = next((rank for rank in ranks if rank not in places), None)
     if outside is not None:
-        raise StreamError(f"row {scene.positions[outside]} is of another partition than row {scene.positions[first]}")
+        raise StreamError(f"row {scene.positions[outside]} is in another partition than row {scene.positions[first]}")
     looks_before = any(isinstance(node, Sequence) and node.before for node in walk(scene.pattern))
     past = scene.stream(0, begin, first) if looks_before and begin else Stream()
     return Ways(stream, tuple(places[rank] for rank in ranks), past), numbers

@@ -77,7 +77,7 @@ def _expanded(given: str, form: str | None) -> list[Path]:
         files = sorted(Path(each) for each in glob.glob(str(path), recursive=True))
         files = [file for file in files if file.is_file()]
         if not files:
-            raise StreamError(f"{given}: no file fits this pattern", hint=f"it is looked for in {Path.cwd()}")
+            raise StreamError(f"{given}: no file matches this pattern", hint=f"it is looked for in {Path.cwd()}")
         return files
     raise StreamError(f"{given}: there is no such file", hint=_nearby(path))
 

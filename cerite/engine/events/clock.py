@@ -64,7 +64,7 @@ class Clock:
         except (pa.ArrowException, ValueError, TypeError, OverflowError):
             missing = np.ones(1, np.bool_)
         if missing is not None:
-            raise StreamError(f"{value!r} is no time: `{self.name}` holds {self._plain}")
+            raise StreamError(f"{value!r} is not a time: `{self.name}` holds {self._plain}")
         return int(key[0])
 
     def lateness(self, column: pa.Array, watermark: int) -> pa.Array:

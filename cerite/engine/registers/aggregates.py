@@ -126,7 +126,7 @@ def _taken(node: Aggregate, types: ColumnTypes) -> Value:
 def no_text(node: Expression) -> PatternError:
     """Texts can be stored, but what is computed from several of them cannot."""
     return PatternError(
-        f"the engine keeps no text that `{node}` could be asked of", span=node.span,
-        hint="ask it of an event: `y[name > y.name]` compares with the one before; FIRST and LAST are compared with "
+        f"the engine stores no text to compute `{node}` from", span=node.span,
+        hint="compare event by event: `y[name > y.name]` reads the one before; FIRST and LAST are compared with "
         "texts as they are written",
     )  # fmt: skip

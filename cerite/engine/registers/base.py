@@ -119,7 +119,7 @@ class RegisterEngine:
             ]
             named = " or ".join(f"`{each}`" for each in sums)
             raise StreamError(
-                f"{named} does not fit 64 bits", hint="make a float of the column before, or add fewer events"
+                f"{named} does not fit 64 bits", hint="cast the column to float first, or add fewer events"
             )
 
     def more(self, why: int) -> None:

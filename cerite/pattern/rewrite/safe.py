@@ -77,7 +77,7 @@ def _alternatives(node: Pattern) -> list[Alternative]:
             body = make_safe(operand)
             return [] if isinstance(body, Nothing) else [(replace(node, operand=body), frozenset())]
     raise PatternError(
-        f"`{node}` is not core CEL, so theorem 2 does not speak of it", span=node.span,
+        f"`{node}` is not core CEL, so theorem 2 does not apply to it", span=node.span,
         hint=f"core formulas are built from `R AS x` (not `{ANY_TYPE}`), FILTER, OR, `;` and `+`",
     )  # fmt: skip
 

@@ -66,7 +66,7 @@ def _determinisable(plain: Transducer, limit: int) -> Transducer:
     length = longest_run(plain)
     if length is None:
         raise PatternError(
-            f"a transducer that reads what it stores ({listed(remembered)}) and has loops has no deterministic one",
+            f"a transducer that reads what it stores ({listed(remembered)}) and has loops has no deterministic form",
             hint="give the expression a window that bounds it: (…)[1..w], its first and last event marked (^o)",
         )
     return unroll(plain, length, limit=limit)

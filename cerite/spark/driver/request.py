@@ -292,7 +292,7 @@ def _check(request: Request) -> None:
     types = {node.type for node in walk(request.query.where) if isinstance(node, Event) and node.type is not None}
     if request.type is None and len(types) > 1:
         raise StreamError(
-            f"the query tells {listed(types)} apart, but no column holds the event type",
+            f"the query distinguishes {listed(types)}, but no column holds the event type",
             hint=Hint("name it: ", Setting("type")),
         )
     sizes = windows(request.plan)

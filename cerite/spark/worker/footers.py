@@ -152,7 +152,7 @@ def _groups(metadata: pq.FileMetaData, file: int, clock: str) -> list[Group] | R
         except StreamError as error:
             return Rejected(str(error))
         if missing is not None:
-            return Rejected(f"`{clock}` holds values that are no numbers")
+            return Rejected(f"`{clock}` holds values that are not numbers")
         groups.append(Group(file, index, group.num_rows, first, ends[0].item(), ends[1].item()))
         first += group.num_rows
     return groups

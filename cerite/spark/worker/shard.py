@@ -124,7 +124,7 @@ class ShardProcessor(StatefulProcessor):
         if rows.num_rows:
             if shard.run.closed:
                 raise StreamError(
-                    "events came after the stream was declared to be over", hint="start with a new checkpoint"
+                    "events arrived after the stream was declared over", hint="start with a new checkpoint"
                 )
             seen = shard.seen[0] if self.live.sources == 1 else None
             yield from self._reported(shard, shard.run.push(rows, seen))
