@@ -1,7 +1,7 @@
 """`cerite stream`: a query on a live stream from a source to a sink, with its numbers on the terminal.
 
 The stream goes on from its checkpoint. `--once` reads what is there and ends; `--final` says that nothing more will
-come: what is there is read first, then the stream is declared to be over, and one more micro-batch decides the rest.
+come: what is there is read first, then the stream is declared over, and one more micro-batch decides the rest.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""`cerite warm-up`: small queries of every kind are run, so that their kernels are kept before any are needed.
+"""`cerite warm-up`: small queries of every kind are run, so that their kernels are on disk before any are needed.
 
-Invariant: a step that is done leaves its kernels where every later process of this machine finds them; where nothing
-can be kept, that is said and the command fails.
+Invariant: a step that is done leaves its kernels where every later process of this machine finds them; where no
+folder can be written, the command says so and fails.
 """
 
 from __future__ import annotations

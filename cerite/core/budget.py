@@ -1,9 +1,9 @@
 """What one query may take: how many deterministic states, and how much memory for counting.
 
 Determinising a pattern may need exponentially many states (`(A OR B)* ; A ; (A OR B){20}` has to remember which of the
-last twenty events were an A), and counting in a window a number for every pair of states. `engine.outlook` tells of it
+last twenty events were an A), and counting in a window a number for every pair of states. `engine.outlook` warns of it
 before anything runs, for `cerite check`; which states occur comes to light while events are read, and what exceeds the
-budget is refused by then with the number, before the memory is allocated.
+budget is then refused, with the number, before the memory is allocated.
 
 The environment variables `CERITE_STATES` and `CERITE_MEMORY` (bytes, or with a unit: `512 MiB`, `4GB`) set it.
 """

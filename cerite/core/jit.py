@@ -1,4 +1,4 @@
-"""The ways kernels are compiled: `nogil`, and kept on disk (`kernel_cache`) wherever a place for that exists.
+"""The ways kernels are compiled: `nogil`, and cached on disk (`kernel_cache`) wherever a folder can be written.
 
 Numba counts references to every array and every view of one, atomically, which takes longer than what most kernels do
 with them (a count over registers took three times as long). A kernel that only reads and writes arrays of its caller

@@ -1,4 +1,4 @@
-"""Machine code of kernels, kept on disk, never stale.
+"""Machine code of kernels, cached on disk, never stale.
 
 Numba's own cache names an entry by the source of the file that a function is written in: it does not notice that a
 function or a constant of *another* file changed, and kernels call each other across many files, so after an update old

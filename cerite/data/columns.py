@@ -1,6 +1,6 @@
 """Column types as the engine wants them, and batches brought into that form.
 
-Invariant: strings of any Arrow make (plain, large, view, dictionary of any index) become `dictionary<int32, string>`
+Invariant: strings of any Arrow layout (plain, large, view, dictionary of any index) become `dictionary<int32, string>`
 without NULL among the dictionary's values; other encodings are undone; no other type changes. Casts never lose: an
 integer that a float cannot hold exactly is an error.
 """

@@ -1,4 +1,4 @@
-"""Data frames of pandas and Polars, without importing either: who passes a frame has it installed.
+"""Data frames of pandas and Polars, without importing either: whoever passes a frame has it installed.
 
 Invariant: a frame's rows keep their order, and its named index levels (and a datetime index) are columns too, because
 that is often where the time is. A column whose values are of several kinds is refused, with the row.

@@ -2,7 +2,7 @@
 
     batch ──► Sorter ──► Run ──► matches          what is ready is read, what is late is handed out
                  │         │
-              pending    EventBuffer                 what a match may still contain
+              pending    EventBuffer              what a match may still contain
 
 The same run serves `query.stream` and every shard of a stream on Spark. Positions are ranks in the order in which
 events become ready: the sorted stream without those that were late.

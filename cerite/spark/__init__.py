@@ -1,6 +1,6 @@
 """Cerite on Spark: `match` finds a query's matches in a DataFrame, `count` counts them, `explain` says how.
 
-Of a live stream `progress` tells the numbers, `watch` shows them, `split` gives the late events and `finish` ends it.
+Of a live stream `progress` gives the numbers, `watch` shows them, `split` gives the late events and `finish` ends it.
 
 `session` gives a Spark to those who have none, `task_error` the error of Cerite behind a failed Spark job. Nothing of
 PySpark is imported before one of them is used.

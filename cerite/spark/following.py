@@ -1,4 +1,4 @@
-"""What a running live stream tells: `progress` its numbers, `watch` the same in a terminal, `split` its late events.
+"""What a running live stream reports: `progress` its numbers, `watch` the same in a terminal, `split` its late events.
 
 The numbers are Spark's observed metrics of every micro-batch, so that a listener, a dashboard and this module see the
 same.

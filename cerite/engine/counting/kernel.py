@@ -6,10 +6,9 @@ holds older starts, each with the sum of its own and all newer front starts' vec
 matches ending now are the accepting part of P · front + v. When the oldest start leaves the window and the front is
 empty, a flip walks the back once, new to old; each event is walked at most once, so an event costs amortised O(1).
 
-Invariants: both stacks are linked lists in one arena of nodes; `oldest` is the key of the back's first start,
-`newest` that of the latest start; with no
-start alive a partition owns no node and no slot. Numbers stay below 2**62 (see `steps`), so nothing ever wraps:
-a partition that would get there is handed to `limbs` (`wide[slot]` set).
+Invariants: both stacks are linked lists in one arena of nodes; `oldest` is the key of the back's first start, `newest`
+that of the latest start; with no start alive a partition owns no node and no slot. Numbers stay below 2**62 (see
+`steps`), so nothing ever wraps: a partition that would get there is handed to `limbs` (`wide[slot]` set).
 """
 
 from typing import NamedTuple

@@ -2,8 +2,8 @@
 
 FROM and PARTITION BY make substreams; WHERE gives valuations on each; SELECT projects; WITHIN drops what is too long;
 the strategy selects among what is left with the same end (docs/semantics.md, *Selection and windows*); CONSUME BY
-restarts after a match was decided; LIMIT bounds what one occurrence reports; SUPPRESS
-leaves out what ends too soon after the last match that was reported.
+restarts after a match was decided; LIMIT bounds what one occurrence reports; SUPPRESS leaves out what ends too soon
+after the last match that was reported.
 
 A match is decided at the event that completes it. Where something is absent after it (docs/semantics.md, *Absence*), it
 is decided just before the first event past the window, in the order in which the windows end; at the end of the stream

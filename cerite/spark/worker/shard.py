@@ -8,7 +8,7 @@ goes on by timer.
 
 Invariants: Spark's watermark is applied before the events of a batch are pushed, and moves with them afterwards, so
 that all shards agree on what is late; what a shard does follows from its state and the rows of the batch alone, in
-whatever order these arrive, so that a replayed batch tells the same; state that is damaged, or another query's, is
+whatever order these arrive, so that a replayed batch gives the same; state that is damaged, or another query's, is
 refused.
 """
 

@@ -1,7 +1,7 @@
 """What runs inside a Spark task: rows in, as Arrow batches in stream order; matches out.
 
-This is where the Spark route meets the local engine: a plan is bound to the prepared
-rows of the task and run over them.
+This is where the Spark route meets the local engine: a plan is bound to the prepared rows of the task and run over
+them.
 """
 
 from __future__ import annotations
