@@ -2,7 +2,7 @@
 
 `φ ; NOT ν`: what completes φ enters a gap in which ν does not occur, and every state of that gap is a *tail*: a run
 that is there when its window is over is a match. Runs remember the position of their first event (register `START`), so
-that those whose windows end at different events are told apart, and of their last one (`END`), if it is not shown.
+that those whose windows end at different events are distinguished, and of their last one (`END`), if it is not shown.
 
 `NOT ν ; φ`: every event knows the key of the latest start of an occurrence of ν that ended before it (a column, which
 the intake makes: `since`). A run stores that of its first event, and completes only where the window does not reach it.

@@ -84,7 +84,7 @@ def _both(first: Link, second: Link) -> Link:
 
 
 class _Joining:
-    """Parts while they are connected. Steps are found by their target, so that a connection costs what it adds."""
+    """Parts while they are connected. Steps are looked up by their target, so that a connection costs what it adds."""
 
     def __init__(self, entries: Iterable[Step], steps: Iterable[Step]) -> None:
         self._entries: list[Step] = []
@@ -129,7 +129,7 @@ class _Joining:
 # Deterministic pieces: gaps in which a pattern does not occur, and stretches that a pattern does not match.
 #
 # Both read the subsets of a fragment's states (SRT report, algorithms 7 and 8, without registers). From each subset
-# one step leads on per *minterm*, a choice of which of the tests asked for there hold; minterms exclude each other,
+# one step leads on per *minterm*, a choice of which of the tests that occur there hold; minterms exclude each other,
 # so the result is deterministic and can be complemented. Nothing is marked (corollary 43).
 
 Subset = frozenset[int]

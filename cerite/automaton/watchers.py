@@ -46,7 +46,7 @@ class Watched:
 
     @staticmethod
     def of(kind: int, fragment: Fragment, watched: Callable[[int], tuple[Labels, Labels]]) -> Watched:
-        """Watch the ways through a fragment; of a strategy's, only which events they mark is kept."""
+        """Watch the ways through a fragment; of a strategy's, only which events they mark matters."""
         entry = new_state()
 
         def change(step: Step) -> Step:
