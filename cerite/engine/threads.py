@@ -41,7 +41,7 @@ VARIABLE = "CERITE_THREADS"
 
 
 def thread_count(threads: int | None) -> int:
-    """How many threads are asked for: by the caller, else by CERITE_THREADS, else as many as there are cores.
+    """How many threads to use: set by the caller, else by CERITE_THREADS, else as many as there are cores.
 
     >>> thread_count(3)
     3
@@ -73,7 +73,7 @@ def uncut(program: Program, order: tuple[str, ...] | None = ()) -> str | None:
     if plan.partition and not by_time:
         return "the window is one of each partition"
     if order and not by_time:
-        return "events are told apart by columns that the window does not measure"
+        return "events are distinguished by columns that the window does not measure"
     return None
 
 
@@ -134,12 +134,12 @@ def _within_reach(
     if keys is None or bool((keys[1:] < keys[:-1]).any()):
         return behind, None
     drop = min(int(np.searchsorted(keys, low)), keys.size - 1)
-    kept, left = list[pa.RecordBatch](), drop
+    needed, left = list[pa.RecordBatch](), drop
     for each in behind:
         if left < each.num_rows:
-            kept.append(each.slice(left))
+            needed.append(each.slice(left))
         left = max(left - each.num_rows, 0)
-    return kept, drop
+    return needed, drop
 
 
 def _reach(program: Program, behind: list[pa.RecordBatch], event: pa.RecordBatch) -> tuple[Longs | None, int]:
