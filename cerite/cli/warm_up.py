@@ -48,7 +48,7 @@ STEPS = (
     ),
     Step("counting matches", (f"SELECT {_PLAIN} {_WINDOW}", f"SELECT {_PLAIN}"), counted=True),
     Step("conditions across events", (f"SELECT {_ACROSS} {_WINDOW}", f"SELECT {_LONGER} {_WINDOW}")),
-    Step("counting with conditions across events", (f"SELECT {_ACROSS} {_WINDOW}",), counted=True),
+    Step("counting with conditions across events", (f"SELECT {_ACROSS} {_WINDOW}", f"SELECT {_ACROSS}"), counted=True),
 )
 FURTHER = (
     Step("strategies", tuple(f"SELECT {each} {_PLAIN} {_WINDOW}" for each in ("NEXT", "LAST", "MAX"))),

@@ -11,6 +11,7 @@ stands beside the automaton.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import pyarrow as pa
 
@@ -20,6 +21,7 @@ from cerite.core.errors import Hint, Setting, StreamError, listed, suggestion
 from cerite.engine.events.keys import time_of
 from cerite.engine.events.rows import Columns
 from cerite.engine.events.since import Since
+from cerite.engine.groups.grouping import Grouping, Rejected, grouped
 from cerite.engine.plan import Plan
 from cerite.engine.registers.tables import Machine
 from cerite.predicate.columns.bits import ConditionBits
@@ -59,6 +61,13 @@ class Program:
     conditions: ConditionBits
     read: tuple[str, ...]
     own: tuple[str, ...] = ()  # columns that the intake adds for the conditions: what absences have to know
+
+    @cached_property
+    def grouping(self) -> Grouping | Rejected | None:
+        """How matches are counted with registers moved in groups, or why not; None where there are no registers."""
+        if self.machine is None:
+            return None
+        return grouped(self.plan, self.machine, typed=self.columns.type is not None)
 
     @property
     def shared_clock(self) -> bool:

@@ -24,13 +24,15 @@ from collections.abc import Sequence
 
 from cerite.core.arrays import distinct
 from cerite.engine.counting.counter import Counter
+from cerite.engine.groups.counter import GroupCounter
 from cerite.engine.intake import Intake
 from cerite.engine.registers.counter import RegisterCounter
 from cerite.engine.registers.recogniser import RegisterRecogniser
 from cerite.engine.subset.recogniser import Recogniser
 from cerite.engine.suppress import Suppressor
 
-Engine = Recogniser | RegisterRecogniser | Counter | RegisterCounter | Suppressor
+Storing = RegisterRecogniser | RegisterCounter | GroupCounter  # engines that keep values of events, strings among them
+Engine = Recogniser | Counter | Storing | Suppressor
 
 FEWEST = 1 << 14  # numbers that are never worth looking for; tests recycle after fewer
 
@@ -62,11 +64,11 @@ class Recycler:
             if intake.groups is None
             else distinct(*(engine.partitions for engine in engines), intake.preceded(lows))
         )
-        storing = [each for each in engines if isinstance(each, RegisterRecogniser | RegisterCounter)]
+        storing = [each for each in engines if isinstance(each, Storing)]
         strings = distinct(*(engine.strings for engine in storing))
         intake.keep(partitions, strings)
         for engine in engines:
-            if isinstance(engine, RegisterRecogniser | RegisterCounter):
+            if isinstance(engine, Storing):
                 engine.keep(partitions, strings)
             elif partitions is not None:
                 engine.keep(partitions)

@@ -19,6 +19,9 @@ from cerite.engine.bind import Program
 from cerite.engine.counting.counter import Counter
 from cerite.engine.counting.kernel import count_events
 from cerite.engine.events.rows import Rows
+from cerite.engine.groups.counter import GroupCounter
+from cerite.engine.groups.grouping import Grouping
+from cerite.engine.groups.kernel import count_groups
 from cerite.engine.intake import Intake
 from cerite.engine.output import MatchChunk
 from cerite.engine.recycle import Engine, Recycler
@@ -69,10 +72,13 @@ class Run:
         )  # fmt: skip
 
     @cached_property
-    def counter(self) -> Counter | RegisterCounter:
+    def counter(self) -> Counter | RegisterCounter | GroupCounter:
         """The engine that counts the matches without enumerating them."""
-        plan, machine = self.program.plan, self.program.machine
+        plan, machine, grouping = self.program.plan, self.program.machine, self.program.grouping
         windowed, clock = plan.window is not None, self.program.shared_clock
+        if isinstance(grouping, Grouping):
+            expect("count with conditions across events", count_groups)
+            return GroupCounter(grouping, consume=plan.consume, shared_clock=clock)
         if machine is not None:
             expect("count with conditions across events", count_registers, without=unneeded(machine))
             return RegisterCounter(machine, windowed=windowed, consume=plan.consume, shared_clock=clock)

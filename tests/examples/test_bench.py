@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 import pytest
 
 import cerite
-from bench import absences, aggregates, cliffs, first, homes, measures, stocks, taxis
+from bench import absences, aggregates, cliffs, first, groups, homes, measures, stocks, taxis
 from bench.register_patterns import WINDOWS, chosen_registers, register_workloads
 from bench.report import PAGE, page, read_results
 from bench.run import main
@@ -23,6 +23,7 @@ from bench.stock_figures import COUNTS, DAY_EVENTS, NAMES
 from bench.streams import Stream, home_stream, stock_stream, taxi_stream
 from bench.targets import outcomes, register_outcomes
 from bench.workloads import WIDTHS, chosen, workloads
+from cerite.engine.events.rows import Columns
 
 EVENTS = 150_000
 
@@ -224,6 +225,13 @@ def test_absences_are_measured_beside_the_pattern_without() -> None:
     table = absences.stream(400, 20)
     figures = {name: absences.measured(name, 50, table, 1) for name in absences.PATTERNS}
     assert all(cost > 0 and matches > 0 for cost, matches in figures.values())
+
+
+@pytest.mark.parametrize("shape", groups.SHAPES)
+def test_groups_are_measured_beside_one_by_one(shape: str) -> None:
+    found = groups.measured(groups.text(shape, 50), groups.stream(400), Columns("type"), 1, both=True)
+    assert found[0] > 0
+    assert re.search(r"µs per event in groups, one by one .* bits", groups.line(shape, found))
 
 
 def test_measures_are_timed(capsys: pytest.CaptureFixture[str]) -> None:

@@ -7,7 +7,7 @@ from rich.tree import Tree
 
 from cerite.api.explain.keeping import explain_keeping
 from cerite.api.explain.kinds import TIME, columns_of
-from cerite.api.explain.registers import explain_registers
+from cerite.api.explain.registers import counted, explain_registers
 from cerite.automaton import Automaton
 from cerite.automaton.automaton import TRUE
 from cerite.core.errors import PatternError, SchemaError
@@ -45,7 +45,7 @@ def explain_engine(tree: Tree, query: QuerySpec, schema: Schema | None = None) -
     exact = runnable.counts_without_enumerating
     counting = "; counting enumerates nothing" if exact or runnable.reports_one else ""
     if exact and machine is not None:
-        counting += ", a moved entry costs its distinct starts in the window"
+        counting += f", {counted(runnable, machine)}"
     tree.add(f"per match: time linear in its number of events{counting}")
 
 

@@ -15,6 +15,7 @@ from rich.tree import Tree
 from cerite.automaton import Transition
 from cerite.automaton.automaton import LAST, MAX, NEXT, OTHERS, PLAIN, TRUE
 from cerite.automaton.guards import Reach
+from cerite.engine.groups.grouping import Rejected, grouped
 from cerite.engine.plan import Plan
 from cerite.engine.registers import layout as lay
 from cerite.engine.registers.compile import Signature, masks, signatures, tables, watched
@@ -52,6 +53,18 @@ def explain_registers(tree: Tree, plan: Plan, machine: Machine) -> None:
         tree.add(f"late starts: in {_states(plan.automaton.before)} nothing is marked yet, so no match has started")
     tree.add(Text(_dropped(machine)))
     _bound(tree, plan, machine)
+
+
+def counted(plan: Plan, machine: Machine) -> str:
+    """What counting costs an event: the logarithm of the starts where they are moved in groups, else all it moves."""
+    grouping = grouped(plan, machine, typed=True)
+    if isinstance(grouping, Rejected):
+        return f"a moved entry costs its distinct starts in the window (not moved in groups: {grouping.reason})"
+    states = len(grouping.states)
+    return (
+        f"and moves registers in groups: the n starts of the window are in one tree by {_slot(machine.slots[0])}, and "
+        f"an event costs O(log n) small matrices of {states} × {states} numbers, however many it moves"
+    )
 
 
 def _conditions(tree: Tree, machine: Machine) -> None:

@@ -117,7 +117,7 @@ class Compiler:
         program = Program(text=str(condition))
         self._emit(plain, program)
         self._note_slots(plain, program)
-        program.simple = _simple(program.code)
+        program.simple = one_comparison(program.code)
         return program
 
     def _note_slots(self, node: Expression, program: Program) -> None:
@@ -361,7 +361,8 @@ def _too_many(node: Expression) -> PatternError:
     )  # fmt: skip
 
 
-def _simple(code: list[tuple[int, int]]) -> Simple | None:
+def one_comparison(code: list[tuple[int, int]]) -> Simple | None:
+    """The comparison of a leaf of the event with a stored value that this code is, if it is just that."""
     if len(code) != 3 or {code[0][0], code[1][0]} != {EVENT, STORED}:
         return None
     name, op = code[2]

@@ -1,0 +1,285 @@
+"""Counting by groups, event by event: what has left the window goes, stretches of values step, a new start comes.
+
+An event's values cut the stored ones into stretches: below the least, equal to it, between it and the next, and so on,
+and those that are NULL. In each the event's comparisons say the same, so that all its starts do the same step;
+neighbours with equal steps are one range, and where comparisons do not matter there is one range, of everything.
+
+Invariant: an event that stops for want of room is begun again, or taken up where `Place.stage` says; what it had done
+by then is only what doing it twice does not change.
+"""
+
+import numpy as np
+
+from cerite.core.arrays import Longs, Words
+from cerite.core.jit import inner, kernel
+from cerite.engine.cursor import DONE, MISS, MORE_LIMBS, MORE_NODES
+from cerite.engine.groups.grouping import NO, UNKNOWN, YES
+from cerite.engine.groups.steps import CODE_BITS, MISSING, Steps
+from cerite.engine.groups.tree import (
+    ABOVE,
+    BELOW,
+    FIRST,
+    LAST,
+    NONE,
+    VALUES,
+    Forest,
+    Room,
+    clear_cut,
+    hand_down,
+    make_way,
+    plant,
+    step_range,
+    uproot,
+)
+from cerite.engine.registers.index import sortable
+from cerite.engine.registers.interpret import compare
+from cerite.engine.registers.layout import Events
+
+
+@inner
+def cut_values(i: int, events: Events, steps: Steps, cuts: Longs) -> int:
+    """The distinct values of the event that its comparisons look at, rising, in `cuts`; how many."""
+    n = 0
+    for a in range(steps.leaves.size):
+        leaf = steps.leaves[a]
+        if np.int64(events.nulls[i]) >> leaf & 1:
+            continue
+        value = sortable(events.values[i, leaf], steps.leaf[1])
+        at = n
+        while at > 0 and cuts[at - 1] > value:
+            at -= 1
+        if at > 0 and cuts[at - 1] == value:
+            continue
+        for k in range(n, at, -1):
+            cuts[k] = cuts[k - 1]
+        cuts[at] = value
+        n += 1
+    return n
+
+
+@inner
+def code_of(stretch: int, n: int, i: int, events: Events, steps: Steps, cuts: Longs) -> int:
+    """What the comparisons say of a stretch: 2k is below the k-th cut, 2k + 1 at it; the last is of the NULLs."""
+    code = 0
+    for a in range(steps.leaves.size):
+        leaf, said = steps.leaves[a], UNKNOWN
+        if stretch <= 2 * n and not np.int64(events.nulls[i]) >> leaf & 1:
+            value = sortable(events.values[i, leaf], steps.leaf[1])
+            at = 0
+            while cuts[at] != value:
+                at += 1
+            said = YES if compare(steps.operations[a], 2 * at + 1, stretch) else NO
+        code |= said << CODE_BITS * a
+    return code
+
+
+@inner
+def find_ranges(i: int, c: int, events: Events, steps: Steps, forest: Forest, room: Room) -> int:
+    """The ranges of values in which an event of class c does something, in room.ranges; how many, or -1: one misses."""
+    n = cut_values(i, events, steps, room.cuts) if steps.depends[c] else 0
+    stretches = 2 * n + 2 if steps.depends[c] else 1
+    count, before = 0, 0
+    for stretch in range(stretches):
+        code = code_of(stretch, n, i, events, steps, room.cuts) if steps.depends[c] else 0
+        step = steps.step_of[c, code]
+        if step == MISSING:
+            forest.place.code = code
+            return -1
+        value, side = np.int64(0), np.int64(FIRST)
+        if stretch == 2 * n + 1:
+            side = np.int64(VALUES)
+        elif stretch > 0:
+            value, side = room.cuts[(stretch - 1) // 2], np.int64(BELOW if stretch % 2 else ABOVE)
+        if step != before and before > 0:
+            room.ranges[count - 1, 2], room.ranges[count - 1, 3] = value, side
+        if step != before and step > 0:
+            room.ranges[count, 0], room.ranges[count, 1], room.ranges[count, 4] = value, side, step
+            count += 1
+        before = step
+    if before > 0:
+        room.ranges[count - 1, 2], room.ranges[count - 1, 3] = 0, LAST
+    return count
+
+
+@inner
+def expire(part: int, low: int, forest: Forest, room: Room) -> bool:
+    """Take out the starts of a partition that have left the window; False where a number has no room."""
+    x = forest.oldest[part]
+    while x >= 0 and forest.key[x] < low:
+        following = forest.after[x]
+        if following < 0 or forest.key[forest.newest[part]] < low:
+            clear(part, forest)
+            return True
+        if not uproot(x, part, forest, room):
+            return False
+        forest.oldest[part] = following
+        release(x, forest)
+        x = following
+    return True
+
+
+@inner
+def release(x: int, forest: Forest) -> None:
+    """Make a node free."""
+    forest.after[x] = forest.place.free
+    forest.place.free = x
+    forest.place.nodes -= 1
+
+
+@inner
+def clear(part: int, forest: Forest) -> None:
+    """Forget the partial matches of a partition."""
+    x = forest.oldest[part]
+    while x >= 0:
+        following = forest.after[x]
+        release(x, forest)
+        x = following
+    forest.oldest[part] = forest.newest[part] = forest.root[part] = NONE
+
+
+@inner
+def new_start(i: int, part: int, begins: int, events: Events, steps: Steps, forest: Forest) -> int:
+    """A node for the start at event i, not planted yet; callers have made sure of room."""
+    x, first, place = forest.place.free, steps.begun_at[begins], forest.place
+    leaf, limbs = steps.leaf[0], forest.size[1]
+    forest.left[x] = forest.right[x] = NONE
+    forest.tagged[x] = False
+    null = steps.begun[first + 1] == 0 or np.int64(events.nulls[i]) >> leaf & 1 == 1
+    forest.null[x] = null
+    forest.value[x] = 0 if null else sortable(events.values[i, leaf], steps.leaf[1])
+    forest.born[x], forest.key[x] = place.born, events.key[i]
+    for j in range(forest.own.shape[1]):
+        forest.own[x, j] = np.uint64(0)
+    for k in range(first + 2, steps.begun_at[begins + 1]):
+        forest.own[x, steps.begun[k] * limbs] += np.uint64(1)
+    return x
+
+
+@inner
+def begin(x: int, part: int, forest: Forest, room: Room) -> None:
+    """Plant a new start, for which way has been made."""
+    place = forest.place
+    place.free = forest.after[x]
+    place.nodes += 1
+    place.born += 1
+    forest.after[x] = NONE
+    plant(x, part, forest, room)
+    if forest.newest[part] >= 0:
+        forest.after[forest.newest[part]] = x
+    else:
+        forest.oldest[part] = x
+    forest.newest[part] = x
+
+
+@inner
+def move(i: int, part: int, c: int, begins: int, events: Events, steps: Steps, forest: Forest, room: Room,
+         total: Words) -> int:  # fmt: skip
+    """Let the starts of a partition take event i: `DONE` or why not; place.stage is then 1 or, where matches end, 2."""
+    if not expire(part, events.low[i], forest, room):
+        return MORE_LIMBS
+    some, ranges = False, 0
+    if forest.root[part] >= 0:
+        ranges = find_ranges(i, c, events, steps, forest, room)
+        if ranges < 0:
+            return MISS
+    if begins >= 0 and forest.place.free < 0:
+        return MORE_NODES
+    for which in range(ranges):
+        for side in range(0, 4, 2):
+            if not clear_cut(part, room.ranges[which, side], room.ranges[which, side + 1], forest, room):
+                return MORE_LIMBS
+    for which in range(ranges):
+        some |= step_range(part, which, forest, steps, room, total)
+    if begins >= 0:
+        single = steps.begun[steps.begun_at[begins]]
+        total[0] += np.uint64(single)
+        some |= single > 0
+    forest.place.stage = 2 if some else 1
+    return MORE_LIMBS if forest.place.wide else DONE
+
+
+@kernel
+def count_groups(events: Events, consume: int, steps: Steps, forest: Forest, room: Room, total: Words,
+                 lows: Longs) -> int:  # fmt: skip
+    """Read events.selection[place.next:], adding all matches to `total`; returns why it stopped."""
+    place = forest.place
+    for at in range(place.next, events.selection.size):
+        place.next = at
+        i = events.selection[at]
+        part = events.part[i] if events.part.size else 0
+        bits = events.bits[i, 0]
+        c = steps.class_of[bits]
+        if c < 0:
+            place.bits, place.code = bits, 0
+            return MISS
+        begins = steps.begins[c]
+        lows[part] = events.low[i]
+        if place.stage == 0:
+            if begins < 0 and forest.root[part] < 0:
+                continue
+            why = move(i, part, c, begins, events, steps, forest, room, total)
+            if why != DONE:
+                place.bits = bits
+                return why
+        if consume and place.stage == 2:
+            clear(part, forest)
+        elif begins >= 0 and steps.begun_at[begins + 1] > steps.begun_at[begins] + 2:
+            x = new_start(i, part, begins, events, steps, forest)
+            if not make_way(x, part, forest, room):
+                return MORE_LIMBS
+            begin(x, part, forest, room)
+        place.occurrences += place.stage == 2
+        place.stage = 0
+        if place.wide:
+            place.next = at + 1
+            return MORE_LIMBS
+    place.next = events.selection.size
+    return DONE
+
+
+@kernel
+def expire_all(lows: Longs, forest: Forest, room: Room) -> int:
+    """`expire` for all partitions; `DONE` or `MORE_LIMBS`."""
+    for part in range(min(lows.size, forest.root.size)):
+        if forest.root[part] >= 0 and not expire(part, lows[part], forest, room):
+            return MORE_LIMBS
+    return DONE
+
+
+@kernel
+def hand_down_all(order: Longs, forest: Forest, room: Room) -> int:
+    """Do all pending steps, so that `own` says it all; `order` has room for every node. `DONE` or `MORE_LIMBS`."""
+    for part in range(forest.root.size):
+        n, at = 0, 0
+        if forest.root[part] >= 0:
+            order[0] = forest.root[part]
+            n = 1
+        while at < n:
+            x = order[at]
+            at += 1
+            if not hand_down(x, forest, room):
+                return MORE_LIMBS
+            for y in (forest.left[x], forest.right[x]):
+                if y >= 0:
+                    order[n] = y
+                    n += 1
+    return DONE
+
+
+@kernel
+def plant_all(part: Longs, forest: Forest, room: Room) -> None:
+    """Plant nodes 0, 1, … into the trees of their partitions; nothing is pending."""
+    for x in range(part.size):
+        begin(x, part[x], forest, room)
+
+
+@kernel
+def list_starts(nodes: Longs, part: Longs, forest: Forest) -> None:
+    """The starts of all partitions, by partition and in the order in which they came, with their partitions."""
+    n = 0
+    for p in range(forest.oldest.size):
+        x = forest.oldest[p]
+        while x >= 0:
+            nodes[n], part[n] = x, p
+            n += 1
+            x = forest.after[x]

@@ -1,0 +1,392 @@
+"""The starts of a window in a tree by the value they store; what all below a node have yet to do is a pending step.
+
+A node is a start: its value, its place in the stream, and in `own` how many of its partial matches are in each
+deterministic state. `sums` adds up what is below it, itself included; `pending` is the product of the steps that its
+children have not done yet, a matrix over the states: a step for a whole stretch of values costs the few nodes at its
+two ends. A treap keeps trees balanced: priorities are hashes of places, so no order of values is a worst one, and the
+shape follows from the starts alone. Starts leave in the order in which they came, which `after` chains.
+
+Invariant: `own` and `sums` of a node are right once the pending steps of the nodes above it are done. Nothing here
+multiplies but `hand_down`, which changes either all or, where a number has no room, nothing; what is about to change a
+tree hands down on all its way first, so that it can stop there and begin again with wider numbers.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from cerite.core.arrays import Flags, Longs, Words
+from cerite.core.hashing import mix
+from cerite.core.jit import inlined, inner
+from cerite.engine.cursor import record
+from cerite.engine.groups.numbers import add_to, length, narrow_product, settled, wide_product
+from cerite.engine.groups.steps import Steps
+
+NONE = -1
+# sides of a cut: before all values, before or after those that equal its value, after all values, after NULLs as well
+FIRST, BELOW, ABOVE, VALUES, LAST = range(5)
+DEEPEST = 1 << 10  # a treap is never that deep
+
+
+@record
+class Place(np.void):  # type: ignore[misc]
+    """Where a counter is, and how much is in use."""
+
+    next: int  # the place in `selection` of the event to read next
+    occurrences: int  # events at which a match ended
+    bits: int  # the class and code whose step is missing
+    code: int
+    nodes: int  # starts that are alive
+    free: int  # the first of the chain of unused nodes
+    born: int  # starts so far: their places
+    wide: int  # whether a number has outgrown its form
+    stage: int  # 1: the event at hand has moved what there was, and not yet begun anything
+
+
+class Forest(NamedTuple):
+    """The trees, one for each partition."""
+
+    left: Longs
+    right: Longs
+    after: Longs
+    value: Longs  # in the order of values
+    null: Flags  # whether the value is NULL or not known: these come last
+    born: Longs
+    key: Longs  # of the window
+    own: Words
+    sums: Words
+    pending: Words
+    tagged: Flags  # whether something is pending; what `pending` holds otherwise means nothing
+    root: Longs  # by partition
+    oldest: Longs
+    newest: Longs
+    size: Longs  # of two numbers: states, and limbs of a number
+    limit: Words  # of one number: the most that a narrow number may be between two events
+    place: Place
+
+
+class Room(NamedTuple):
+    """Room for one event's work."""
+
+    path: Longs
+    kids: Words  # what both children of a node become
+    spare: Words
+    low: Words
+    high: Words
+    lengths: Longs
+    cuts: Longs  # the distinct values of an event, rising
+    ranges: Longs  # from value, side, to value, side, step
+
+
+@inlined
+def priority(x: int, forest: Forest) -> np.uint64:
+    """What keeps the trees balanced."""
+    return mix(np.uint64(forest.born[x]))
+
+
+@inlined
+def is_left(x: int, value: int, side: int, forest: Forest) -> bool:
+    """Whether a start lies to the left of a cut."""
+    if side in (FIRST, LAST):
+        return bool(side == LAST)
+    if forest.null[x]:
+        return False
+    return bool(side == VALUES or forest.value[x] < value or (side == ABOVE and forest.value[x] == value))
+
+
+@inlined
+def comes_first(x: int, y: int, forest: Forest) -> bool:
+    """The order of starts: by value, NULLs last; equal ones as they came."""
+    if forest.null[x] != forest.null[y]:
+        return bool(forest.null[y])
+    if not forest.null[x] and forest.value[x] != forest.value[y]:
+        return bool(forest.value[x] < forest.value[y])
+    return bool(forest.born[x] < forest.born[y])
+
+
+@inner
+def hand_down(x: int, forest: Forest, room: Room) -> bool:
+    """Give a node's pending step to its children; False, and nothing is changed, where a number has no room."""
+    if not forest.tagged[x]:
+        return True
+    size, limbs = forest.size[0], forest.size[1]
+    width = size * limbs
+    own, sums, pending, kids = forest.own, forest.sums, forest.pending, room.kids
+    limit = float(forest.limit[0])
+    if limbs > 1:
+        for k in range(size * size):
+            room.lengths[k] = length(pending, x, k * limbs, limbs)
+    for side in range(2):
+        y = forest.right[x] if side else forest.left[x]
+        if y < 0:
+            continue
+        at = side * (size + 2) * width
+        for which in range(3 if forest.tagged[y] else 2):
+            rows = own if which == 0 else sums if which == 1 else pending
+            columns = size if which == 2 else 1
+            if limbs == 1:
+                done = narrow_product(pending, x, rows, y, size, columns, limit, kids, at + which * width)
+            else:
+                done = wide_product(pending, x, rows, y, size, columns, limbs, kids, at + which * width, room.low,
+                                    room.high, room.lengths)  # fmt: skip
+            if not done:
+                return False
+    for side in range(2):
+        y = forest.right[x] if side else forest.left[x]
+        if y < 0:
+            continue
+        at = side * (size + 2) * width
+        for j in range(width):
+            own[y, j], sums[y, j] = kids[at + j], kids[at + width + j]
+        for j in range(size * width):
+            pending[y, j] = kids[at + 2 * width + j] if forest.tagged[y] else pending[x, j]
+        forest.tagged[y] = True
+    forest.tagged[x] = False
+    return True
+
+
+@inner
+def sum_up(x: int, forest: Forest) -> None:
+    """The sums of a node without pending step, from its children's."""
+    size, limbs = forest.size[0], forest.size[1]
+    left, right = forest.left[x], forest.right[x]
+    for j in range(size * limbs):
+        value = forest.own[x, j]
+        if left >= 0:
+            value += forest.sums[left, j]
+        if right >= 0:
+            value += forest.sums[right, j]
+        forest.sums[x, j] = value
+    forest.place.wide |= settled(forest.sums, x, size * limbs, limbs, forest.limit[0])
+
+
+@inner
+def sum_up_path(n: int, forest: Forest, room: Room) -> None:
+    """`sum_up` for room.path[:n], what comes later first."""
+    for at in range(n - 1, -1, -1):
+        sum_up(room.path[at], forest)
+
+
+# ------------------------------------------------------------ starts come and go
+@inner
+def make_way(x: int, part: int, forest: Forest, room: Room) -> bool:
+    """Hand down on the way to where start x is, or will be; False where a number has no room."""
+    at = forest.root[part]
+    while at >= 0 and at != x:
+        if not hand_down(at, forest, room):
+            return False
+        at = forest.right[at] if comes_first(at, x, forest) else forest.left[at]
+    return True
+
+
+@inner
+def plant(x: int, part: int, forest: Forest, room: Room) -> None:
+    """Put a start into the tree; its way has been made, and its `own` is set."""
+    left, right, path = forest.left, forest.right, room.path
+    n, above, to_right, at = 0, np.int64(NONE), False, forest.root[part]
+    mine = priority(x, forest)
+    while at >= 0 and priority(at, forest) >= mine:
+        path[n] = at
+        n += 1
+        above, to_right = at, comes_first(at, x, forest)
+        at = right[at] if to_right else left[at]
+    if above < 0:
+        forest.root[part] = x
+    elif to_right:
+        right[above] = x
+    else:
+        left[above] = x
+    path[n] = x
+    n += 1
+    smaller, larger = x, x  # where the parts of the old subtree are hung next
+    while at >= 0:
+        path[n] = at
+        n += 1
+        if comes_first(at, x, forest):
+            if smaller == x:
+                left[x] = at
+            else:
+                right[smaller] = at
+            smaller, at = at, right[at]
+        else:
+            if larger == x:
+                right[x] = at
+            else:
+                left[larger] = at
+            larger, at = at, left[at]
+    if smaller == x:
+        left[x] = NONE
+    else:
+        right[smaller] = NONE
+    if larger == x:
+        right[x] = NONE
+    else:
+        left[larger] = NONE
+    sum_up_path(n, forest, room)
+
+
+@inner
+def uproot(x: int, part: int, forest: Forest, room: Room) -> bool:
+    """Take a start out of its tree; False, and no start is changed, where a number has no room."""
+    left, right, path = forest.left, forest.right, room.path
+    if not make_way(x, part, forest, room) or not hand_down(x, forest, room):
+        return False
+    smaller, larger = left[x], right[x]
+    while smaller >= 0 and larger >= 0:
+        first = priority(smaller, forest) > priority(larger, forest)
+        if not hand_down(smaller if first else larger, forest, room):
+            return False
+        if first:
+            smaller = right[smaller]
+        else:
+            larger = left[larger]
+    n, above, to_right, at = 0, np.int64(NONE), False, forest.root[part]
+    while at != x:
+        path[n] = at
+        n += 1
+        above, to_right = at, comes_first(at, x, forest)
+        at = right[at] if to_right else left[at]
+    smaller, larger = left[x], right[x]
+    while True:
+        lower = larger < 0 or (smaller >= 0 and priority(smaller, forest) > priority(larger, forest))
+        at = smaller if lower else larger
+        if above < 0:
+            forest.root[part] = at
+        elif to_right:
+            right[above] = at
+        else:
+            left[above] = at
+        if smaller < 0 or larger < 0:
+            break
+        path[n] = at
+        n += 1
+        above, to_right = at, bool(lower)
+        if lower:
+            smaller = right[smaller]
+        else:
+            larger = left[larger]
+    sum_up_path(n, forest, room)
+    return True
+
+
+# ------------------------------------------------------------ steps
+@inner
+def step_rows(rows: Words, x: int, width: int, step: int, forest: Forest, steps: Steps, spare: Words) -> None:
+    """rows[x] ← M rows[x], for a row of `width` words for every state."""
+    size, limbs = forest.size[0], forest.size[1]
+    for j in range(size * width):
+        spare[j] = rows[x, j]
+    at, end = steps.changed_at[step], steps.changed_at[step + 1]
+    while at < end:
+        target, first = steps.changed[at] * width, at + 2
+        at = first + steps.changed[at + 1]
+        for j in range(width):
+            value = np.uint64(0)
+            for s in range(first, at):
+                value += spare[steps.changed[s] * width + j]
+            rows[x, target + j] = value
+    forest.place.wide |= settled(rows, x, size * width, limbs, forest.limit[0])
+
+
+@inner
+def accepted(rows: Words, x: int, step: int, forest: Forest, steps: Steps, total: Words) -> bool:
+    """Add the matches that the step completes to the total; whether there are any."""
+    some = False
+    for a in range(steps.accepting_at[step], steps.accepting_at[step + 1]):
+        some |= add_to(total, rows, x, steps.accepting[a] * forest.size[1], forest.size[1])
+    return some
+
+
+@inner
+def step_one(x: int, step: int, forest: Forest, steps: Steps, room: Room, total: Words) -> bool:
+    """Let one start do a step; whether it completes matches. Its sums are not right afterwards."""
+    some = accepted(forest.own, x, step, forest, steps, total)
+    if steps.changed_at[step] < steps.changed_at[step + 1]:
+        step_rows(forest.own, x, forest.size[1], step, forest, steps, room.spare)
+    return some
+
+
+@inner
+def step_all(x: int, step: int, forest: Forest, steps: Steps, room: Room, total: Words) -> bool:
+    """Let all starts below a node do a step; whether they complete matches."""
+    if x < 0:
+        return False
+    some = accepted(forest.sums, x, step, forest, steps, total)
+    if steps.changed_at[step] == steps.changed_at[step + 1]:
+        return some
+    size, limbs, pending = forest.size[0], forest.size[1], forest.pending
+    if not forest.tagged[x]:
+        for j in range(size * size * limbs):
+            pending[x, j] = np.uint64(0)
+        for t in range(size):
+            pending[x, (t * size + t) * limbs] = np.uint64(1)
+        forest.tagged[x] = True
+    step_rows(forest.own, x, limbs, step, forest, steps, room.spare)
+    step_rows(forest.sums, x, limbs, step, forest, steps, room.spare)
+    step_rows(pending, x, size * limbs, step, forest, steps, room.spare)
+    return some
+
+
+@inner
+def clear_cut(part: int, value: int, side: int, forest: Forest, room: Room) -> bool:
+    """Hand down on both sides of a cut; False where a number has no room."""
+    at = forest.root[part]
+    while at >= 0 and FIRST < side < LAST:
+        if not hand_down(at, forest, room):
+            return False
+        at = forest.right[at] if is_left(at, value, side, forest) else forest.left[at]
+    return True
+
+
+@inner
+def step_range(part: int, which: int, forest: Forest, steps: Steps, room: Room, total: Words) -> bool:
+    """Let the starts between two cleared cuts do a step, as room.ranges[which] says; whether they complete matches."""
+    left, right, path = forest.left, forest.right, room.path
+    low, from_side = room.ranges[which, 0], room.ranges[which, 1]
+    high, to_side, step = room.ranges[which, 2], room.ranges[which, 3], room.ranges[which, 4]
+    at = forest.root[part]
+    if from_side == FIRST and to_side == LAST:
+        return step_all(at, step, forest, steps, room, total)
+    n = 0
+    while at >= 0:
+        below = is_left(at, low, from_side, forest)
+        if not below and is_left(at, high, to_side, forest):
+            break
+        path[n] = at
+        n += 1
+        at = right[at] if below else left[at]
+    if at < 0:
+        return False
+    path[n] = at
+    n += 1
+    some = step_one(at, step, forest, steps, room, total)
+    smaller, larger = left[at], right[at]
+    if from_side == FIRST:
+        some |= step_all(smaller, step, forest, steps, room, total)
+        smaller = np.int64(NONE)
+    if to_side == LAST:
+        some |= step_all(larger, step, forest, steps, room, total)
+        larger = np.int64(NONE)
+    while smaller >= 0:
+        path[n] = smaller
+        n += 1
+        if is_left(smaller, low, from_side, forest):
+            smaller = right[smaller]
+        else:
+            some |= step_one(smaller, step, forest, steps, room, total)
+            some |= step_all(right[smaller], step, forest, steps, room, total)
+            smaller = left[smaller]
+    while larger >= 0:
+        path[n] = larger
+        n += 1
+        if is_left(larger, high, to_side, forest):
+            some |= step_one(larger, step, forest, steps, room, total)
+            some |= step_all(left[larger], step, forest, steps, room, total)
+            larger = right[larger]
+        else:
+            larger = left[larger]
+    if steps.changed_at[step] < steps.changed_at[step + 1]:
+        sum_up_path(n, forest, room)
+    return some

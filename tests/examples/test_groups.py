@@ -1,0 +1,67 @@
+"""Which queries are counted with registers moved in groups, and what `explain` says of the others."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+
+import cerite
+from cerite.engine.bind import bind
+from cerite.engine.events.rows import Columns
+from cerite.engine.groups.grouping import Grouping, Rejected
+
+SCHEMA = pa.schema(
+    {"type": pa.string(), "k": pa.int64(), "v": pa.float64(), "w": pa.float64(), "s": pa.string(), "at": pa.int64()}
+)
+GROUPED = {  # with the number of deterministic states
+    "A AS x ; B+ ; C[v > x.v] WITHIN 300 EVENTS": 2,
+    "A AS x ; (B ; D+)+ ; C[v > x.v] WITHIN 5 minutes": 3,
+    "A AS x ; B ; C[v = x.v] ; D WITHIN 9 [at]": 3,
+    "A AS x ; B[v > x.v] ; C[v < x.v OR w = x.v] PARTITION BY [k] WITHIN 9 EVENTS": 2,
+    "A AS x ; B ; C[x.v IN RANGE(v - 1, v + 1)] WITHIN 9 EVENTS CONSUME BY ANY": 2,
+    "A AS x ; B ; C[s != x.s] WITHIN 9 EVENTS": 2,
+    "A AS x ; NOT B[v > 2 * x.v] ; C WITHIN 9 EVENTS": 1,
+    "A[k = 1] AS x ; (A[k = 2] ; A[k = 3]+)+ ; A[v > x.v] WITHIN 9 EVENTS": 3,  # no event has two values of k
+    "A[k = 1] AS x ; (A[k > 2] ; A[k > 3]+)+ ; A[v > x.v] WITHIN 9 EVENTS": 4,
+    "A ; B ; C WITHIN 9 EVENTS": None,  # has no registers
+}
+REJECTED = {
+    "A AS x ; B+ ; C[v > x.v]": "without a window no start ever leaves",
+    "A AS x ; B ; C[v > x.v AND w > x.w] WITHIN 9 EVENTS": "2 values of earlier events are kept",
+    "B ; A AS x ; C[v > x.v] WITHIN 9 EVENTS": "comes after the start of the match",
+    "(A AS x)+ ; C[v > x.v] WITHIN 9 EVENTS": "or is replaced",
+    "A AS x ; C[v - x.v > 1] WITHIN 9 EVENTS": "`v - x.v > 1` is not made of comparisons",
+    "A AS x ; C[s > x.s] WITHIN 9 EVENTS": "`s > x.s` is not made of comparisons",
+    "A AS x ; B+ AS y ; C[v > MAX(y.v)] WITHIN 9 EVENTS": "an aggregate changes what is kept",
+    "A AS x ; C[v > x.v] ; NOT B WITHIN 9 EVENTS": "something is absent at an end",
+    "A AS x ; NOT (B AS y ; B[v > y.v]) ; C WITHIN 9 EVENTS": "watched patterns",
+    "A AS x ; C[v > x.v] PARTITION BY [k] WITHIN 9 EVENTS CONSUME BY ANY": "consume the runs of all others",
+    "A AS x ; B{14} ; C[v > x.v] WITHIN 99 EVENTS": "more than 12 deterministic states",
+    "A AS x ; C[v > x.v OR w > x.v OR v + w > x.v OR v - w = x.v OR w - v = x.v] WITHIN 9 EVENTS": "4 comparisons",
+}
+
+
+def grouping(where: str) -> Grouping | Rejected | None:
+    plan = cerite.query(f"SELECT * FROM S WHERE {where}").plan()
+    return bind(plan, SCHEMA, Columns("type", "at")).grouping
+
+
+@pytest.mark.parametrize("where", GROUPED)
+def test_grouped(where: str) -> None:
+    found = grouping(where)
+    assert (len(found.states) if isinstance(found, Grouping) else found) == GROUPED[where]
+
+
+@pytest.mark.parametrize("where", REJECTED)
+def test_rejected_with_the_reason(where: str) -> None:
+    found = grouping(where)
+    assert isinstance(found, Rejected)
+    assert REJECTED[where] in found.reason
+
+
+def test_without_a_column_of_types_every_event_has_the_one() -> None:
+    events = pa.table({"v": [3.0, 1.0, 2.0, 5.0, 4.0, 6.0]})
+    query = cerite.query("SELECT * FROM S WHERE A AS x ; (A AS y OR _ AS y)+ ; A[v > x.v] WITHIN 5 EVENTS")
+    for semantics in ("valuations", "complex-events"):
+        found = list(query.run(events, semantics=semantics))
+        assert query.run(events, semantics=semantics).count() == len(found) > 10
