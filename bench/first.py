@@ -1,11 +1,14 @@
-"""How long a newcomer waits: seconds from `pip install` to the first match in Python, on the command line, on Spark.
+"""How long a newcomer waits, and what they see: from `pip install` to the first match, and the tutorial line by line.
 
-    python -m bench first                    everything, in new environments that are removed afterwards
-    python -m bench first --ways python cli  without Spark
+    python -m bench first                        everything, in new environments that are removed afterwards
+    python -m bench first --ways python cli      without Spark
+    python -m bench first --publish              into bench/results/first.json, docs/benchmarks.md and docs/fresh.md
 
 Each way gets an environment of its own and an empty folder for kernels. `install` has pip's downloads in it (pip's own
 cache is used as it is, unless `--no-cache`), `first` is a process from its start to its end with a match, and `again`
 the same once more. `silence` is the longest time for which pip, or the first process, which compiles, said nothing.
+The README's main command makes its environment itself: what it says until pip is done counts as `install`.
+What is kept of the output names no folder and no machine.
 """
 
 from __future__ import annotations
@@ -13,6 +16,8 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import platform
+import re
 import selectors
 import subprocess
 import sys
@@ -20,8 +25,13 @@ import tempfile
 import time
 import venv
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
+from typing import Any
+
+from bench.machine import code, commit, machine
+from bench.report import FRESH, PAGE, RESULTS, fresh, page, read_results
 
 ROOT = Path(__file__).parents[1]
 PYTHON = """
@@ -44,90 +54,167 @@ with tempfile.TemporaryDirectory() as folder:
     print(spark.match(session.read.parquet(path), cards.query, time="at").first())
     session.stop()
 """
+TUTORIAL = """
+import doctest, pathlib, sys
+
+real = sys.stdout  # a doctest takes its place while lines run
+
+def say(text):
+    real.write(text)
+    real.flush()
+
+class Copied(doctest.DocTestRunner):  # as if it were copied into an interpreter: the lines, then what they print
+    def report_start(self, out, test, example):
+        say("".join(f"{'...' if k else '>>>'} {line}" for k, line in enumerate(example.source.splitlines(True))))
+    def report_success(self, out, test, example, got):
+        say(got)
+
+page = pathlib.Path("docs/tutorial.md").read_text("utf-8")
+runner = Copied(optionflags=doctest.ELLIPSIS)
+runner.run(doctest.DocTestParser().get_doctest(page, {}, "tutorial", None, 0), out=say)
+sys.exit(bool(runner.failures))
+"""
+_COLOURS = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
+_NOISE = re.compile(
+    r"\s*$|[━╸╺]|Looking in |Collecting |Downloading |Using cached|Requirement already|Processing |Obtaining |Building "
+    r"|Created |Stored |Saved |Successfully built|Installing (build|backend) |Getting |Preparing |Checking "
+    r"|WARNING: Using incubator|Setting default log|To adjust logging"
+)
+_INSTALLING, _INSTALLED = "Installing collected packages", "Successfully installed"
+_LONGEST = 110  # characters of a line that is kept
 
 
 @dataclass(frozen=True)
 class Way:
     """What is installed, and the command that ends with a match; `{bin}` is the environment's folder of programs."""
 
+    title: str
     extras: str
+    shown: str
     command: Sequence[str]
 
 
 WAYS = {
-    "python": Way("", ("{bin}/python", "-c", PYTHON)),
-    "cli": Way("[cli]", ("{bin}/cerite", "demo", "cards")),
-    "spark": Way("[spark,java]", ("{bin}/python", "-c", SPARK)),
+    "demo": Way("the README's main command", "", "./dev demo", ("./dev", "demo")),
+    "python": Way("Python", "", "python first.py", ("{bin}/python", "-c", PYTHON)),
+    "cli": Way("command line", "[cli]", "cerite demo cards", ("{bin}/cerite", "demo", "cards")),
+    "spark": Way("Spark", "[spark,java]", "python first_on_spark.py", ("{bin}/python", "-c", SPARK)),
+    "tutorial": Way("the tutorial, line by line", "[cli,pandas]", "python", ("{bin}/python", "-c", TUTORIAL)),
 }
 
 
 @dataclass(frozen=True)
 class Waited:
-    """A process: how long it took, and the longest time for which it said nothing."""
+    """A process: how long it took, the longest time for which it said nothing, and what it said when."""
 
     seconds: float
     silence: float
-
-
-@dataclass(frozen=True)
-class First:
-    """What a newcomer waits for, one way."""
-
-    way: str
-    install: Waited
-    first: Waited
-    again: Waited
+    said: tuple[tuple[float, str], ...] = ()
 
 
 def watched(command: Sequence[str], env: Mapping[str, str] | None = None) -> Waited:
     """Run a command to its end and listen to what it says; its output is shown where it fails."""
-    began = last = time.monotonic()
-    silence, said = 0.0, bytearray()
+    began = time.monotonic()
+    heard, said, rest = [0.0], list[tuple[float, str]](), b""
     with (
         subprocess.Popen(command, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, cwd=ROOT) as process,
-        selectors.DefaultSelector() as heard,
+        selectors.DefaultSelector() as selector,
     ):
         assert process.stdout is not None
-        heard.register(process.stdout, selectors.EVENT_READ)
+        selector.register(process.stdout, selectors.EVENT_READ)
         while True:
-            heard.select()
+            selector.select()
             part = os.read(process.stdout.fileno(), 1 << 16)
-            now = time.monotonic()
-            silence, last = max(silence, now - last), now
+            heard.append(time.monotonic() - began)
+            *lines, rest = (rest + part).split(b"\n")
+            said += [
+                (round(heard[-1], 1), line.decode(errors="replace")) for line in (*lines, *([] if part else [rest]))
+            ]
             if not part:
                 break
-            said += part
     if process.returncode:
-        raise SystemExit(f"{' '.join(command)[:200]} failed:\n{said.decode(errors='replace')[-4_000:]}")
-    return Waited(round(now - began, 1), round(silence, 1))
+        told = "\n".join(line for _, line in said)
+        raise SystemExit(f"{' '.join(command)[:200]} failed:\n{told[-4_000:].strip()}")
+    silence = max(later - earlier for earlier, later in pairwise(heard))
+    return Waited(round(heard[-1], 1), round(silence, 1), tuple(said))
 
 
-def measured(name: str, folder: Path, *, cache: bool) -> First:
+def measured(name: str, folder: Path, *, cache: bool) -> dict[str, Any]:
     """One way, in an environment of its own."""
     way, home = WAYS[name], folder / name
-    venv.create(home, with_pip=True)
-    programs = home / ("Scripts" if sys.platform == "win32" else "bin")
-    more = () if cache else ("--no-cache-dir",)
-    install = watched((f"{programs}/python", "-m", "pip", "install", *more, f"{ROOT}{way.extras}"))
     env = {**os.environ, "NUMBA_CACHE_DIR": str(home / "kernels"), "PYTHONUNBUFFERED": "1"}
     for setting in ("PYTHONPATH", "CERITE_QUIET"):
         env.pop(setting, None)
+    if not cache:
+        env["PIP_NO_CACHE_DIR"] = "1"
+    programs = home / ("Scripts" if sys.platform == "win32" else "bin")
+    if name == "demo":
+        env |= {"VENV": str(home), "PYTHON": sys.executable}
+        install = None
+    else:
+        venv.create(home, with_pip=True)
+        install = watched((f"{programs}/python", "-m", "pip", "install", f"{ROOT}{way.extras}"), env)
     command = [part.replace("{bin}", str(programs)) for part in way.command]
-    return First(name, install, watched(command, env), watched(command, env))
+    first, again = watched(command, env), watched(command, env)
+    return row(name, install, first, again, {str(home): ".venv", str(folder): "…"})
 
 
-def table(results: Sequence[First]) -> str:
+def row(name: str, install: Waited | None, first: Waited, again: Waited, folders: Mapping[str, str]) -> dict[str, Any]:
+    """What is kept of a way: times, and a transcript without names of folders and machines."""
+    way = WAYS[name]
+    typed = way.shown if install is None else f"pip install '.{way.extras}' && {way.shown}"
+    ready = 0.0 if install is not None else next((at for at, line in first.said if _INSTALLED in line), 0.0)
+    unpacking = next((at for at, line in first.said if _INSTALLING in line), 0.0)
+    said = [*((at, line) for at, line in (install.said if install else ()) if _INSTALLED in line), *first.said]
+    return {
+        "name": name, "title": way.title, "typed": typed,
+        "install_s": install.seconds if install else ready,
+        "first_s": round(first.seconds - ready, 1), "again_s": again.seconds,
+        "install_silence_s": install.silence if install else None, "silence_s": first.silence,
+        "after_download_s": round(first.seconds - unpacking, 1) if install is None else None,
+        "transcript": transcript(said, folders),
+    }  # fmt: skip
+
+
+def transcript(said: Sequence[tuple[float, str]], folders: Mapping[str, str]) -> list[tuple[float, str]]:
+    """What a process said, with seconds: without colours, pip's details, names of folders and of the machine.
+
+    >>> transcript([(0.1, "Collecting numpy"), (2.0, "[Stage 1:>  ]\\rok in /tmp/x/kernels")], {"/tmp/x": "…"})
+    [(2.0, 'ok in …/kernels')]
+    """
+    names = {**folders, str(ROOT): ".", str(Path.home()): "~", platform.node(): "host", tempfile.gettempdir(): "…"}
+    lines = []
+    for at, line in said:
+        plain = _COLOURS.sub("", line.rstrip("\r").rpartition("\r")[2])
+        for name, instead in names.items():
+            plain = plain.replace(name, instead) if len(name) > 2 else plain
+        if not _NOISE.match(plain.lstrip(" ")):
+            lines.append((at, plain.rstrip() if len(plain) <= _LONGEST else f"{plain[:_LONGEST]} …"))
+    return lines
+
+
+def table(rows: Sequence[Mapping[str, Any]]) -> str:
     """The measurements for people.
 
-    >>> print(table([First("python", Waited(20.0, 1.0), Waited(9.5, 2.5), Waited(1.5, 1.5))]))
-    way      install    first    again  silence while installing  and compiling
-    python    20.0 s    9.5 s    1.5 s                     1.0 s          2.5 s
+    >>> times = {"install_s": 20.0, "first_s": 9.5, "again_s": 1.5, "install_silence_s": 1.0, "silence_s": 2.5}
+    >>> print(table([{"name": "cli", **times}]))
+    way       install    first    again  silence while installing  and compiling
+    cli        20.0 s    9.5 s    1.5 s                     1.0 s          2.5 s
     """
-    lines = ["way      install    first    again  silence while installing  and compiling"]
-    for each in results:
-        times = f"{each.install.seconds:6.1f} s {each.first.seconds:6.1f} s {each.again.seconds:6.1f} s"
-        lines.append(f"{each.way:<7} {times} {each.install.silence:23.1f} s {each.first.silence:12.1f} s")
+    lines = ["way       install    first    again  silence while installing  and compiling"]
+    for each in rows:
+        quiet = "" if each["install_silence_s"] is None else f"{each['install_silence_s']:.1f} s"
+        times = f"{each['install_s']:6.1f} s {each['first_s']:6.1f} s {each['again_s']:6.1f} s"
+        lines.append(f"{each['name']:<8} {times} {quiet:>25} {each['silence_s']:12.1f} s")
     return "\n".join(lines)
+
+
+def published(result: Mapping[str, Any]) -> None:
+    """Keep a result, and render the pages that show it."""
+    (RESULTS / "first.json").write_text(json.dumps(result, indent=1, ensure_ascii=False) + "\n", "utf-8")
+    results = read_results()
+    PAGE.write_text(page(results), "utf-8")
+    FRESH.write_text(fresh(results), "utf-8")
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -136,13 +223,18 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--ways", nargs="+", choices=list(WAYS), default=list(WAYS))
     parser.add_argument("--no-cache", action="store_true", help="download everything")
     parser.add_argument("--json", type=Path, help="write the measurements there, too")
+    parser.add_argument("--publish", action="store_true", help="keep them in bench/results and render the docs")
     request = parser.parse_args(arguments)
-    results = []
+    facts = {"suite": "first", "title": "From pip install to the first match", "machine": machine(), "repeats": None}
+    rows = []
     with tempfile.TemporaryDirectory(prefix="cerite-first-") as folder:
         for name in request.ways:
             print(f"measuring {name} …", file=sys.stderr, flush=True)
-            results.append(measured(name, Path(folder), cache=not request.no_cache))
-    print(table(results))
+            rows.append(measured(name, Path(folder), cache=not request.no_cache))
+    print(table(rows))
+    result = {**facts, "commit": commit(), "code": code(), "rows": rows}
     if request.json is not None:
-        request.json.write_text(json.dumps([asdict(each) for each in results], indent=1) + "\n", "utf-8")
+        request.json.write_text(json.dumps(result, indent=1, ensure_ascii=False) + "\n", "utf-8")
+    if request.publish:
+        published(result)
     return 0

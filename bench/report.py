@@ -17,6 +17,7 @@ Row = dict[str, Any]
 RESULTS = Path(__file__).parent / "results"
 TEMPLATE = Path(__file__).parent / "page.md"
 PAGE = Path(__file__).parents[1] / "docs" / "benchmarks.md"
+FRESH = PAGE.with_name("fresh.md")
 GROUPS = {
     "core": "Stock market: sequences with output and without",
     "windows": "Stock market: S3' with wider windows",
@@ -40,11 +41,49 @@ def read_results(folder: Path = RESULTS) -> dict[str, Row]:
 def page(results: Mapping[str, Row]) -> str:
     """The page: the template, with the results of a suite where it says so."""
     text = TEMPLATE.read_text(encoding="utf-8")
-    suites = {"papers": _papers, "registers": _registers, "live": _live, "peers": _peers, "streaming": _streaming}
+    suites = {
+        "papers": _papers, "registers": _registers, "live": _live, "peers": _peers, "streaming": _streaming,
+        "first": _first,
+    }  # fmt: skip
     for suite, render in suites.items():
         parts = [part for result in results.values() if result["suite"] == suite for part in render(result)]
         text = text.replace(f"<!-- results: {suite} -->", "\n\n".join(parts) or "No results yet.")
     return text
+
+
+def fresh(results: Mapping[str, Row]) -> str:
+    """docs/fresh.md: what a newcomer sees, second by second."""
+    parts = ["# A fresh machine, second by second", "<!-- Rendered by `python -m bench report` from bench/results. -->"]
+    for result in (result for result in results.values() if result["suite"] == "first"):
+        _, told = _head(result)
+        parts += [
+            "What a newcomer types and sees, in a clone of the project, with nothing installed and no kernel compiled. "
+            "Before each line stands the second at which it appeared. Left out: what pip says of single packages. The "
+            "times are summed up in [benchmarks.md](benchmarks.md#the-first-match).",
+            told,
+        ]
+        for row in result["rows"]:
+            lines = "\n".join(f"{at:6.1f}  {line}".rstrip() for at, line in row["transcript"])
+            parts += [f"## {row['title'][0].upper()}{row['title'][1:]}", f"```\n$ {row['typed']}\n{lines}\n```"]
+    return "\n\n".join(parts) + "\n"
+
+
+def _first(result: Row) -> list[str]:
+    """How long a newcomer waits."""
+    heads = ("Way", "Install", "First match", "Once more", "Longest silence while installing", "Until the first match")
+    rows = (
+        (
+            row["title"], f"{row['install_s']:.0f} s", f"{row['first_s']:.0f} s", f"{row['again_s']:.1f} s",
+            "" if row["install_silence_s"] is None else f"{row['install_silence_s']:.0f} s",
+            f"{row['silence_s']:.1f} s",
+        )
+        for row in result["rows"]
+    )  # fmt: skip
+    demo = [
+        f"The README's main command, `{row['typed']}`, took {row['after_download_s']:.0f} s after pip's downloads."
+        for row in result["rows"] if row["after_download_s"] is not None
+    ]  # fmt: skip
+    return [*_head(result), table(heads, rows), *demo]
 
 
 def _papers(result: Row) -> list[str]:

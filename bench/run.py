@@ -3,7 +3,7 @@
 `papers`, the default, are the queries of the CORE paper; `registers` those of the SRT paper; `live` pushes a stream in
 small and large batches, in order and out of it; `peers` runs other engines beside us. Each prints a line per
 measurement and writes one JSON file: bench/results/SUITE.json, which is committed, or build/bench/SUITE.json if only
-part was measured. `report` measures nothing: it renders docs/benchmarks.md from the committed files.
+part was measured. `report` measures nothing: it renders docs/benchmarks.md and docs/fresh.md from the committed files.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from bench.growth import LENGTHS, QUICK_LENGTHS
 from bench.machine import code, commit, machine
 from bench.peers import measure as peers
 from bench.register_patterns import chosen_registers
-from bench.report import PAGE, RESULTS, draw_charts, page, read_results
+from bench.report import FRESH, PAGE, RESULTS, draw_charts, fresh, page, read_results
 from bench.worker import measured_apart
 from bench.workloads import chosen, workloads
 
@@ -39,6 +39,8 @@ def _report(request: argparse.Namespace) -> int:
     results = read_results(request.results)
     target = request.out or PAGE
     target.write_text(page(results), encoding="utf-8")
+    if request.out is None:
+        FRESH.write_text(fresh(results), encoding="utf-8")
     print(f"{target} renders {len(results)} files of {request.results}")
     if request.charts:
         print(f"{len(draw_charts(results, request.charts))} charts are in {request.charts}")

@@ -17,7 +17,7 @@ import pytest
 import cerite
 from bench import absences, aggregates, cliffs, first, groups, homes, measures, stocks, taxis
 from bench.register_patterns import WINDOWS, chosen_registers, register_workloads
-from bench.report import PAGE, page, read_results
+from bench.report import FRESH, PAGE, fresh, page, read_results
 from bench.run import main
 from bench.stock_figures import COUNTS, DAY_EVENTS, NAMES
 from bench.streams import Stream, home_stream, stock_stream, taxi_stream
@@ -129,6 +129,7 @@ def reported(folder: Path) -> str:
 
 def test_the_published_page_is_what_the_committed_results_say() -> None:
     assert PAGE.read_text(encoding="utf-8") == page(read_results()), "run `python -m bench report`"
+    assert FRESH.read_text(encoding="utf-8") == fresh(read_results()), "run `python -m bench report`"
 
 
 @pytest.mark.parametrize("name", sorted(read_results()))
@@ -273,4 +274,34 @@ def test_a_process_is_listened_to() -> None:
 def test_every_way_to_the_first_match_ends_with_one(capfd: pytest.CaptureFixture[str]) -> None:
     exec(first.PYTHON, {})
     assert capfd.readouterr().out.startswith("[159,244] ")
-    assert set(first.WAYS) == {"python", "cli", "spark"}
+    assert set(first.WAYS) == {"demo", "python", "cli", "spark", "tutorial"}
+
+
+def test_what_a_newcomer_sees_is_kept_without_names_and_put_into_the_pages() -> None:
+    said = (
+        (1.0, "Collecting numpy"),
+        (9.0, "Installing collected packages: numpy"),
+        (12.5, "Successfully installed numpy"),
+        (14.0, f"\x1b[1mkernels\x1b[0m in /venv/kernels and {first.ROOT}/docs"),
+        (20.0, "[Stage 0:>   ]\r[Stage 0:==> ]\r3 matches"),
+    )
+    kept = first.row("demo", None, first.Waited(20.5, 3.5, said), first.Waited(8.0, 2.0), {"/venv": ".venv"})
+    assert (kept["install_s"], kept["first_s"], kept["after_download_s"]) == (12.5, 8.0, 11.5)
+    assert [line for _, line in kept["transcript"]] == [
+        "Installing collected packages: numpy",
+        "Successfully installed numpy",
+        "kernels in .venv/kernels and ./docs",
+        "3 matches",
+    ]
+    facts = {"title": "First", "machine": {"cores": "2"}, "repeats": None, "commit": "abc", "code": "def"}
+    results = {"first": {"suite": "first", "rows": [kept], **facts}}
+    assert "| the README's main command | 12 s | 8 s | 8.0 s | 3.5 s |" in page(results)
+    assert "took 12 s after pip's downloads" in page(results)
+    assert "$ ./dev demo\n   9.0  Installing collected packages: numpy\n" in fresh(results)
+
+
+def test_the_tutorial_is_copied_line_by_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(first.ROOT)
+    source = first.TUTORIAL.replace("docs/tutorial.md", "docs/testing.md")  # a short page
+    waited = first.watched([sys.executable, "-c", source])
+    assert any(line.startswith(">>> ") for _, line in waited.said)
