@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+import threading
 import time
 from pathlib import Path
 
@@ -67,15 +68,25 @@ def plot(matches: DataFrame, bars: int = 60) -> str:
     return "".join(" ▁▂▃▄▅▆▇█"[-(-8 * counts.get(bar, 0) // most)] for bar in range(bars))
 
 
+def warm(events: pa.Table) -> None:
+    """Compile what the queries need, so that Spark's workers and the last query find it done."""
+    for query in (SEQUENCE, BY_NAME):
+        cerite.query(query).run(events, time="at").to_arrow(events=True)
+    cerite.query(KLEENE).run(events, time="at").count()
+
+
 def main() -> None:
     """Run the demo."""
     console = Console(markup=False, highlight=False, soft_wrap=True)
-    console.print("starting Spark …")
+    console.print("starting Spark, and compiling kernels meanwhile if this is the first time …")
+    events = stock_stream(EVENTS)
+    compiling = threading.Thread(target=warm, args=(events.slice(0, 50_000),))
+    compiling.start()  # a JVM is what Spark's start waits for, so this takes hardly any time of its own
     session = spark.session(conf={"spark.ui.showConsoleProgress": "true"})
     console.print(f"Spark {session.version} in local mode, {EVENTS:,} events of a generated market day in Parquet")
+    compiling.join()
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "stocks.parquet"
-        events = stock_stream(EVENTS)
         pq.write_table(events, path, row_group_size=EVENTS // 8)
         df = session.read.parquet(str(path))
         console.print(f"\nHow the first query will run:\n{spark.explain(df, SEQUENCE, time='at')}")
