@@ -63,6 +63,14 @@ def counted(names: Names) -> st.SearchStrategy[Expression]:
 
 
 @cache
+def different_values(names: Names) -> st.SearchStrategy[Expression]:
+    """How many different values there are, compared with a number."""
+    attributes = st.sampled_from(("id", "price", "name"))
+    apart = st.builds(Aggregate, st.just("COUNT"), st.sampled_from(names), attributes, st.just(True))
+    return st.builds(Comparison, OPERATORS, apart, st.integers(0, 3).map(Literal))
+
+
+@cache
 def wholes(names: Names) -> st.SearchStrategy[Expression]:
     """A condition on a whole pattern that binds these variables."""
     number = of_numbers(names)
@@ -76,10 +84,7 @@ def wholes(names: Names) -> st.SearchStrategy[Expression]:
         | st.builds(Comparison, OPERATORS, number, other)
         | st.builds(Comparison, OPERATORS, computed, limits)
     )
-    apart = st.builds(
-        Aggregate, st.just("COUNT"), st.sampled_from(names), st.sampled_from(("id", "price", "name")), st.just(True)
-    )
-    different = st.builds(Comparison, OPERATORS, apart, st.integers(0, 3).map(Literal))
+    different = different_values(names)
     rare = (
         st.builds(Comparison, st.sampled_from(("=", "!=")), text, text)
         | different
@@ -101,7 +106,9 @@ def running(own: str, names: Names) -> st.SearchStrategy[Expression]:
     short: st.SearchStrategy[Expression] = st.builds(Comparison, OPERATORS, value, number | computed)
     first = Comparison("=", Aggregate("COUNT", own), Literal(0))
     opened = short.map(lambda each: Or((first, each))) if own in names else short
-    return opened | opened | short | st.builds(And, st.tuples(opened, opened))
+    different = different_values(names)
+    several = st.builds(And, st.tuples(opened, opened)) | st.builds(Or, st.tuples(different, short))
+    return opened | opened | short | different | several
 
 
 @st.composite

@@ -95,10 +95,11 @@ class Automaton(Drawable):
     labels: tuple[frozenset[str], ...]
     watchers: tuple[Watcher, ...] = ()
     before: frozenset[int] = frozenset()  # states of ways that have marked nothing yet: no match has started
-    tails: frozenset[int] = frozenset()  # states in which a run is a match once its window is over
+    tails: frozenset[int] = frozenset()  # states in which a run is a match once its window, or `waits`, are over
     ends: bool = False  # whether such a run must remember where it ended: the event is not among those it shows
     preceding: tuple[Automaton, ...] = ()  # of patterns that are absent before a match or a part, by number
     reaches: tuple[Size | None, ...] = ()  # the windows in which these are absent, by number; None: the query's
+    waits: tuple[tuple[str, Size], ...] = ()  # windows of parts that end in NOT, by the registers of their first events
 
     def __post_init__(self) -> None:
         if not self.labels or self.labels[0]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-from cerite.automaton.absences import END, START, followed, known_end, preceded
+from cerite.automaton.absences import END, START, ending, followed, known_end, preceded
 from cerite.automaton.automaton import LAST, MAX, NEXT, OTHERS, PLAIN, TRUE, Automaton, Transition, Watcher
 from cerite.automaton.fragment import (
     ENTRY,
@@ -26,6 +26,7 @@ from cerite.automaton.fragment import (
 )  # fmt: skip
 from cerite.automaton.gaps import Link, avoiding, chain, complement, iterate, repeat
 from cerite.automaton.guards import ANY, Guard
+from cerite.automaton.pending import Pending, waited_for
 from cerite.automaton.scopes import (
     Registers,
     also_bound,
@@ -36,20 +37,22 @@ from cerite.automaton.scopes import (
     projected,
     read_unwritten,
     windowed,
+    written_after,
     written_before,
 )
 from cerite.automaton.watchers import Watched, carried, has_memory, marked_late, missed, selected, watched_gap
-from cerite.automaton.wholes import completed
+from cerite.automaton.wholes import completed, counted_before, refuse_distinct
 from cerite.core.errors import PatternError
 from cerite.pattern import nodes
-from cerite.pattern.absences import absences, ends_in_absence
-from cerite.pattern.nodes import Pattern, Size, transform, walk
+from cerite.pattern.absences import absences
+from cerite.pattern.nodes import Pattern, Size, conditions_of, transform, walk
 from cerite.pattern.references import orient_references
 from cerite.pattern.rewrite.absent import asked_before
 from cerite.pattern.rewrite.counts import bounded_counts
 from cerite.pattern.rewrite.lp import lp_normal
 from cerite.pattern.rewrite.skips import expand_skips
 from cerite.pattern.variables import nullable, written
+from cerite.predicate.expression import variables
 
 MOST_NESTED = 4  # watched patterns one inside the other
 
@@ -66,8 +69,11 @@ def build(pattern: Pattern, attribute: str | None = None) -> Automaton:
     check_scopes(whole)
     inside = whole.operand if isinstance(whole, nodes.Select) else whole  # STRICT around everything
     builder = _Builder(whole, attribute, frozenset(map(id, absences(inside))))
-    late = ends_in_absence(whole)
-    made = _automaton(builder.fragment(whole), builder.watched, late=late)
+    late = any(each.after for each in absences(inside))
+    fragment = counted_before(builder.fragment(whole), builder.registers)
+    beside = (*(each.steps for each in builder.watched), *(each.gap.steps for each in builder.pending))
+    refuse_distinct(step.guard for steps in beside for step in steps)
+    made = _automaton(fragment, builder.watched, builder.pending, late=late)
     return replace(made, preceding=tuple(builder.preceding), reaches=tuple(builder.reaches))
 
 
@@ -102,7 +108,9 @@ class _Builder:
     watched: list[Watched] = field(default_factory=list)
     preceding: list[Automaton] = field(default_factory=list)
     reaches: list[Size | None] = field(default_factory=list)  # the windows in which they are absent; None: the query's
-    windows: dict[int, Size] = field(default_factory=dict)  # of the sequences that have another one around their NOTs
+    # of the sequences that have another one around their NOTs, with the register of its first event
+    windows: dict[int, tuple[Size, str]] = field(default_factory=dict)
+    pending: list[Pending] = field(default_factory=list)  # what must not occur after parts that end in NOT
     registers: Registers = field(default_factory=Registers)
     depth: int = 0  # how many watched patterns there are around
 
@@ -132,8 +140,9 @@ class _Builder:
             case nodes.Iteration():
                 return self._iteration(node)
             case nodes.Window(operand=operand, size=size):
-                self.windows.update((id(each), size) for each in absences(operand))
-                return windowed(self.fragment(operand), size, self.registers.new("window"), ending=self.depth > 0)
+                register = self.registers.new("window")
+                self.windows.update((id(each), (size, register)) for each in absences(operand))
+                return windowed(self.fragment(operand), size, register, ending=self.depth > 0)
             case nodes.Complement(operand=operand):
                 if has_memory(operand):
                     return missed(self._watched(operand, PLAIN), nullable(operand))
@@ -152,9 +161,10 @@ class _Builder:
         raise TypeError(f"not a pattern: {node!r}")
 
     def _projected(self, node: nodes.Project, operand: Pattern) -> Fragment:
-        first = len(self.watched)
+        first, open_before = len(self.watched), len(self.pending)
         fragment = self.fragment(operand)
         names = hidden_names(fragment, node, self.whole, self.registers)
+        self.pending[open_before:] = [each.renamed(names) for each in self.pending[open_before:]]
         for number in range(first, len(self.watched)):
             self._check_repeated(node, self.watched[number], names)
             self.watched[number] = self.watched[number].renamed(names)
@@ -170,19 +180,8 @@ class _Builder:
             )  # fmt: skip
 
     def _with_absences(self, node: nodes.Sequence) -> Fragment:
-        """φ with NOT at its ends: at the end only of the whole pattern, where the query's window counts."""
-        size = None if id(node) in self.outermost else self.windows[id(node)]
-        if size is not None and node.after:
-            raise _unsupported(
-                node, "NOT at the end of a part with a window of its own",
-                "put NOT at the end of the whole query; for what follows after the part's window, compare times: "
-                "`A AS x ; NOT B[at - x.at <= 30 seconds] ; C[at - x.at > 30 seconds]`",
-            )  # fmt: skip
-        if size is not None and not size.is_time:
-            raise _unsupported(
-                node, "NOT at the start of a part with a window of events or of an attribute",
-                "give the part a window of time, or put NOT at the start of the whole query",
-            )  # fmt: skip
+        """φ with NOT at its ends: of the whole pattern, where the query's window counts, or of a part."""
+        size, window = (None, "") if id(node) in self.outermost else self.windows[id(node)]
         fragment = self.fragment(replace(node, before=(), after=()))
         if node.before:
             first = len(self.preceding)
@@ -190,7 +189,33 @@ class _Builder:
             self.reaches.extend(size for _ in node.before)
             register = None if size is None else self.registers.new("start")
             fragment = preceded(fragment, range(first, len(self.preceding)), node, register)
+        if node.after and size is not None:
+            return self._opening(node, fragment, size, window)
         return followed(fragment, self._gap(node.after)) if node.after else fragment
+
+    def _opening(self, node: nodes.Sequence, fragment: Fragment, size: Size, register: str) -> Fragment:
+        """A part that ends in NOT: what completes it opens the gap, whatever comes next."""
+        if self.depth:
+            raise _unsupported(
+                node, "NOT at the end of a part inside NOT, a strategy or a complement",
+                "what is compared there must be known at its last event: put the part outside, or leave its NOT out",
+            )  # fmt: skip
+        reads = frozenset().union(*(variables(each) for negated in node.after for each in conditions_of(negated)))
+        for name in sorted(reads & written_after(self.whole, node)):
+            raise PatternError(
+                f"NOT at the end of a part reads `{name}`, which is bound again after the part", span=node.span,
+                hint="use another name after the part",
+            )  # fmt: skip
+        completing = [step for step in (*fragment.entries, *fragment.steps) if step.target in fragment.exits]
+        if not all(step.marks for step in completing):
+            raise PatternError(
+                "the engine does not run NOT after an event that the part does not mark", span=node.span,
+                hint="mark the last event: leave SKIP out",
+            )  # fmt: skip
+        gap = self._avoiding(node.after)
+        number = frozenset((len(self.pending),))
+        self.pending.append(Pending(gap, register, size))
+        return replace(ending(fragment, lambda step: replace(step, opens=step.opens | number)), nullable=False)
 
     def _preceding(self, node: Pattern) -> Automaton:
         if has_memory(node):
@@ -287,13 +312,23 @@ class _Builder:
         copies = [self.fragment(node.operand)]
         check_size(count * (len(copies[0].steps) + len(copies[0].entries)), node.span)
         copies += [self.fragment(node.operand) for _ in range(count - 1)]
+        if node.most is None and any(step.opens for step in (*copies[-1].entries, *copies[-1].steps)):
+            raise _unsupported(
+                node, "NOT at the end of a part that is repeated without bound",
+                "bound it (`{1,3}` instead of `+`), or put NOT between the repetitions",
+            )  # fmt: skip
         if node.most is None:
             copies[-1] = repeat(copies[-1], link)
         return iterate(tuple(copies), node.least, link)
 
 
-def _automaton(fragment: Fragment, watched: list[Watched], *, late: bool = False) -> Automaton:
-    """The automaton of a whole pattern; a `late` one has matches in its tails, when their windows are over."""
+def _automaton(
+    fragment: Fragment, watched: list[Watched], pending: list[Pending] | None = None, *, late: bool = False
+) -> Automaton:
+    """The automaton of a whole pattern; a `late` one has matches in its tails, when their windows are over.
+
+    So has one with `pending` gaps, beside the final state for what is decided at its last event.
+    """
     before: frozenset[int] = frozenset()
     if any(not entry.marks for entry in fragment.entries):
         fragment, before = marked_late(fragment)
@@ -301,14 +336,24 @@ def _automaton(fragment: Fragment, watched: list[Watched], *, late: bool = False
     steps = fragment.entries + fragment.steps
     steps, watched = carried(steps, watched)
     ends: tuple[Step, ...] = ()
+    tails = fragment.exits if late else frozenset()
+    if pending:
+        if any(each.kind == OTHERS for each in watched):
+            raise PatternError(
+                "the engine does not run NOT at the end of a part beside a strategy that reads outside variables",
+                hint="bind what the strategy reads inside it, or write two queries",
+            )
+        steps, tails = waited_for(steps, fragment.exits, pending)
     if late:
         steps = tuple(_stamped(step) if step.source == ENTRY or step.source in before else step for step in steps)
     else:
         ends = tuple(replace(step, target=final) for step in steps if step.target in fragment.exits and step.marks)
     every = (*steps, *ends, *(step for each in watched for step in each.completing(final)))
     possible = dict.fromkeys(step for step in every if step.guard.possible)
-    numbering = _Numbering(possible, late=late)
-    return numbering.automaton(final, watched, before, fragment.exits if late else frozenset()).trim()
+    waits = tuple((each.register, each.size) for each in pending or ())
+    kept = frozenset(register for register, _ in waits) | ({START} if late else frozenset())
+    numbering = _Numbering(possible, kept, late=bool(tails))
+    return replace(numbering.automaton(final, watched, before, tails), waits=waits).trim()
 
 
 def _stamped(step: Step) -> Step:
@@ -318,10 +363,9 @@ def _stamped(step: Step) -> Step:
 class _Numbering:
     """States, guards and labels of steps by number."""
 
-    def __init__(self, steps: dict[Step, None], *, late: bool) -> None:
+    def __init__(self, steps: dict[Step, None], kept: frozenset[str], *, late: bool) -> None:
         self._ends = late and any(END in step.writes and not step.labels for step in steps)
-        kept = {START, END} if self._ends else {START} if late else set()
-        read = frozenset().union(kept, *(step.guard.reads for step in steps))
+        read = kept.union({END} if self._ends else (), *(step.guard.reads for step in steps))
         self._states: dict[int, int] = {ENTRY: 0}
         self._guards: dict[Guard, int] = {ANY: TRUE}
         self._labels: dict[Labels, int] = {frozenset(): 0}

@@ -49,6 +49,7 @@ class Step:
     clears: Labels = NO_LABELS  # registers that hold nothing afterwards
     ops: tuple[Op, ...] = ()  # what is watched on the way
     shows: bool = False  # a watched step: its labels are forgotten, not that it had some
+    opens: frozenset[int] = frozenset()  # what must not occur from here on, by number (see `pending`)
 
 
 ENTRY = -1  # the source of entries
@@ -117,7 +118,10 @@ def product(one: Fragment, two: Fragment) -> Fragment:
         if a.marks != b.marks or bool(a.labels) != bool(b.labels) or not guard.possible:
             return None
         labels, target = a.labels | b.labels, pair(a.target, b.target)
-        return Step(source, guard, labels, target, a.marks, a.writes | b.writes, a.clears | b.clears, a.ops + b.ops)
+        return Step(
+            source, guard, labels, target, a.marks, a.writes | b.writes, a.clears | b.clears, a.ops + b.ops,
+            opens=a.opens | b.opens,
+        )  # fmt: skip
 
     entries = [step for a in one.entries for b in two.entries if (step := both(a, b, ENTRY))]
     by_source: tuple[dict[int, list[Step]], dict[int, list[Step]]] = ({}, {})

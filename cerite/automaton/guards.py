@@ -55,10 +55,11 @@ class Test:
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """The event lies inside the window that began with the event in `register`."""
+    """The event lies inside the window that began with the event in `register`, or `past` its end."""
 
     register: str
     size: Size
+    past: bool = False
 
     @property
     def reads(self) -> frozenset[str]:
@@ -66,7 +67,7 @@ class Reach:
         return frozenset((self.register,))
 
     def __str__(self) -> str:
-        return f"WITHIN {self.size} of {self.register}"
+        return f"{'AFTER' if self.past else 'WITHIN'} {self.size} of {self.register}"
 
 
 @dataclass(frozen=True, slots=True)

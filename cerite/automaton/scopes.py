@@ -22,7 +22,6 @@ from cerite.core.errors import PatternError
 from cerite.pattern.nodes import (
     Concat,
     Event,
-    Having,
     Intersection,
     Iteration,
     Named,
@@ -42,7 +41,6 @@ from cerite.predicate.expression import (
     IsNull,
     Not,
     Reference,
-    aggregates,
     transform,
     variables,
 )
@@ -77,17 +75,6 @@ def check_scopes(pattern: Pattern) -> None:
     for node in walk(pattern):
         if isinstance(node, Intersection):
             _check_sides(node)
-        if not isinstance(node, Having):
-            _check_running(node)
-
-
-def _check_running(node: Pattern) -> None:
-    """A number of different values is known only of a whole pattern."""
-    for each in (each for condition in own_conditions(node) for each in aggregates(condition) if each.distinct):
-        raise PatternError(
-            f"the engine counts different values when a pattern is complete, so that no event can ask for `{each}`",
-            span=each.span, hint=f"write it outside of the brackets, around all it is about: `FILTER {each} >= 3`",
-        )  # fmt: skip
 
 
 def _own_reads(node: Pattern) -> frozenset[str]:
@@ -225,6 +212,26 @@ def written_before(whole: Pattern, part: Pattern) -> Labels:
             before |= written(child)
             for negated in gap:
                 visit(negated, before)
+
+    visit(whole, NO_LABELS)
+    return frozenset(names)
+
+
+def written_after(whole: Pattern, part: Pattern) -> Labels:
+    """The registers that may be written in a match after a part of a pattern has ended."""
+    names: set[str] = set()
+
+    def visit(node: Pattern, after: Labels) -> None:
+        if node is part:
+            names.update(after)
+        if isinstance(node, Iteration) and node.most != 1:
+            after |= written(node.operand)
+        ordered = node.parts if isinstance(node, (Sequence, Concat)) else ()
+        for child in reversed(ordered):
+            visit(child, after)
+            after |= written(child)
+        for child in node.children if not ordered else ():
+            visit(child, after)
 
     visit(whole, NO_LABELS)
     return frozenset(names)

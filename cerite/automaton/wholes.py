@@ -7,17 +7,18 @@ was *before* it, of the *event* alone or of *nothing*; and `x.price` is an attri
 
 `COUNT(DISTINCT y.name)` is compared with whole numbers, so that it need not be known beyond the largest of them:
 registers hold so many different values, one after the other, and states say how many there were (`_split_by_values`).
+A condition on a single event asks the state before it (`counted_before`), one on a whole the state that it ends in.
 
 Invariant: the ways through the result are those of the fragment on which the conditions hold, each once.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from cerite.automaton.fragment import ENTRY, NO_LABELS, Fragment, Labels, Step, check_size, new_state
-from cerite.automaton.guards import Guard
+from cerite.automaton.guards import Guard, Reach, Test
 from cerite.automaton.scopes import Registers
 from cerite.core.errors import PatternError
 from cerite.pattern.nodes import Having
@@ -68,6 +69,69 @@ def completed(fragment: Fragment, having: Having, registers: Registers) -> Fragm
         return (*map(gathering, steps), *(end for step in steps for end in completing(step)))
 
     return Fragment(both(fragment.entries), both(fragment.steps), frozenset((done,)), _may_be_empty(fragment, having))
+
+
+def counted_before(fragment: Fragment, registers: Registers) -> Fragment:
+    """The same ways, where conditions on single events ask for no number of different values: their states know it."""
+    steps = (*fragment.entries, *fragment.steps)
+    asking = dict.fromkeys(each for step in steps for each in _asking(step.guard))
+    condition = conjunction(*asking)
+    if condition is None:
+        return fragment
+    forgotten = frozenset().union(*(step.clears for step in steps))
+    for each in aggregates(condition):
+        if each.distinct and each.variable in forgotten:
+            raise asked_too_early(each)
+    fragment, phases_of = _all_split(fragment, condition, registers)
+    phases_of = {each: {**phases, ENTRY: 0} for each, phases in phases_of.items()}
+
+    def decided(some: tuple[Step, ...]) -> tuple[Step, ...]:
+        every = (replace(step, guard=_known(step.guard, phases_of, step.source)) for step in some)
+        return tuple(step for step in every if NEVER_HOLDS not in step.guard.tests)
+
+    return replace(fragment, entries=decided(fragment.entries), steps=decided(fragment.steps))
+
+
+def asked_too_early(node: Aggregate) -> PatternError:
+    """A number of different values where no state knows it."""
+    return PatternError(
+        f"the engine does not know `{node}` inside NOT or a strategy, nor of what a projection hides", span=node.span,
+        hint=f"write it outside of the brackets, around all it is about: `FILTER {node} >= 3`",
+    )  # fmt: skip
+
+
+def refuse_distinct(guards: Iterable[Guard]) -> None:
+    """Refuse conditions of what is watched that ask for a number of different values."""
+    for each in (each for guard in guards for condition in _asking(guard) for each in aggregates(condition)):
+        if each.distinct:
+            raise asked_too_early(each)
+
+
+def _asking(guard: Guard) -> Iterator[Expression]:
+    """The conditions of a guard that ask for a number of different values."""
+    for test in sorted(guard.tests | guard.negated, key=str):
+        condition = test.condition if isinstance(test, Test) else None
+        if condition is not None and any(each.distinct for each in aggregates(condition)):
+            yield condition
+
+
+def _known(guard: Guard, phases_of: Phases, state: int) -> Guard:
+    """A guard with the numbers of different values that are known in a state."""
+
+    def tests(group: frozenset[Test | Reach]) -> frozenset[Test | Reach]:
+        return frozenset(
+            replace(test, condition=None if known is ALWAYS else known)
+            if isinstance(test, Test) and test.condition is not None
+            and (known := _decided(test.condition, phases_of, state)) is not test.condition
+            else test
+            for test in group
+        )  # fmt: skip
+
+    never = frozenset(test for test in tests(guard.negated) if isinstance(test, Test) and test.condition is NEVER)
+    every = tests(guard.tests)
+    if any(isinstance(test, Test) and test.condition is NEVER for test in every):
+        return Guard(frozenset((NEVER_HOLDS,)))
+    return Guard(every, tests(guard.negated) - never)
 
 
 def _at_the_end(condition: Expression, step: Step, names: dict[str, str]) -> Expression:
@@ -169,6 +233,7 @@ def _values_needed(condition: Expression, node: Aggregate) -> int:
 
 
 ALWAYS, NEVER = Literal(True), Literal(False)
+NEVER_HOLDS = Test(None, NEVER)
 
 
 def _decided(condition: Expression, phases_of: Phases, state: int) -> Expression:

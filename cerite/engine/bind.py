@@ -38,6 +38,7 @@ class Choice:
 SUBSETS = Choice("subsets", "every condition looks at one event: deterministic states are sets of automaton states")
 STORED = Choice("registers", "conditions read other events: deterministic states hold the values that are still read")
 LATER = Choice("registers", "the pattern ends in NOT: runs wait, each by its start, until their windows are over")
+PENDING = Choice("registers", "a part ends in NOT: what is complete before its window is over waits until then")
 WATCHED = Choice("registers", "a part of the pattern is compared with what else could match: its runs are watched")
 LATE = Choice("registers", "the pattern begins with events that it does not mark: a match starts after its run does")
 
@@ -72,7 +73,7 @@ class Program:
     @property
     def shared_clock(self) -> bool:
         """Whether one clock drives the windows of all partitions: they are of time, or of the attribute that is it."""
-        window = self.plan.window
+        window = self.plan.deciding
         return self.plan.shared_clock or (
             window is not None and window.attribute is not None and window.attribute == self.columns.time
         )
@@ -129,7 +130,7 @@ def chosen(plan: Plan) -> Choice:
     if not plan.has_registers:
         return SUBSETS
     if plan.late:
-        return LATER
+        return PENDING if plan.automaton.waits else LATER
     if plan.automaton.watchers:
         return WATCHED
     return STORED if any(guard.reads for guard in plan.guards) else LATE

@@ -58,6 +58,7 @@ class Intake:
         self._last: dict[str, tuple[int, str]] = {}  # the last key of a column that must rise, and how it is shown
         self._last_keys: Longs = np.full((2, 1), LEAST, np.int64)  # key and low, by partition
         self.low = LEAST  # of all events to come, where one clock drives all partitions
+        self.ticked = LEAST  # the same by the window that decides parts of the pattern, if there is one
         self._preceding = preceding(program.plan, program.schema, program.columns)
 
     @property
@@ -82,10 +83,24 @@ class Intake:
         self.rows += batch.num_rows
         if self.program.shared_clock and rows.low.size:
             self.low = max(self.low, int(rows.low[-1]))
+            self._tick(rows.batch)
         self.ranks.advance()
         if self._leaves is not None:
             self._leaves.advance()
         return rows
+
+    @property
+    def decided(self) -> int:
+        """The low of all events to come by the window that decides what waits: what began before it is over."""
+        return self.low if self.program.plan.tick is None else self.ticked
+
+    def _tick(self, batch: pa.RecordBatch) -> None:
+        """The time of the batch's last event has come."""
+        tick, columns = self.program.plan.tick, self.program.columns
+        if tick is not None:
+            name = time_of(tick, columns.time)
+            low = value_keys(batch.column(name).slice(batch.num_rows - 1), name, tick, columns.unit)[1]
+            self.ticked = max(self.ticked, int(low[0]))
 
     def check(self, batch: pa.RecordBatch) -> None:
         """Refuse now what `take` would refuse later because of one event alone, whatever lies before it."""
@@ -143,8 +158,10 @@ class Intake:
     ) -> pa.RecordBatch:  # fmt: skip
         """The batch and the columns that absences have to know."""
         computed = {POSITION: pa.array(position), LOW: pa.array(low)}
+        counted = any(each.counts for each in self._preceding)
+        ranks = self.ranks.of(partition, position.size) if counted else None
         for k, each in enumerate(self._preceding):
-            keys = (key, low, missing) if each.size is None else each.keys(batch)
+            keys = (key, low, missing) if each.size is None else each.keys(batch, ranks)
             computed[since(k)] = each.column(batch, *keys, partition)
             computed[low_of(k)] = pa.array(keys[1])
         names = [*batch.schema.names, *self.program.own]
@@ -188,7 +205,7 @@ class Intake:
 
     def preceded(self, lows: Longs) -> Longs:
         """The partitions in which something has happened that a match to come may have to know."""
-        return distinct(*(each.partitions(lows) for each in self._preceding))
+        return distinct(*(each.partitions(lows, self.ranks.seen) for each in self._preceding))
 
     def keep(self, partitions: Longs | None, strings: Longs) -> None:
         """Number these partitions and strings from 0 on and forget the others: nothing that is left is of them."""
@@ -216,7 +233,7 @@ class Intake:
             "rows": np.array([self.rows]),
             "seen": self.ranks.seen,
             "last_keys": self._last_keys,
-            "low": np.array([self.low]),
+            "low": np.array([self.low, self.ticked]),
             "last": np.frombuffer(json.dumps(self._last).encode(), np.uint8),
         }
         kept |= {f"since{k}": each.state() for k, each in enumerate(self._preceding)}
@@ -231,7 +248,7 @@ class Intake:
         self.rows = int(kept["rows"][0])
         self.ranks.seen = kept["seen"].astype(np.int64)
         self._last_keys = kept["last_keys"].astype(np.int64)
-        self.low = int(kept["low"][0])
+        self.low, self.ticked = int(kept["low"][0]), int(kept["low"][-1])
         self._last = json.loads(kept["last"].tobytes())
         for k, each in enumerate(self._preceding):
             each.restore(kept[f"since{k}"])

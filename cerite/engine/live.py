@@ -38,6 +38,7 @@ from cerite.engine.run import Run
 from cerite.engine.snapshot import pack, unpack
 from cerite.engine.sorter import Aside, Offer, Ordering, Sorter
 from cerite.engine.ties import Ties
+from cerite.pattern.nodes import Size
 
 Treatment = Literal["refuse", "aside"]  # of the push, or of the event
 COUNTERS = ("events", "relevant", "matches", "suppressed", "occurrences", "late", "untimed", "duplicates")
@@ -144,7 +145,8 @@ class LiveRun:
         self._buffer = EventBuffer(None if ordering.strict else Ties(self.order, program.plan.partition))
         self._counters = dict.fromkeys(COUNTERS, 0)
         self._floor = LEAST  # without a sorter: what `advance` said
-        self._width = _width(program, time)
+        plan = program.plan
+        self._width, self._tick = (_width(program, size, time) for size in (plan.window, plan.tick))
         self._unread: Iterator[MatchChunk] | None = None
         self._schema: pa.Schema | None = None  # of what is pushed: the program's columns and perhaps more
         self._closed = self._broken = False
@@ -367,12 +369,12 @@ class LiveRun:
         """And then the matches whose windows are over, by what was read, by the watermark, or because all is."""
         yield from chunks
         if self._closed or self.program.shared_clock:
-            yield from self._run.rest(None if self._closed else self._run.intake.low)
+            yield from self._run.rest(None if self._closed else self._run.intake.decided)
 
     def _count_rest(self) -> int:
         if not (self._closed or self.program.shared_clock):
             return 0
-        return self._run.count_rest(None if self._closed else self._run.intake.low)
+        return self._run.count_rest(None if self._closed else self._run.intake.decided)
 
     def _reported(self, chunks: Iterator[MatchChunk], late: pa.RecordBatch | None, count: int | None) -> Released:
         """Under SUPPRESS an event reports one match at most, so all of a push are read at once, and known by number."""
@@ -425,8 +427,13 @@ class LiveRun:
 
     def _let_time_pass(self, watermark: int) -> None:
         """Windows of time close by the watermark: what is over is forgotten even if no event comes any more."""
-        if self._width is not None and self.clock is not None and watermark > LEAST:
-            self._run.intake.low = max(self._run.intake.low, self.clock.before(watermark, self._width))
+        if self.clock is None or watermark == LEAST:
+            return
+        intake = self._run.intake
+        if self._width is not None:
+            intake.low = max(intake.low, self.clock.before(watermark, self._width))
+        if self._tick is not None:
+            intake.ticked = max(intake.ticked, self.clock.before(watermark, self._tick))
 
     def _with_lateness(self, aside: Aside, watermark: int) -> pa.RecordBatch:
         assert self.clock is not None
@@ -477,12 +484,12 @@ class LiveRun:
             raise
 
 
-def _width(program: Program, time: str | None) -> Fraction | None:
-    """The width of the query's window, if it is the ordering's time that it is measured on."""
-    window, unit = program.plan.window, program.columns.unit
-    if window is None or time is None or not program.shared_clock or time_of(window, program.columns.time) != time:
+def _width(program: Program, window: Size | None, time: str | None) -> Fraction | None:
+    """The width of a window, if it is the ordering's time that it is measured on."""
+    columns = program.columns
+    if window is None or time is None or not program.shared_clock or time_of(window, columns.time) != time:
         return None
-    return width_of(window, program.schema.field(time).type, unit)
+    return width_of(window, program.schema.field(time).type, columns.unit)
 
 
 def _prefixed(prefix: str, arrays: dict[str, npt.NDArray[Any]]) -> dict[str, npt.NDArray[Any]]:

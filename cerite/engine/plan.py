@@ -17,10 +17,11 @@ from cerite.automaton.build import build
 from cerite.automaton.guards import Guard, Test, distinct_tests
 from cerite.automaton.labelling import known_by_marks
 from cerite.core.errors import PatternError
+from cerite.pattern.absences import waiting_parts
 from cerite.pattern.check import check
 from cerite.pattern.nodes import Pattern, Project, Select, Size, Strategy, Window
 from cerite.pattern.query import Consume, QuerySpec, Suppress
-from cerite.pattern.rewrite.absent import one_window
+from cerite.pattern.rewrite.absent import kept_open, one_window
 from cerite.predicate.expression import Attribute, Expression, IsNull, Not, conjunction, variables
 
 Semantics = Literal["valuations", "complex-events"]
@@ -57,7 +58,7 @@ class Plan:
 
     @property
     def late(self) -> bool:
-        """Whether matches are decided when their windows are over, not at their last events."""
+        """Whether matches may be decided when windows are over, later than at their last events."""
         return bool(self.automaton.tails)
 
     @property
@@ -73,7 +74,17 @@ class Plan:
     @property
     def shared_clock(self) -> bool:
         """Whether one clock drives the windows of all partitions."""
-        return self.window is None or self.window.is_time
+        return self.deciding is None or self.deciding.is_time
+
+    @property
+    def deciding(self) -> Size | None:
+        """The window that says when something is over: the query's, or that of parts that end in NOT."""
+        return self.window if self.tick is None else self.tick
+
+    @property
+    def tick(self) -> Size | None:
+        """The window by which parts of the pattern are decided that end in NOT, if there are such."""
+        return self.automaton.waits[0][1] if self.automaton.waits else None
 
     @property
     def counts_without_enumerating(self) -> bool:
@@ -121,18 +132,21 @@ def plan(query: QuerySpec, semantics: Semantics = "valuations") -> Plan:
 
 def _plan(query: QuerySpec, semantics: Semantics) -> Plan:
     layers = _peeled(query)
-    pattern, strategy = layers.pattern, layers.strategy
+    pattern, strategy, window = layers.pattern, layers.strategy, layers.window
+    if waiting_parts(pattern):
+        _refuse_waiting(query, strategy)
+        pattern, window = kept_open(pattern, window)
     if query.variables is not None:
         pattern = Project(pattern, query.variables)
     if strategy is Strategy.STRICT:  # a property of each match alone: no other match has to be looked at
         pattern, strategy = Select(Strategy.STRICT, pattern), None
-    automaton = build(pattern, None if layers.window is None else layers.window.attribute)
-    if layers.window is not None and layers.window.attribute is not None:
-        automaton = _with_known_ends(automaton, layers.window.attribute)
+    automaton = build(pattern, None if window is None else window.attribute)
+    if window is not None and window.attribute is not None:
+        automaton = _with_known_ends(automaton, window.attribute)
     return Plan(
         automaton=automaton if semantics == "valuations" else automaton.with_plain_marks(),
         semantics=semantics, strategy="all" if strategy is None else strategy.value.lower(),
-        window=layers.window, partition=query.partition,
+        window=window, partition=query.partition,
         consume="any" if query.consume is Consume.PARTITION and not query.partition else query.consume.value.lower(),
         limit=query.limit, suppress=_suppress(query),
     )  # fmt: skip
@@ -141,6 +155,24 @@ def _plan(query: QuerySpec, semantics: Semantics) -> Plan:
 def _suppress(query: QuerySpec) -> Suppress | None:
     """Without partitions there is one scope."""
     return query.suppress if query.partition or query.suppress is None else Suppress(query.suppress.size)
+
+
+def _refuse_waiting(query: QuerySpec, strategy: Strategy | None) -> None:
+    """What compares or counts the matches of an event needs all of them to be decided there."""
+    part = "a part of this pattern ends in NOT: whether its matches are some is known only when its window is over"
+    clauses = {"limit": query.limit, "suppress": query.suppress}
+    if strategy not in (None, Strategy.STRICT):
+        raise PatternError(
+            f"{strategy.value} chooses among the matches that end at an event, and {part}", span=query.where.span,
+            hint=f"choose inside the part: `({strategy.value}(φ) ; NOT ν WITHIN 5 seconds) ; χ`",
+        )  # fmt: skip
+    for name, value in clauses.items():
+        if value is not None:
+            raise PatternError(
+                f"{name.upper()} is about the matches of an event or of a window, and {part}",
+                span=query.clauses.get(name),
+                hint=f"leave {name.upper()} out; CONSUME BY forgets what is open after a match",
+            )  # fmt: skip
 
 
 def _refuse_measured(query: QuerySpec) -> None:

@@ -58,6 +58,20 @@ def ends_in_absence(pattern: Pattern) -> bool:
     return isinstance(pattern, (*_THROUGH, Window, Select)) and any(map(ends_in_absence, pattern.children))
 
 
+def waiting_parts(pattern: Pattern) -> tuple[Window, ...]:
+    """The parts with a window of their own that are decided only when it is over.
+
+    >>> from cerite.language.ceql import parse_pattern
+    >>> [str(part) for part in waiting_parts(parse_pattern("C ; (A ; NOT B WITHIN 5 seconds) ; (NOT D ; E)"))]
+    ['(A ; NOT B WITHIN 5 seconds)']
+    """
+    return tuple(
+        node
+        for node in walk(pattern)
+        if isinstance(node, Window) and any(each.after for each in absences(node.operand))
+    )
+
+
 def check_absences(query: QuerySpec) -> None:
     """Refuse an absence without a window, under a strategy or SUPPRESS, or where the match around it is not clear."""
     if query.strategy is not None and ends_in_absence(query.where):

@@ -14,7 +14,6 @@ CASES = [known(case) for case in load()]
 REFUSED = {
     "sremo reads an empty register",
     "sremo skip till next of a sequence",
-    "a part that ends in an absence of its own window",
 }
 
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from hypothesis import strategies as st
 
 from cerite.core.match import Match
 from cerite.pattern import (
+    Concat,
     Consume,
     Event,
     Filter,
@@ -27,7 +29,8 @@ from cerite.pattern import (
     Union,
     Window,
 )
-from cerite.pattern.absences import ends_in_absence
+from cerite.pattern.absences import ends_in_absence, waiting_parts
+from cerite.pattern.rewrite.absent import one_window
 from cerite.pattern.variables import bound
 from cerite.predicate.expression import Aggregate, Attribute, Comparison, Expression, Literal, Reference
 from tests.properties.agreement import Rows, judged, runnable
@@ -126,9 +129,9 @@ def _at_least(name: str, number: int) -> Expression:
 def parts(draw: st.DrawFn) -> Pattern:
     """Something that is absent before a part of the pattern, in the part's own window."""
     before = tuple(draw(st.lists(absent_patterns(()), min_size=1, max_size=2)))
-    part: Pattern = Window(
-        Sequence((draw(cores()),), before=before), Size(draw(st.sampled_from((1, 2, 1001))), "milliseconds")
-    )
+    times = st.sampled_from((1, 2, 1001)).map(lambda amount: Size(amount, "milliseconds"))
+    others = st.integers(2, 4).map(Size.events) | st.sampled_from((0, 0.5, 1, 2)).map(partial(Size.of, "price"))
+    part: Pattern = Window(Sequence((draw(cores()),), before=before), draw(times | others))
     other = Named(Event(draw(st.sampled_from("ABC"))), "w")
     shape = draw(st.integers(0, 7))
     if shape <= 1:
@@ -144,22 +147,87 @@ def parts(draw: st.DrawFn) -> Pattern:
     return Sequence((other, Union((part, Event("C")))))
 
 
-PLAIN_QUERIES = st.builds(QuerySpec, absences() | absences() | parts(), within=SIZES)
+@st.composite
+def ending_parts(draw: st.DrawFn) -> tuple[Pattern, Size | None]:
+    """Something that is absent after a part of the pattern, in the part's own window, and a window around all of it."""
+    timed = draw(st.integers(0, 3)) > 0
+
+    def window(least: int) -> Size:
+        amount = draw(st.integers(least, 6))
+        return Size(amount, "milliseconds") if timed else Size.events(max(amount, 1))
+
+    size = window(0)
+
+    def part(readable: tuple[str, ...] = ()) -> Pattern:
+        core = draw(cores())
+        known = tuple(sorted({"x", "y"} & bound(core))) + readable
+        after = tuple(draw(st.lists(absent_patterns(known), min_size=1, max_size=2)))
+        before = (draw(absent_patterns(())),) if draw(st.integers(0, 7)) == 0 else ()
+        inner: Pattern = Sequence((core,), before=before, after=after)
+        around = draw(st.integers(0, 9))
+        if around == 0:
+            inner = Named(inner, "z")
+        if around == 1:
+            inner = Project(inner, ("x",))
+        if around == 2:
+            inner = Union((inner, Sequence((Event("C"),), after=after)))
+        return Window(inner, size)
+
+    other = Named(Event(draw(st.sampled_from("ABC"))), "w")
+    several: Pattern = Iteration(other, 1, None, draw(st.booleans()))
+    shape = draw(st.integers(0, 10))
+    made: Pattern = Sequence((part(), other))
+    if shape == 1:
+        made = Sequence((part(), several))
+    if shape == 2:
+        made = Sequence((other, part(("w",))))
+    if shape == 3:
+        made = Sequence((other, part(("w",)), Event("C")))
+    if shape == 4:
+        made = Sequence((part(), other), ((Event("C"),),))
+    if shape == 5:
+        made = Iteration(Window(Sequence((Event("A"),), after=(Event("B"),)), size), 1, 2)
+    if shape == 6:
+        first = Window(Sequence((Named(Event("A"), "v"),), after=(draw(absent_patterns(("v",))),)), size)
+        made = Sequence((first, part()))
+    if shape == 7:
+        made = Union((Sequence((part(), other)), Sequence((Event("A"), Event("B")))))
+    if shape == 8:
+        made = Having(Sequence((part(), several)), (_at_least("w", 2),))
+    if shape == 9:
+        made = Concat((part(), other))
+    if shape == 10:
+        made = Sequence((several, part()))
+    return made, draw(st.none() | st.just(window(2)) | st.just(window(4)))
+
+
+def windowed(ending: tuple[Pattern, Size | None]) -> QuerySpec:
+    return QuerySpec(ending[0], within=ending[1])
+
+
+PLAIN_QUERIES = st.builds(QuerySpec, absences() | absences() | parts(), within=SIZES) | ending_parts().map(windowed)
 
 
 @st.composite
 def queries(draw: st.DrawFn) -> QuerySpec:
     query = draw(PLAIN_QUERIES)
     names = sorted(bound(query.where))
-    strategy = None if ends_in_absence(query.where) else draw(st.none() | st.sampled_from(list(Strategy)))
+    waits = bool(waiting_parts(query.where)) and not ends_in_window(query)
+    late = ends_in_absence(query.where) or waits
+    strategy = None if late else draw(st.none() | st.sampled_from(list(Strategy)))
     return replace(
         query,
         items=draw(st.none() | st.sampled_from(names).map(lambda name: (Item(name),))),
         strategy=strategy,
         partition=draw(st.sampled_from([(), ("id",), ("name",)])),
         consume=draw(st.sampled_from(list(Consume))),
-        limit=draw(st.none() | st.none() | st.integers(1, 2)),
+        limit=None if waits else draw(st.none() | st.none() | st.integers(1, 2)),
     )
+
+
+def ends_in_window(query: QuerySpec) -> bool:
+    """Whether matches are decided by the end of one window around all of the pattern, and by nothing else."""
+    return not waiting_parts(one_window(query.where, query.within)[0])
 
 
 def judge(query: QuerySpec, rows: Rows, semantics: Any) -> list[Match] | None:

@@ -28,7 +28,7 @@ from cerite.pattern import QuerySpec
 from cerite.pattern.absences import ends_in_absence
 from tests import strategies as random
 from tests.dressed import PLAIN, Dress, dresses
-from tests.properties.absent import PLAIN_QUERIES, fitting, judge, queries
+from tests.properties.absent import PLAIN_QUERIES, ending_parts, ends_in_window, fitting, judge, queries, windowed
 from tests.properties.agreement import AT_LENGTH, SEMANTICS, Rows, cases, judged, picks, runnable, same, unpicked
 from tests.telling import Share, often, telling
 
@@ -47,7 +47,7 @@ def drawn(query: QuerySpec, rows: Rows, semantics: Any, dress: Dress) -> tuple[Q
 def in_order(query: QuerySpec, found: list[Match], rows: Rows) -> None:
     """Matches come in the order in which their windows end."""
     window = plan(query).window
-    if window is not None and window.is_time and ends_in_absence(query.where):
+    if window is not None and window.is_time and ends_in_absence(query.where) and ends_in_window(query):
         times = [rows[each.start]["at"] for each in found]
         assert times == sorted(times)
 
@@ -66,6 +66,12 @@ def agree(share: Share, query: QuerySpec, rows: Rows, semantics: Any, dress: Dre
 
 @cases(MANY, PLAIN_QUERIES, STREAMS, SEMANTICS)
 def test_differential_patterns(share: Share, query: QuerySpec, rows: Rows, semantics: Any) -> None:
+    agree(share, query, rows, semantics)
+
+
+@cases(SOME, ending_parts().map(windowed), STREAMS, SEMANTICS)
+def test_differential_parts(share: Share, query: QuerySpec, rows: Rows, semantics: Any) -> None:
+    """Parts that are decided by windows of their own."""
     agree(share, query, rows, semantics)
 
 

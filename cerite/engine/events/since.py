@@ -21,7 +21,7 @@ from cerite.automaton.automaton import TRUE, Automaton
 from cerite.automaton.guards import Guard, Test, distinct_tests
 from cerite.core.arrays import Flags, Longs, Words, picked
 from cerite.core.jit import kernel
-from cerite.engine.events.keys import LEAST, time_of, value_keys
+from cerite.engine.events.keys import LEAST, count_keys, time_of, value_keys
 from cerite.engine.events.rows import Columns
 from cerite.pattern.nodes import Size
 from cerite.predicate.columns.bits import ConditionBits
@@ -48,9 +48,16 @@ class Since:
         """What its conditions look at."""
         return self._conditions.columns
 
-    def keys(self, batch: pa.RecordBatch) -> tuple[Longs, Longs, Flags | None]:
-        """Key and low of every event by the window of its own."""
+    @property
+    def counts(self) -> bool:
+        """Whether the window of its own is one of events."""
+        return self.size is not None and self.size.unit == "events"
+
+    def keys(self, batch: pa.RecordBatch, ranks: Longs | None) -> tuple[Longs, Longs, Flags | None]:
+        """Key and low of every event by the window of its own, for which `ranks` are those of the events."""
         assert self.size is not None
+        if ranks is not None and self.counts:
+            return (*count_keys(self.size, ranks), None)
         name = time_of(self.size, self._time)
         return value_keys(batch.column(name), name, self.size, self._unit)
 
@@ -85,10 +92,17 @@ class Since:
             self._state[touched] = rows
             raise
 
-    def partitions(self, lows: Longs) -> Longs:
-        """The partitions in which something lies in the window of an event that may still come."""
+    def partitions(self, lows: Longs, seen: Longs) -> Longs:
+        """The partitions in which something lies in the window of an event that may still come.
+
+        Given the least key of every partition by the query's window, and how many events it has had.
+        """
         known = self._state[: lows.size].max(axis=1)
-        least = lows[: known.size] if self.size is None else self._low
+        least: Longs = np.full(known.size, self._low, np.int64)
+        if self.size is None:
+            least = lows[: known.size]
+        elif self.counts:
+            least[: seen.size] = count_keys(self.size, seen[: known.size])[1]
         return np.flatnonzero((known > LEAST) & (known >= least))
 
     def keep(self, partitions: Longs) -> None:

@@ -109,6 +109,11 @@ class RegisterEngine:
             self.code = self.code._replace(string_order=stored.string_order)
         return lay.Events(selection, bits, stored.values, stored.nulls, key, low, position, part)
 
+    def last_time(self, events: lay.Events) -> int:
+        """The low of the last event, by the window that decides what waits."""
+        leaf = self.machine.tick
+        return int(events.low[-1] if leaf < 0 else events.values[-1, leaf])
+
     def refuse_beyond(self) -> None:
         """Refuse what was read if a sum has left 64 bits meanwhile: from there on it would be another number."""
         if self.tables.beyond[0] or (self.code is not None and self.code.beyond[0]):
@@ -298,10 +303,13 @@ class RegisterEngine:
             tails[list(machine.automaton.tails)] = True
             first, child, sibling, due = (np.full(size, -1, np.int32) for size in (clocks, sets, sets, sets))
             start, key = np.zeros(sets, np.int64), np.zeros(sets, np.int64)
-            progress, ends = (np.zeros(4, np.int64), np.zeros(0, np.int64)) if old is None else (old.progress, old.ends)
+            progress, ends, lows = (np.zeros(size, np.int64) for size in (4, 0, 0))
+            if old is not None:
+                progress, ends, lows = old.progress, old.ends, old.lows
+            known = np.array([machine.begun, machine.ended, machine.tick], np.int64)
             self.deadlines = Deadlines(
-                tails, np.array(machine.stamps, np.int64), np.array([self.shared_clock]), first,
-                np.zeros(sets, np.bool_), start, key, child, sibling, due, progress, ends,
+                tails, np.array(machine.waits, np.int64), known, np.array([self.shared_clock]), first,
+                np.zeros(sets, np.bool_), start, key, child, sibling, due, progress, ends, lows,
             )  # fmt: skip
         holding = np.flatnonzero(self.head[: self.cursor.sets, 0] >= 0)
         if holding.size and self.deadlines is not None:

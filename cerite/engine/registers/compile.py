@@ -139,8 +139,9 @@ def tables(machine: Machine, *, maximal: bool, listed: bool = True) -> lay.Table
             [op.watcher, int(op.resets), int(op.starts), int(op.spawns), int(op.forbids), int(op.marks)] for op in t.ops
         ]
         early, marks = int(t.target in automaton.before), int(t.label > 0 or t.shows)
+        apart = int(bool(automaton.waits) and t.target in automaton.tails)
         rows.append([machine.bit(split.alone), *put(split.programs), first, len(groups), t.label, target, number,
-                     begin, len(ops), early, marks])  # fmt: skip
+                     begin, len(ops), early, marks, apart])  # fmt: skip
     watchers = [
         [
             each.kind, each.entry, actions.setdefault(tuple(machine.opening(each)), len(actions)),
@@ -148,14 +149,14 @@ def tables(machine: Machine, *, maximal: bool, listed: bool = True) -> lay.Table
         ]
         for each in automaton.watchers
     ]  # fmt: skip
-    apart = {automaton.initial, *automaton.finals, *machine.inner}
-    stored = [q for q in range(automaton.n_states) if q not in apart]
+    elsewhere = {automaton.initial, *automaton.finals, *machine.inner}
+    stored = [q for q in range(automaton.n_states) if q not in elsewhere]
     wakes = [signatures(machine, q) if q in stored else () for q in range(automaton.n_states)]
     wakes = [(*each, LISTED) if listed else tuple(each) for each in wakes]
     every = [*dict.fromkeys(one for each in wakes for one in each if one != LISTED), LISTED]
     counts = [sum(t.source == q for t in by_state) for q in range(automaton.n_states)]
     return lay.Tables(
-        first=_starts(counts), t=_table(rows, 12), programs=np.array(lists, np.int64), groups=_table(groups, 3),
+        first=_starts(counts), t=_table(rows, 13), programs=np.array(lists, np.int64), groups=_table(groups, 3),
         actions=_table([list(each) for each in actions], len(machine.slots) + len(watchers)),
         program_table=_table([_program_row(each) for each in _placed(machine.programs)], 8),
         wakes_first=_starts([len(each) for each in wakes]),

@@ -10,6 +10,7 @@ from fractions import Fraction
 
 import numpy as np
 
+from cerite.automaton.guards import Reach
 from cerite.core.errors import PatternError
 from cerite.core.schema import Kind
 from cerite.engine.registers.aggregates import emit_aggregate, emit_text_end, no_text, text_end
@@ -58,7 +59,6 @@ from cerite.engine.registers.interpret import (
 from cerite.engine.registers.leaves import PRESENCE, Mark, Running, Value
 from cerite.engine.registers.programs import Pool, Program, Simple
 from cerite.engine.registers.simplify import as_attribute, simplified, since_1970, source_of
-from cerite.pattern.nodes import Size
 from cerite.predicate.columns.read import LONG_DIGITS
 from cerite.predicate.evaluate import value_of, written
 from cerite.predicate.expression import (
@@ -102,13 +102,13 @@ class Compiler:
         self._types = types
         self._pool = pool
 
-    def window(self, register: str, size: Size) -> Program:
-        """The event lies in the reach of the one in the register."""
-        leaf, slot = self._pool.leaf(Mark(size, low=True)), self._pool.slot(register, Mark(size, low=False))
-        code = [(EVENT, leaf), (STORED, slot), (COMPARE_INT, AT_MOST)]
-        return Program(
-            code, frozenset((slot,)), frozenset((slot,)), Simple(AT_MOST, leaf, slot, False), f"WITHIN {size}"
-        )
+    def window(self, reach: Reach) -> Program:
+        """The event lies in the reach of the one in the register, or past it."""
+        size, how = reach.size, MORE if reach.past else AT_MOST
+        leaf, slot = self._pool.leaf(Mark(size, low=True)), self._pool.slot(reach.register, Mark(size, low=False))
+        code = [(EVENT, leaf), (STORED, slot), (COMPARE_INT, how)]
+        words = f"{'AFTER' if reach.past else 'WITHIN'} {size}"
+        return Program(code, frozenset((slot,)), frozenset((slot,)), Simple(how, leaf, slot, False), words)
 
     def condition(self, condition: Expression) -> Program:
         """A condition that reads at least one register."""

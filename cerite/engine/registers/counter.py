@@ -24,6 +24,7 @@ from cerite.engine.registers.deadlines import (
     ends_of,
     gather_due,
     stop_clocks,
+    time_at,
     wait_for,
 )
 from cerite.engine.registers.index import link, touched
@@ -86,7 +87,7 @@ class RegisterCounter(RegisterEngine):
                 self.more(why)
         number = Count(_whole(total), self.cursor.occurrences - before)
         if self.deadlines is not None and self.shared_clock and events.low.size:
-            number += self.decide(int(events.low[-1]))  # by events that were passed over
+            number += self.decide(self.last_time(events))  # by events that were passed over
         return number
 
     def decide(self, low: int = MOST, *, everywhere: bool = False) -> Count:
@@ -347,8 +348,8 @@ def count(events: Events, consume: int, windowed: bool, tables: Tables, sets: Se
         part = events.part[i] if events.part.size else 0
         low = events.low[i]
         if deadlines is not None:
-            decide(clock_of(part, deadlines), low, consume, tables, sets, index, watching, head, counts, total,
-                   deadlines)  # fmt: skip
+            decide(clock_of(part, deadlines), time_at(i, events, deadlines), consume, tables, sets, index, watching,
+                   head, counts, total, deadlines)  # fmt: skip
             if deadlines.progress[STALE]:
                 deadlines.progress[STALE] = 0
                 return RESET

@@ -6,6 +6,10 @@ time drives the windows, else one for each. A set that runs left (what must be a
 until its turn comes, and is passed over then; so entering, leaving and deciding a run cost O(log n) at most, and nobody
 looks at partitions in which nothing is due.
 
+Where parts are decided by windows of their own (`waits`), runs are told apart by the first events of those parts
+instead, and the rows of a waiting set are of one match: it is decided when the first of them is, and a row when the
+last of its windows is over.
+
 The heaps are pairing heaps over the numbers of sets: they are rebuilt where sets are renumbered.
 
 Invariant: every set with runs in a tail is in the heap of its clock; sets of one start come out one after the other.
@@ -17,8 +21,9 @@ from typing import NamedTuple
 
 from cerite.core.arrays import Flags, Ints, Longs
 from cerite.core.jit import inlined, inner, kernel
-from cerite.engine.registers.interpret import STATE, VALUES
-from cerite.engine.registers.layout import Sets
+from cerite.engine.events.keys import LEAST, MOST
+from cerite.engine.registers.interpret import FLAGS, KNOWN, STATE, VALUES
+from cerite.engine.registers.layout import Events, Sets
 
 NONE = -1
 PARTITION, ANY = 1, 2  # CONSUME BY
@@ -29,23 +34,36 @@ class Deadlines(NamedTuple):
     """What waits, by set and by clock; None for a query without NOT at its end."""
 
     tails: Flags  # by state
-    stamps: Longs  # the slots of the first and, if it must be known, of the last event's position
+    waits: Longs  # the slots of the keys since which windows of parts last; none where the query's window decides
+    known: Longs  # the slots of the first and last event's position, -1 where not needed; the leaf that says the time
     shared: Flags  # one: whether there is one clock
     first: Ints  # by clock: the top of its heap
     waiting: Flags  # by set: whether it is in a heap
-    start: Longs  # by set: the position of its runs' first event
-    key: Longs  # by set: that event's window key
+    start: Longs  # by set: the position of its runs' first event, or `key`
+    key: Longs  # by set: the window key of the event that its window, or that of a part, began with
     child: Ints
     sibling: Ints
     due: Ints  # sets whose windows end at the same moment
     progress: Longs  # how many are due, how many of them are done, roots noted, whether many sets became empty
     ends: Longs  # by root noted: the last event of its matches
+    lows: Longs  # by root noted: where its matches may begin
+
+
+BEGUN, ENDED, TICK = range(3)  # places in `known`
 
 
 @inlined
 def clock_of(part: int, deadlines: Deadlines) -> int:
     """Which clock a partition goes by."""
     return 0 if deadlines.shared[0] else part
+
+
+@inlined
+def time_at(i: int, events: Events, deadlines: Deadlines) -> int:
+    """The low of an event by the window that decides."""
+    leaf = deadlines.known[TICK]
+    low: int = events.low[i] if leaf < 0 else events.values[i, leaf]
+    return low
 
 
 @inner
@@ -85,13 +103,30 @@ def meld(a: int, b: int, sets: Sets, deadlines: Deadlines) -> int:
 
 
 @inner
+def last_begun(d: int, sets: Sets, deadlines: Deadlines) -> int:
+    """The key of the part of which the window ends last, of the row for which that comes first."""
+    first = MOST
+    for r in range(sets.begin[d], sets.begin[d] + sets.size[d]):
+        last = LEAST
+        for k in range(deadlines.waits.size):
+            slot = deadlines.waits[k]
+            if (sets.rows[r, FLAGS] >> 2 * slot & 3) == KNOWN:
+                last = max(last, sets.rows[r, VALUES + slot])
+        first = min(first, last)
+    return first
+
+
+@inner
 def wait_for(d: int, key: int, sets: Sets, deadlines: Deadlines) -> None:
     """Enter a set that runs have come into, if it has a tail and is not there yet."""
     if deadlines.waiting[d] or not is_tail(d, sets, deadlines):
         return
     deadlines.waiting[d] = True
-    deadlines.start[d] = sets.rows[sets.begin[d], VALUES + deadlines.stamps[0]]
-    deadlines.key[d] = key
+    if deadlines.waits.size:
+        deadlines.start[d] = deadlines.key[d] = last_begun(d, sets, deadlines)
+    else:
+        deadlines.start[d] = sets.rows[sets.begin[d], VALUES + deadlines.known[BEGUN]]
+        deadlines.key[d] = key
     deadlines.child[d] = deadlines.sibling[d] = NONE
     clock = clock_of(sets.part[d], deadlines)
     deadlines.first[clock] = meld(int(d), int(deadlines.first[clock]), sets, deadlines)
@@ -143,10 +178,10 @@ def gather_due(clock: int, low: int, head: Ints, sets: Sets, deadlines: Deadline
 @inner
 def ends_of(d: int, sets: Sets, deadlines: Deadlines) -> int:
     """How many different last events the runs of a set that are in tails have; one where no difference is made."""
-    if deadlines.stamps.size == 1:
+    if deadlines.known[ENDED] < 0:
         return 1
     begin, ends = sets.begin[d], 0
-    slot = VALUES + deadlines.stamps[1]
+    slot = VALUES + deadlines.known[ENDED]
     for r in range(begin, begin + sets.size[d]):
         fresh = deadlines.tails[sets.rows[r, STATE]]
         for before in range(begin, r):

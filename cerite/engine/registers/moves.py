@@ -1,5 +1,8 @@
 """Where a set of configurations goes on one event: for every label, the set of rows that its transitions reach.
 
+Where parts are decided later, what is complete but not decided is a set apart (`APART`) from what goes on, so that it
+can be decided as a whole: all its rows are of one match. One row that is decided at once decides for all of them.
+
 With MAX a row's state also says whether it belongs to this marking, to an equal one or to a larger one (see
 `MaxDeterminised`); only rows of this marking make a move, and a larger one that completes forbids to accept.
 """
@@ -28,7 +31,7 @@ from cerite.engine.registers.layout import (
     Watching,
 )  # fmt: skip
 from cerite.engine.registers.sets import NO_SET, bit_of, copy_row, enabled, follow, intern, place, same_row
-from cerite.engine.registers.tables import BIT, EARLY, LABEL, OPS, OPS_END
+from cerite.engine.registers.tables import APART, BIT, EARLY, LABEL, OPS, OPS_END
 from cerite.engine.registers.watch import advance_common, beside_others, watch
 
 THIS, EQUAL, LARGER = range(3)
@@ -57,7 +60,7 @@ def reach(rows: Longs, begin: int, end: int, i: int, part: int, events: Events, 
                     return watched
                 if not watched:
                     continue
-            scratch.label[n] = tables.t[x, LABEL]
+            scratch.label[n] = 2 * tables.t[x, LABEL] + tables.t[x, APART]
             place(n, scratch.rows, scratch.label, scratch.order)
             n += 1
     if watching is not None and tables.shape[MAXIMAL] and n:
@@ -84,7 +87,7 @@ def compared(rows: Longs, begin: int, end: int, i: int, n: int, part: int, event
                 first = True
                 for z in range(y):
                     first = first and scratch.label[z] != label
-                if not first or (label > 0 and not marked):
+                if not first or (label > 1 and not marked):
                     continue
                 if n == scratch.order.size:
                     return -MORE_SCRATCH
@@ -95,7 +98,7 @@ def compared(rows: Longs, begin: int, end: int, i: int, n: int, part: int, event
                     if watched < 0:
                         return watched
                     continue
-                scratch.rows[n, STATE] += states * (EQUAL if tag == EQUAL and marked == (label > 0) else LARGER)
+                scratch.rows[n, STATE] += states * (EQUAL if tag == EQUAL and marked == (label > 1) else LARGER)
                 scratch.label[n] = label
                 place(n, scratch.rows, scratch.label, scratch.order)
                 n += 1
@@ -114,7 +117,7 @@ def moves(source: int, part: int, rows: Longs, begin: int, end: int, i: int, eve
     if n < 0:
         return -n
     states, final = tables.shape[STATES], tables.shape[FINAL]
-    at = np.int64(0)
+    at, noted = np.int64(0), cursor.moves
     while at < n:
         label = scratch.label[scratch.order[at]]
         distinct, stop, mine, accepts, larger = at, at, 0, 0, 0
@@ -137,10 +140,12 @@ def moves(source: int, part: int, rows: Longs, begin: int, end: int, i: int, eve
         if larger:
             accepts = 0
         if target >= 0 or accepts:
+            if accepts and cursor.moves > noted and scratch.move[cursor.moves - 1, 1] == label // 2:
+                cursor.moves -= 1  # what would be decided later is decided here
             if cursor.moves == scratch.move.shape[0]:
                 return MORE_SCRATCH
             m = scratch.move[cursor.moves]
-            m[0], m[1], m[2], m[3] = source, label, target, accepts
+            m[0], m[1], m[2], m[3] = source, label // 2, target, accepts
             cursor.moves += 1
         at = stop
     return 0

@@ -31,6 +31,7 @@ from cerite.engine.registers.deadlines import (
     ANY,
     DONE_WITH,
     DUE,
+    ENDED,
     PARTITION,
     ROOT,
     STALE,
@@ -38,6 +39,7 @@ from cerite.engine.registers.deadlines import (
     clock_of,
     gather_due,
     stop_clocks,
+    time_at,
     wait_for,
 )
 from cerite.engine.registers.index import link, touched
@@ -112,8 +114,7 @@ class RegisterRecogniser(RegisterEngine, Finder):
         """The matches under the roots noted so far, of which each knows its end."""
         assert self.deadlines is not None
         n = self.deadlines.progress[ROOT]
-        lows = np.full(n, LEAST, np.int64)
-        for chunk in self._drain(lows, self.deadlines.ends[:n]):
+        for chunk in self._drain(self.deadlines.lows[:n], self.deadlines.ends[:n]):
             yield chunk if self._per_start is None else self._per_start.of(chunk)
         self.deadlines.progress[ROOT] = 0
         if self.cursor.need > self.roots.node.size:
@@ -142,10 +143,10 @@ class RegisterRecogniser(RegisterEngine, Finder):
 
     def still_needed(self) -> Longs:
         """The positions that matches to come may contain, and where those end that do not show their last event."""
-        if len(self.machine.stamps) < 2:
+        slot = self.machine.ended
+        if slot < 0:
             return Finder.still_needed(self)
         rows = self.sets.rows[: self.cursor.rows]
-        slot = self.machine.stamps[1]
         known = (rows[:, FLAGS] >> 2 * slot & 3) == KNOWN
         return np.union1d(Finder.still_needed(self), rows[known, VALUES + slot])
 
@@ -175,7 +176,7 @@ class RegisterRecogniser(RegisterEngine, Finder):
                 self.reclaim()
             self.more(why)
         if self.deadlines is not None and self.shared_clock and events.low.size:
-            yield from self._decide(int(events.low[-1]))  # by events that were passed over
+            yield from self._decide(self.last_time(events))  # by events that were passed over
         self._reading = False
 
     def reclaim(self) -> None:
@@ -201,7 +202,8 @@ class RegisterRecogniser(RegisterEngine, Finder):
     def _fit_roots(self) -> None:
         Finder._fit_roots(self)
         if self.deadlines is not None:
-            self.deadlines = self.deadlines._replace(ends=np.zeros(self.roots.node.size, np.int64))
+            ends, lows = (np.zeros(self.roots.node.size, np.int64) for _ in range(2))
+            self.deadlines = self.deadlines._replace(ends=ends, lows=lows)
 
 
 # Algorithm 1 of CORE over sets of configurations: each holds one union-list, found through the index.
@@ -251,16 +253,28 @@ def needed(moving: int, head: Ints, scratch: Scratch, tecs: Tecs) -> int:
 
 
 @inlined
+def note_completed(i: int, node: int, events: Events, roots: Roots, tecs: Tecs, deadlines: Deadlines | None) -> None:
+    """Note what event i completes; where other matches are decided later, with its low and its end."""
+    if deadlines is None:
+        note_root(i, node, roots, tecs.cursor)
+        return
+    root = deadlines.progress[ROOT]
+    deadlines.ends[root], deadlines.lows[root] = events.position[i], events.low[i]
+    deadlines.progress[ROOT] += 1
+    note_root(root, node, roots, tecs.cursor)
+
+
+@inlined
 def execute(y: int, taken: int, i: int, events: Events, head: Ints, tecs: Tecs, roots: Roots, index: Index,
             scratch: Scratch, sets: Sets, deadlines: Deadlines | None) -> None:  # fmt: skip
-    """EXECTRANS of Algorithm 1 for a list taken out of its set; label 0 comes last and may keep the list itself."""
+    """EXECTRANS of Algorithm 1 for a list taken out of its set; the last move, by label 0, may keep the list itself."""
     low, merged = events.low[i], -1
     for m in range(scratch.span[y, 0], scratch.span[y, 1]):
         label, target, accepts = scratch.move[m, 1], scratch.move[m, 2], scratch.move[m, 3]
-        if label == 0:
+        if label == 0 and m == scratch.span[y, 1] - 1:
             cell = taken
             while accepts and cell >= 0 and tecs.nodes[tecs.cell_node[cell], MAX] >= low:
-                note_root(i, tecs.cell_node[cell], roots, tecs.cursor)
+                note_completed(i, tecs.cell_node[cell], events, roots, tecs, deadlines)
                 cell = tecs.cell_next[cell]
             if target >= 0:
                 if head[target, 0] < 0:
@@ -272,9 +286,9 @@ def execute(y: int, taken: int, i: int, events: Events, head: Ints, tecs: Tecs, 
             continue
         if merged < 0:
             merged = merge(tecs, taken, low)
-        marked = extend(tecs, merged, events.position[i], label)
+        marked = merged if label == 0 else extend(tecs, merged, events.position[i], label)
         if accepts:
-            note_root(i, marked, roots, tecs.cursor)
+            note_completed(i, marked, events, roots, tecs, deadlines)
         if target >= 0:
             if head[target, 0] < 0:
                 link(target, index)
@@ -323,18 +337,18 @@ def note_decided(d: int, head: Ints, sets: Sets, tecs: Tecs, roots: Roots, deadl
     if cursor.roots + cells * (end - begin) > roots.node.size:
         cursor.need = cells * (end - begin)
         return False
-    slot = VALUES + (deadlines.stamps[1] if deadlines.stamps.size > 1 else 0)
+    ended = deadlines.known[ENDED]
     for r in range(begin, end):
         if not deadlines.tails[sets.rows[r, STATE]]:
             continue
-        last, seen = LAST_MARK if deadlines.stamps.size == 1 else sets.rows[r, slot], False
+        last, seen = LAST_MARK if ended < 0 else sets.rows[r, VALUES + ended], False
         for before in range(begin, r):
-            same = deadlines.stamps.size == 1 or sets.rows[before, slot] == last
+            same = ended < 0 or sets.rows[before, VALUES + ended] == last
             seen = seen or (same and deadlines.tails[sets.rows[before, STATE]])
         if seen:
             continue
         root = deadlines.progress[ROOT]
-        deadlines.ends[root] = last
+        deadlines.ends[root], deadlines.lows[root] = last, LEAST
         deadlines.progress[ROOT] += 1
         cell = head[d, 0]
         while cell >= 0:
@@ -395,8 +409,8 @@ def update(events: Events, consume: int, tables: Tables, sets: Sets, index: Inde
         part = events.part[i] if events.part.size else 0
         low = events.low[i]
         if deadlines is not None:
-            why = decide(clock_of(part, deadlines), low, consume, tables, sets, index, watching, head, tecs, roots,
-                         deadlines)  # fmt: skip
+            why = decide(clock_of(part, deadlines), time_at(i, events, deadlines), consume, tables, sets, index,
+                         watching, head, tecs, roots, deadlines)  # fmt: skip
             if why != DONE:
                 return why
             if deadlines.progress[STALE]:

@@ -33,7 +33,7 @@ UPDATE = MOST_LEAVES
 RENEW = 16 * UPDATE
 
 # columns of the table of transitions
-(BIT, PROGRAMS, PROGRAMS_END, GROUPS, GROUPS_END, LABEL, TARGET, ACTIONS, OPS, OPS_END, EARLY, MARKS) = range(12)
+(BIT, PROGRAMS, PROGRAMS_END, GROUPS, GROUPS_END, LABEL, TARGET, ACTIONS, OPS, OPS_END, EARLY, MARKS, APART) = range(13)
 
 
 @dataclass(frozen=True)
@@ -56,8 +56,14 @@ class Machine:
         self.programs: list[Program] = []
         self._known: dict[object, int] = {}
         self.splits = [self._split(guard) for guard in automaton.conditions]
-        stamped = (START, END) if automaton.ends else (START,) if automaton.tails else ()
-        self.stamps = tuple(pool.slot(name, Value(Attribute(POSITION), "int")) for name in stamped)
+        # what runs in tails know: since when the windows last that they wait for (`waits`) or where they began, and
+        # where they ended
+        self.waits = tuple(pool.slot(register, Mark(size, low=False)) for register, size in automaton.waits)
+        self.tick = pool.leaf(Mark(automaton.waits[0][1], low=True)) if automaton.waits else -1
+        self.begun, self.ended = (
+            pool.slot(name, Value(Attribute(POSITION), "int")) if known else -1
+            for name, known in ((START, automaton.tails and not self.waits), (END, automaton.ends))
+        )
         self.guards = self._bits()
         self.slots = tuple(pool.slots)
         self.constants = pool.constants
@@ -107,9 +113,7 @@ class Machine:
         if what not in self._known:
             self._known[what] = len(self.programs)
             make = self._compiler
-            self.programs.append(
-                make.window(what.register, what.size) if isinstance(what, Reach) else make.condition(what)
-            )
+            self.programs.append(make.window(what) if isinstance(what, Reach) else make.condition(what))
         return self._known[what]
 
     def _bits(self) -> tuple[Guard, ...]:
@@ -137,7 +141,7 @@ class Machine:
     def _liveness(self) -> list[frozenset[int]]:
         live: list[frozenset[int]] = [frozenset()] * self.automaton.n_states
         for state in self.automaton.tails:
-            live[state] = frozenset(self.stamps)
+            live[state] = frozenset((*self.waits, self.begun, self.ended)) - {-1}
         changed = True
         while changed:
             changed = False

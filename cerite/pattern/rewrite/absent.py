@@ -11,8 +11,23 @@ from __future__ import annotations
 from dataclasses import replace
 
 from cerite.core.errors import PatternError
-from cerite.pattern.absences import absences
-from cerite.pattern.nodes import Filter, Having, Named, Pattern, Project, Sequence, Size, Union, Window, conditions_of
+from cerite.pattern.absences import absences, waiting_parts
+from cerite.pattern.nodes import (
+    Concat,
+    Filter,
+    Having,
+    Intersection,
+    Named,
+    Pattern,
+    Project,
+    Select,
+    Sequence,
+    Size,
+    Union,
+    Window,
+    conditions_of,
+)
+from cerite.pattern.variables import nullable
 from cerite.predicate.expression import variables
 
 
@@ -61,6 +76,66 @@ def _bounded(node: Pattern, size: Size) -> Pattern:
     if isinstance(node, (Filter, Having, Named, Project)):
         return replace(node, operand=_bounded(node.operand, size))
     return Window(node, size)
+
+
+# Parts that are decided when windows of their own are over: `(φ ; NOT ν WITHIN ε) ; χ`.
+
+
+def kept_open(pattern: Pattern, within: Size | None) -> tuple[Pattern, Size | None]:
+    """A pattern with such parts, and a window around it that lasts as long as they may be undecided.
+
+    Where they begin the match and the window is at least as long as theirs, it does. Else a longer one takes its place,
+    and what it asked for is asked of the pattern as of a part.
+
+    >>> from cerite.language.ceql import parse_pattern
+    >>> pattern, size = kept_open(parse_pattern("C ; (A ; NOT B WITHIN 5 EVENTS)"), Size.events(4))
+    >>> print(pattern, "|", size)
+    (C ; (A ; NOT B WITHIN 5 EVENTS) WITHIN 4 EVENTS) | 14 EVENTS
+    """
+    parts = waiting_parts(pattern)
+    if not parts:
+        return pattern, within
+    late = any(each.after for each in absences(pattern))
+    sizes = [*(part.size for part in parts), *([within] if late and within is not None else ())]
+    size = sizes[0]
+    for part in parts:
+        if part.size.attribute is not None:
+            raise PatternError(
+                "the engine does not run NOT at the end of a part with a window over an attribute", span=part.span,
+                hint="give the part a window of time or of events",
+            )  # fmt: skip
+    for other in sizes[1:]:
+        if (other.measure, other.width) != (size.measure, size.width):
+            raise PatternError(
+                f"the engine runs several NOTs at ends of parts only in windows of one length, not {size} and {other}",
+                span=other.span or parts[-1].span, hint="give all of them the same window, or write two queries",
+            )  # fmt: skip
+    if within is None:
+        return pattern, None
+    if within.measure != size.measure:
+        raise PatternError(
+            f"the engine does not run NOT at the end of a part in a window of {size} inside one of {within}",
+            span=parts[0].span, hint="measure both windows by time, or both by events",
+        )  # fmt: skip
+    if not late and size.width <= within.width and _begins(pattern):
+        return pattern, within
+    amount = within.width + 2 * size.width  # of which one half is for what floats round away
+    longer = Size.events(int(amount)) if size.unit == "events" else Size(amount, "milliseconds")
+    return Window(pattern, within, span=pattern.span), longer
+
+
+def _begins(node: Pattern) -> bool:
+    """Whether every part that is decided later begins where the pattern does."""
+    if not waiting_parts(node):
+        return True
+    if isinstance(node, (Window, Named, Filter, Having, Project, Select)):
+        return _begins(node.operand)
+    if isinstance(node, (Union, Intersection)):
+        return all(map(_begins, node.parts))
+    if isinstance(node, (Sequence, Concat)):
+        first, *rest = node.parts
+        return _begins(first) and not nullable(first) and not any(map(waiting_parts, rest))
+    return False
 
 
 def asked_before(node: Pattern) -> Pattern:

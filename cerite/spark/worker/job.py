@@ -112,7 +112,8 @@ def windows(plan: Plan) -> tuple[Size, ...]:
     tests = (test for guard in plan.guards for test in guard.tests | guard.negated)
     inner = (test.size for test in tests if isinstance(test, Reach))
     silent = None if plan.suppress is None else plan.suppress.size
-    return tuple(size for size in (plan.window, silent, *inner, *plan.automaton.reaches) if size is not None)
+    every = (plan.window, plan.tick, silent, *inner, *plan.automaton.reaches)
+    return tuple(size for size in every if size is not None)
 
 
 def task_plan(plan: Plan, time: str | None, ticks: Fraction) -> Plan:
@@ -141,7 +142,8 @@ def _reading_bits(plan: Plan, resized: Callable[[Size], Size]) -> Plan:
         guards = tuple(_prepared(guard, number, resized) for guard in automaton.conditions)
         reaches = tuple(None if size is None else resized(size) for size in automaton.reaches)
         preceding = tuple(map(reading, automaton.preceding))
-        return replace(automaton, conditions=guards, preceding=preceding, reaches=reaches)
+        waits = tuple((register, resized(size)) for register, size in automaton.waits)
+        return replace(automaton, conditions=guards, preceding=preceding, reaches=reaches, waits=waits)
 
     return replace(
         plan, automaton=reading(plan.automaton),

@@ -70,7 +70,7 @@ def settle() -> None:
 
 def clock(job: Job) -> Columns:
     """Where one task has the whole stream, windows over its time are over by any event; inside groups by their own."""
-    window = job.plan.window
+    window = job.plan.deciding
     whole = job.plan.late and not job.unit and window is not None and window.attribute == job.time
     return Columns(time=job.time) if whole else Columns()
 
