@@ -34,9 +34,13 @@ from cerite.engine.run import Run
 T = TypeVar("T")
 Batches = Iterable[pa.RecordBatch]
 
-SEGMENT = 1 << 19  # events that are worth a run of their own
+SEGMENT = 1 << 19  # events of a segment at most, unless its window has many
+FEWEST = 1 << 14  # events that are worth a run of their own
+UNKNOWN = 1 << 16  # events of a segment as long as nobody knows how many matches they give
+READY = 1 << 19  # matches of a segment that may wait for their turn: more, and its thread waits, too
+LOOK_BACK = 1 << 10  # events in which the beginning of a window is looked for first
 SPAN = 3  # a segment has at least so many events for one that it reads besides
-AHEAD = 8  # chunks of matches that wait for their turn, of each segment
+AHEAD = 64  # chunks of matches that wait for their turn, of each segment: somewhat more than READY
 VARIABLE = "CERITE_THREADS"
 
 
@@ -85,18 +89,22 @@ class Segment(NamedTuple):
     first: int
 
 
-def segments(program: Program, batches: Batches) -> Iterator[Segment]:
-    """The stream, cut; what is read besides is at most a third of a segment, unless the rhythm changes within it."""
-    stream = chain.from_iterable(map(_pieces, batches))
+def segments(program: Program, batches: Batches, size: Callable[[], int]) -> Iterator[Segment]:
+    """The stream, cut into segments of the size that is right just then, or longer ones where windows have many events.
+
+    What is read besides is at most a third of a segment, unless the rhythm changes within it. A size of 0 ends the
+    cutting: events that give very many matches, in their order, keep one thread busy whatever the others do.
+    """
+    stream = (piece for batch in batches for piece in _pieces(batch, size))
     behind: list[pa.RecordBatch] = []  # the events that the window before the next one has
     first = 0  # the number of their first
     for batch in stream:
         behind, dropped = _within_reach(program, behind, batch)
-        if dropped is None:
+        first += dropped or 0
+        if dropped is None or not size():
             yield Segment(behind, chain([batch], stream), first)
             return
-        first += dropped
-        own, failure = _at_least(max(SEGMENT, SPAN * sum(each.num_rows for each in behind)), batch, stream)
+        own, failure = _at_least(max(size(), SPAN * sum(each.num_rows for each in behind)), batch, stream)
         yield Segment(behind, own, first)
         if failure is not None:
             raise failure
@@ -120,26 +128,43 @@ def _at_least(
     return own, None
 
 
-def _pieces(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-    return (batch.slice(start, SEGMENT) for start in range(0, batch.num_rows, SEGMENT))
+def _pieces(batch: pa.RecordBatch, size: Callable[[], int]) -> Iterator[pa.RecordBatch]:
+    start = 0
+    while start < batch.num_rows:
+        piece = batch.slice(start, size() or batch.num_rows)
+        start += piece.num_rows
+        yield piece
 
 
 def _within_reach(
     program: Program, behind: list[pa.RecordBatch], batch: pa.RecordBatch
 ) -> tuple[list[pa.RecordBatch], int | None]:
-    """Of the events behind a batch those that it can bind, one at least, and how many are dropped; None: unknown."""
-    if not behind:
-        return behind, 0
-    keys, low = _reach(program, behind, batch.slice(0, 1))
-    if keys is None or bool((keys[1:] < keys[:-1]).any()):
-        return behind, None
-    drop = min(int(np.searchsorted(keys, low)), keys.size - 1)
-    needed, left = list[pa.RecordBatch](), drop
-    for each in behind:
-        if left < each.num_rows:
-            needed.append(each.slice(left))
-        left = max(left - each.num_rows, 0)
-    return needed, drop
+    """Of the events behind a batch those that it can bind, one at least, and how many are dropped; None: unknown.
+
+    Looks back no further than it must: what is out of order before that is refused where it was read.
+    """
+    total = sum(each.num_rows for each in behind)
+    size = LOOK_BACK
+    while behind:
+        keys, low = _reach(program, _last(behind, size), batch.slice(0, 1))
+        if keys is None or bool((keys[1:] < keys[:-1]).any()):
+            return behind, None
+        out = min(int(np.searchsorted(keys, low)), keys.size - 1)
+        if out or size >= total:
+            return _last(behind, keys.size - out), total - keys.size + out
+        size *= 4
+    return behind, 0
+
+
+def _last(batches: list[pa.RecordBatch], count: int) -> list[pa.RecordBatch]:
+    """The last so many events."""
+    some: list[pa.RecordBatch] = []
+    for each in reversed(batches):
+        if count <= 0:
+            break
+        some.append(each.slice(max(each.num_rows - count, 0)))
+        count -= each.num_rows
+    return some[::-1]
 
 
 def _reach(program: Program, behind: list[pa.RecordBatch], event: pa.RecordBatch) -> tuple[Longs | None, int]:
@@ -178,6 +203,7 @@ class ThreadedRun:
         self._threads = 1 if events is not None and events <= SEGMENT else threads
         self._lock = Lock()
         self.rows = 0  # read so far
+        self._matches = 0  # in these rows, as far as they are enumerated
         self.active = 0  # states that held partial matches at the end of the last batch
         self._unseen: frozenset[str] | None = None
         self._seen: frozenset[str] = frozenset()
@@ -203,8 +229,11 @@ class ThreadedRun:
         for batch in segment.before:
             run.recogniser.discard(run.find(batch))
         for batch in segment.own:
-            yield from run.find(batch)
-            self._advance(run, batch)
+            matches = 0
+            for chunk in run.find(batch):
+                matches += len(chunk)
+                yield chunk
+            self._advance(run, batch, matches)
             yield None
         yield from run.rest()  # data at rest is complete
         self._finish(run)
@@ -215,8 +244,11 @@ class ThreadedRun:
         for batch in segment.before:
             keeping.pass_over(batch)
         for batch in segment.own:
-            yield from keeping.find(batch)
-            self._advance(run, batch)
+            matches = 0
+            for chunk, placed in keeping.find(batch):
+                matches += len(chunk)
+                yield chunk, placed
+            self._advance(run, batch, matches)
             yield None
         yield from keeping.rest()
         self._finish(run)
@@ -232,9 +264,17 @@ class ThreadedRun:
         yield run.count_rest()
         self._finish(run)
 
-    def _advance(self, run: Run, batch: pa.RecordBatch) -> None:
+    def _size(self) -> int:
+        """How many events the next segment should have: fewer where they give many matches, 0 where too many."""
+        with self._lock:
+            rows, matches = self.rows, self._matches
+        wanted = UNKNOWN if not rows else READY * rows // matches if matches else SEGMENT
+        return 0 if wanted < FEWEST else min(wanted, SEGMENT)
+
+    def _advance(self, run: Run, batch: pa.RecordBatch, matches: int = 0) -> None:
         with self._lock:
             self.rows += batch.num_rows
+            self._matches += matches
             self.active = run.active
 
     def _finish(self, run: Run) -> None:
@@ -250,7 +290,7 @@ class ThreadedRun:
         if self._threads == 1 or uncut(self._program, order) is not None:
             yield from recognise(Segment([], batches, 0))
             return
-        cut = segments(self._program, batches)
+        cut = segments(self._program, batches, self._size)
         waiting: deque[_Output[T]] = deque()
         with ThreadPoolExecutor(self._threads, "cerite") as pool:
             try:
@@ -299,11 +339,11 @@ class _Output(Generic[T]):
             while True:
                 with self._changed:
                     self._changed.wait_for(lambda: self._items or self._over)
-                    if not self._items:
-                        break
-                    item = self._items.popleft()
+                    some, self._items = self._items, deque()
                     self._changed.notify()
-                yield item
+                if not some:
+                    break
+                yield from some
         finally:
             self.stop()
         if self._error is not None:

@@ -54,6 +54,12 @@ def test_a_window_attribute_that_is_missing_ends_the_cutting_not_the_matches() -
     assert list(PAIRS.run(rows, threads=2)) == list(PAIRS.run(rows, threads=1))
 
 
+def test_very_many_matches_end_the_cutting_not_the_matches(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(threads, "READY", threads.FEWEST // 2)  # not even a match for two events is few
+    table = pa.Table.from_batches([events(0, 400)])
+    assert list(PAIRS.run(table, threads=2)) == list(PAIRS.run(table, threads=1))
+
+
 def test_who_reads_the_first_match_only_leaves_no_thread_behind() -> None:
     before = threading.active_count()
     assert PAIRS.run(pa.Table.from_batches([events(0, 5_000)]), threads=2).exists()

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 from typing import Any
+from unittest.mock import patch
 
 import pyarrow as pa
 import pytest
@@ -30,9 +31,10 @@ WINDOWS = st.sampled_from([Size.events(3), Size.events(5), Size(2, "milliseconds
 
 @pytest.fixture(autouse=True, scope="module")
 def _short_segments() -> Iterator[None]:
-    before, threads.SEGMENT = threads.SEGMENT, 2
-    yield
-    threads.SEGMENT = before
+    with patch.multiple(
+        threads, SEGMENT=2, UNKNOWN=2, FEWEST=1, READY=4, LOOK_BACK=1
+    ):  # and no cutting from four matches an event
+        yield
 
 
 @cases(often(600), engine_queries() | REGISTERS, STREAMS, SEMANTICS, WINDOWS, st.integers(1, 4))
