@@ -6,7 +6,8 @@ segment, and owns the matches that end in it. Kernels run without Python's lock,
 Invariants: every match ends in one segment, which reads all that decides it, so the matches are those of one run,
 with the same positions, in the order of their ends; an error comes after the matches that end before its segment. Of
 segments at most two more than there are threads are in memory, and of the matches of a segment that is ahead of its
-turn a few chunks, so memory follows the window. Where a stream cannot be cut, the last segment goes on to its end.
+turn at most `AHEAD` chunks, so memory follows the window. Where a stream cannot be cut, or its events give so many
+matches that their order keeps one thread busy anyway, the last segment goes on to its end.
 """
 
 from __future__ import annotations
