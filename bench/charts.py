@@ -1,4 +1,7 @@
-"""Charts of results, drawn by Matplotlib: bars and lines on logarithmic axes. The file's name says the format."""
+"""Charts of results, drawn by Matplotlib: bars and lines on logarithmic axes. The file's name says the format.
+
+`source` is kept in the metadata of an SVG file: what the figures came from.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,7 @@ from matplotlib.figure import Figure  # noqa: E402
 Series = Mapping[str, Sequence[float | None]]
 
 
-def bars(path: Path, title: str, unit: str, names: Sequence[str], series: Series) -> Path:
+def bars(path: Path, title: str, unit: str, names: Sequence[str], series: Series, source: str | None = None) -> Path:
     """A group of bars for each name, one bar per series; what was not measured has none."""
     figure, axes = _frame(title, unit, 2 + 0.16 * len(names) * (len(series) + 1))
     width = 1 / (len(series) + 1)
@@ -26,10 +29,12 @@ def bars(path: Path, title: str, unit: str, names: Sequence[str], series: Series
         axes.bar(places, [value for value in values if value], width, label=name)
     middle = width * (len(series) - 1) / 2
     axes.set_xticks([place + middle for place in range(len(names))], names, rotation=45, ha="right")
-    return _written(figure, axes, path)
+    return _written(figure, axes, path, source)
 
 
-def lines(path: Path, title: str, unit: str, xs: Sequence[float], series: Series, axis: str) -> Path:
+def lines(
+    path: Path, title: str, unit: str, xs: Sequence[float], series: Series, axis: str, source: str | None = None
+) -> Path:
     """A line with dots per series."""
     figure, axes = _frame(title, unit, 6)
     for name, values in series.items():
@@ -37,7 +42,7 @@ def lines(path: Path, title: str, unit: str, xs: Sequence[float], series: Series
         axes.plot([x for x, _ in known], [value for _, value in known], marker="o", label=name)
     axes.set_xscale("log")
     axes.set_xlabel(axis)
-    return _written(figure, axes, path)
+    return _written(figure, axes, path, source)
 
 
 def _frame(title: str, unit: str, width: float) -> tuple[Figure, Axes]:
@@ -49,9 +54,9 @@ def _frame(title: str, unit: str, width: float) -> tuple[Figure, Axes]:
     return figure, axes
 
 
-def _written(figure: Figure, axes: Axes, path: Path) -> Path:
+def _written(figure: Figure, axes: Axes, path: Path, source: str | None) -> Path:
     axes.legend(loc="upper left", bbox_to_anchor=(1, 1))  # beside the bars, never on them
     path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path, metadata={"Date": None} if path.suffix == ".svg" else None)
+    figure.savefig(path, metadata={"Date": None, "Source": source} if path.suffix == ".svg" else None)
     plt.close(figure)
     return path

@@ -14,7 +14,6 @@ What is kept of the output names no folder and no machine.
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import platform
 import re
@@ -30,8 +29,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from bench.machine import code, commit, machine
-from bench.report import FRESH, PAGE, RESULTS, fresh, page, read_results
+from bench import publish
 
 ROOT = Path(__file__).parents[1]
 PYTHON = """
@@ -209,14 +207,6 @@ def table(rows: Sequence[Mapping[str, Any]]) -> str:
     return "\n".join(lines)
 
 
-def published(result: Mapping[str, Any]) -> None:
-    """Keep a result, and render the pages that show it."""
-    (RESULTS / "first.json").write_text(json.dumps(result, indent=1, ensure_ascii=False) + "\n", "utf-8")
-    results = read_results()
-    PAGE.write_text(page(results), "utf-8")
-    FRESH.write_text(fresh(results), "utf-8")
-
-
 def main(arguments: Sequence[str]) -> int:
     """Measure and print."""
     parser = argparse.ArgumentParser(prog="python -m bench first", description=__doc__.split("\n", 1)[0])
@@ -225,16 +215,15 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--json", type=Path, help="write the measurements there, too")
     parser.add_argument("--publish", action="store_true", help="keep them in bench/results and render the docs")
     request = parser.parse_args(arguments)
-    facts = {"suite": "first", "title": "From pip install to the first match", "machine": machine(), "repeats": None}
-    rows = []
+    rows: list[dict[str, Any]] = []
+    result = publish.result("first", "From pip install to the first match", None, rows)
     with tempfile.TemporaryDirectory(prefix="cerite-first-") as folder:
         for name in request.ways:
             print(f"measuring {name} …", file=sys.stderr, flush=True)
             rows.append(measured(name, Path(folder), cache=not request.no_cache))
     print(table(rows))
-    result = {**facts, "commit": commit(), "code": code(), "rows": rows}
     if request.json is not None:
-        request.json.write_text(json.dumps(result, indent=1, ensure_ascii=False) + "\n", "utf-8")
+        publish.write(result, request.json)
     if request.publish:
-        published(result)
+        publish.publish(result)
     return 0

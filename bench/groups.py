@@ -1,22 +1,25 @@
-"""Registers moved in groups beside entries moved one by one: `python -m bench.groups [--homes N] [--repeats N]`.
+"""Registers moved in groups beside entries moved one by one: `python -m bench.groups [--repeats N] [--publish]`.
 
 Counting `A AS x ; B ; C[v > x.v]` and the same with B+, of values that are all different, in windows of 100 to
 100,000 events; A, B and C are one event in ten each. Every B moves every start in the window. Of B+ the number of
 matches has as many bits as there are B in the window, and what adds and multiplies such numbers takes longer the longer
 they are; of B it fits a word. Then k3 and kn4 on smart homes within 300 seconds. Processor time per event, best of the
 repeats; entries are moved one by one only in windows in which that ends soon. Both are of one process, so the machine
-need not be quiet.
+need not be quiet. `--publish` keeps the figures in bench/results/groups.json and draws them for docs/benchmarks.md.
 """
 
 from __future__ import annotations
 
 import argparse
 import time
+from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 import cerite
+from bench import publish
 from bench.register_patterns import TIMES, where
 from bench.streams import home_stream
 from cerite.engine.bind import Program, bind
@@ -24,6 +27,7 @@ from cerite.engine.events.rows import Columns
 from cerite.engine.registers.counter import RegisterCounter
 from cerite.engine.run import Run
 
+Row = dict[str, Any]
 WINDOWS = (100, 1_000, 10_000, 100_000)
 ONE_BY_ONE = 3_000  # the widest window in which entries are moved one by one
 SHAPES = ("B", "B+")
@@ -73,30 +77,53 @@ def measured(
     return matches, min(seconds for _, seconds in runs) * each, min(others, default=None)
 
 
-def line(name: str, found: tuple[int, float, float | None]) -> str:
-    """A measurement for people."""
+def row(name: str, pattern: str, within: str, events: int, found: tuple[int, float, float | None]) -> Row:
+    """A measurement as it is kept; times are microseconds per event."""
     matches, grouped, single = found
+    facts: Row = {"name": name, "pattern": pattern, "within": within, "events": events, "bits": matches.bit_length()}
+    times = {"grouped": round(grouped, 3), "single": None if single is None else round(single, 3)}
+    return facts | {"shape": None, "window": None} | times
+
+
+def line(row: Row) -> str:
+    """A measurement for people."""
+    grouped, single = row["grouped"], row["single"]
     beside = "" if single is None else f", one by one {single:.2f} µs, {single / grouped:.1f} times as long"
-    return f"{name}: {grouped:.2f} µs per event in groups{beside}; the count has {matches.bit_length()} bits"
+    return f"{row['name']}: {grouped:.2f} µs per event in groups{beside}; the count has {row['bits']} bits"
+
+
+def rows(widest: int, homes_events: int, repeats: int) -> Iterator[Row]:
+    """Every measurement."""
+    for shape in SHAPES:
+        for window in (each for each in WINDOWS if each <= widest):
+            table = stream(max(20_000, 3 * window))
+            found = measured(text(shape, window), table, Columns("type"), repeats, both=window <= ONE_BY_ONE)
+            pattern, within = f"A AS x ; {shape} ; C[v > x.v]", f"{window:,} events"
+            kept = row(f"A ; {shape} ; C within {within}", pattern, within, table.num_rows, found)
+            yield kept | {"shape": shape, "window": window}
+    homes = home_stream(homes_events)
+    for name, (family, length) in HOMES.items():
+        query = f"SELECT * FROM S WHERE {where('homes', family, length)} WITHIN {SECONDS} [{TIMES['homes']}]"
+        found = measured(query, homes.table, Columns("type", homes.time), repeats, both=True)
+        within = f"{SECONDS} s of smart homes"
+        yield row(f"{name} on smart homes within {SECONDS} s", name, within, homes_events, found)
 
 
 def main() -> None:
-    """Measure, and print."""
+    """Measure, print, and publish if that is wanted."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--homes", type=int, default=100_000, help="events of smart homes")
     parser.add_argument("--widest", type=int, default=WINDOWS[-1], help="the widest window")
     parser.add_argument("--repeats", type=int, default=1, help="the best of so many is reported")
+    parser.add_argument("--publish", action="store_true", help="keep the figures in bench/results and render the docs")
     request = parser.parse_args()
-    for shape in SHAPES:
-        for window in (each for each in WINDOWS if each <= request.widest):
-            table = stream(max(20_000, 3 * window))
-            found = measured(text(shape, window), table, Columns("type"), request.repeats, both=window <= ONE_BY_ONE)
-            print(line(f"A ; {shape} ; C within {window:,} events", found), flush=True)
-    homes = home_stream(request.homes)
-    for name, (family, length) in HOMES.items():
-        query = f"SELECT * FROM S WHERE {where('homes', family, length)} WITHIN {SECONDS} [{TIMES['homes']}]"
-        found = measured(query, homes.table, Columns("type", homes.time), request.repeats, both=True)
-        print(line(f"{name} on smart homes within {SECONDS} s", found), flush=True)
+    kept: list[Row] = []
+    result = publish.result("groups", "Counting by window", request.repeats, kept)
+    for each in rows(request.widest, request.homes, request.repeats):
+        print(line(each), flush=True)
+        kept.append(each)
+    if request.publish:
+        publish.publish(result)
 
 
 if __name__ == "__main__":

@@ -11,7 +11,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from bench.targets import Outcome, outcomes, register_outcomes
+from bench.plots import GROUP_TIMES, PEERS, pictures
+from bench.targets import Outcome, outcomes, register_outcomes, thread_outcomes
 
 Row = dict[str, Any]
 RESULTS = Path(__file__).parent / "results"
@@ -42,11 +43,12 @@ def page(results: Mapping[str, Row]) -> str:
     """The page: the template, with the results of a suite where it says so."""
     text = TEMPLATE.read_text(encoding="utf-8")
     suites = {
-        "papers": _papers, "registers": _registers, "live": _live, "peers": _peers, "streaming": _streaming,
-        "first": _first,
+        "papers": _papers, "registers": _registers, "groups": _groups, "threads": _threads, "peers": _peers,
+        "live": _live, "streaming": _streaming, "first": _first,
     }  # fmt: skip
     for suite, render in suites.items():
-        parts = [part for result in results.values() if result["suite"] == suite for part in render(result)]
+        mine = {name: result for name, result in results.items() if result["suite"] == suite}
+        parts = [part for name, result in mine.items() for part in (*render(result), *pictures(name, result))]
         text = text.replace(f"<!-- results: {suite} -->", "\n\n".join(parts) or "No results yet.")
     return text
 
@@ -125,21 +127,52 @@ def _live(result: Row) -> list[str]:
     return [*_head(result), table((*heads, "Met"), cells)]
 
 
+def _groups(result: Row) -> list[str]:
+    """Registers moved in groups and one by one, by window."""
+    heads = ("Pattern", "Window", "Events", *(f"{shown}, µs" for shown in GROUP_TIMES.values()), "Bits of the count")
+    cells = (
+        (
+            f"`{row['pattern']}`", row["within"], whole(row["events"]),
+            *(f"{row[name]:.2f}" if row.get(name) else "" for name in GROUP_TIMES), whole(row["bits"]),
+        )
+        for row in result["rows"]
+    )  # fmt: skip
+    return [*_head(result), table(heads, cells)]
+
+
+def _threads(result: Row) -> list[str]:
+    """The same work by more threads."""
+    heads = ("Query", "Threads", "Events", "Counting, M events/s", "Times one thread", "Finding, M events/s")
+    cells = (
+        (
+            row["name"], whole(row["threads"]), whole(row["events"]), million(row["count_rate"]),
+            f"{row['count_times']:.2f}", million(row["find_rate"]),
+            "" if row["find_times"] is None else f"{row['find_times']:.2f}",
+        )
+        for row in result["rows"]
+    )  # fmt: skip
+    return [*_head(result), *_targets(thread_outcomes(result["rows"])), table((*heads, "Times one thread"), cells)]
+
+
 def _peers(result: Row) -> list[str]:
-    """Other engines beside us, and how many times as fast we are."""
-    heads = ("Case", "Query", "Events", "Matches", "Cerite, k events/s", "Esper", "FlinkCEP", "Times Esper")
+    """Other engines beside us: rates, then how many times as fast we are."""
+    rows = result["workloads"]
+    queries = table(("Case", "Query"), ((row["name"], f"`{row['query']}`") for row in rows))
+    rates = ("Case", "Events", "Matches", "Cerite, k events/s", *(f"{shown}, k events/s" for shown in PEERS.values()))
+    times = ("Case", *(f"Times {shown}" for shown in PEERS.values()))
     return [
-        *_head(result),
-        table((*heads, "Times FlinkCEP", "Note"), (_peer_cells(row) for row in result["workloads"])),
-    ]
+        *_head(result), queries, table((*rates, "Note"), map(_peer_rates, rows)), table(times, map(_peer_times, rows)),
+    ]  # fmt: skip
 
 
-def _peer_cells(row: Row) -> tuple[str, ...]:
-    rates = [f"{row[name] / 1e3:,.0f}" if name in row else "" for name in ("cerite", "esper", "flink")]
-    times = [f"{row['cerite'] / row[name]:,.0f}" if name in row else "" for name in ("esper", "flink")]
-    notes = [row[name] for name in ("skipped", "error", "esper_note", "flink_note") if name in row]
-    head = (row["name"], f"`{row['query']}`", whole(row["events"]), whole(row["matches"]))
-    return (*head, *rates, *times, "; ".join(notes))
+def _peer_rates(row: Row) -> tuple[str, ...]:
+    rates = [f"{row[name] / 1e3:,.0f}" if name in row else "" for name in ("cerite", *PEERS)]
+    notes = [row[name] for name in ("skipped", "error", *(f"{peer}_note" for peer in PEERS)) if name in row]
+    return (row["name"], whole(row["events"]), whole(row["matches"]), *rates, "; ".join(notes))
+
+
+def _peer_times(row: Row) -> tuple[str, ...]:
+    return (row["name"], *(f"{row['cerite'] / row[name]:,.3g}" if name in row else "" for name in PEERS))
 
 
 def _streaming(result: Row) -> list[str]:

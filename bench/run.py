@@ -9,7 +9,6 @@ part was measured. `report` measures nothing: it renders docs/benchmarks.md and 
 from __future__ import annotations
 
 import argparse
-import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -18,8 +17,9 @@ from bench import live
 from bench.growth import LENGTHS, QUICK_LENGTHS
 from bench.machine import code, commit, machine
 from bench.peers import measure as peers
+from bench.publish import render, write
 from bench.register_patterns import chosen_registers
-from bench.report import FRESH, PAGE, RESULTS, draw_charts, fresh, page, read_results
+from bench.report import PAGE, RESULTS, draw_charts, page, read_results
 from bench.worker import measured_apart
 from bench.workloads import chosen, workloads
 
@@ -37,11 +37,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _report(request: argparse.Namespace) -> int:
     results = read_results(request.results)
-    target = request.out or PAGE
-    target.write_text(page(results), encoding="utf-8")
-    if request.out is None:
-        FRESH.write_text(fresh(results), encoding="utf-8")
-    print(f"{target} renders {len(results)} files of {request.results}")
+    if request.out is None and request.results == RESULTS:
+        print(f"written from {RESULTS}: {', '.join(path.name for path in render())}")
+    else:
+        target = request.out or PAGE
+        target.write_text(page(results), encoding="utf-8")
+        print(f"{target} renders {len(results)} files of {request.results}")
     if request.charts:
         print(f"{len(draw_charts(results, request.charts))} charts are in {request.charts}")
     return 0
@@ -70,8 +71,7 @@ def _measure(request: argparse.Namespace) -> int:
         return 2
     result["code"] = before if code() == before else f"{before}, then changed to {code()} during the run"
     target = request.out or (PARTIAL if quick or request.only else RESULTS) / f"{suite}.json"
-    target.parent.mkdir(parents=True, exist_ok=True)
-    target.write_text(json.dumps(result, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    write(result, target)
     print(f"results are in {target}; `python -m bench report` renders those in {RESULTS}")
     return 1 if any("error" in row for row in rows) else 0
 

@@ -1,7 +1,7 @@
-"""Cores: `python -m bench.threads [--events N] [--repeats N] [--only S3,k3]`, elapsed time by the number of threads.
+"""Cores: `python -m bench.threads [--events N] [--repeats N] [--only S3,k3] [--publish]`, elapsed time by threads.
 
 Counting and finding, on data in memory, with 1, 2, 4, … threads up to the machine's cores. Needs a quiet machine: what
-else runs takes cores away.
+else runs takes cores away. `--publish` keeps the figures in bench/results/threads.json and renders docs/benchmarks.md.
 """
 
 from __future__ import annotations
@@ -12,40 +12,50 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from typing import Any
 
 import pyarrow as pa
 
 import cerite
+from bench import publish
 from bench.register_patterns import chosen_registers
 from bench.streams import stock_stream
 from bench.workloads import chosen
 from cerite.api.result import Matches
 from cerite.engine.threads import thread_count
 
+Row = dict[str, Any]
 EVENTS = 10_000_000
 NAMES = ("S3", "Q1", "k3")
 MOST = 100_000_000  # matches that are worth finding
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Measure and print a table."""
+    """Measure, print a table, and publish it if that is wanted."""
     parser = argparse.ArgumentParser(prog="python -m bench.threads", description=__doc__)
     parser.add_argument("--events", type=int, default=EVENTS, help=f"events of the stream (default: {EVENTS:,})")
     parser.add_argument("--repeats", type=int, default=3, help="repetitions, of which the fastest counts (default: 3)")
     parser.add_argument("--only", default=",".join(NAMES), help=f"which of {', '.join(NAMES)}")
+    parser.add_argument("--publish", action="store_true", help="keep the figures in bench/results and render the docs")
     request = parser.parse_args(arguments)
     table = stock_stream(request.events).table
+    kept: list[Row] = []
+    result = publish.result("threads", f"{request.events:,} stock events", request.repeats, kept)
     print(f"{request.events:,} stock events; millions of events a second, and times one thread")
     print("| query | threads | counting | times | finding | times |")
     print("| --- | ---: | ---: | ---: | ---: | ---: |")
     for name in request.only.split(","):
         text = chosen_registers("stocks k3 10000")[0].text if name == "k3" else chosen(name)[0].text
-        for line in _lines(name, text, table, request.repeats):
-            print(line, flush=True)
+        for row in rows(name, text, table, request.repeats):
+            print(line(row), flush=True)
+            kept.append(row)
+    if request.publish:
+        publish.publish(result)
     return 0
 
 
-def _lines(name: str, text: str, table: pa.Table, repeats: int) -> Iterator[str]:
+def rows(name: str, text: str, table: pa.Table, repeats: int) -> Iterator[Row]:
+    """A row for each number of threads: rates, and times the rate of one thread; what was not found has none."""
     query = cerite.query(text)
     alone: list[float] = []
     for threads in _numbers():
@@ -54,8 +64,20 @@ def _lines(name: str, text: str, table: pa.Table, repeats: int) -> Iterator[str]
         if _count(run) <= MOST:
             times.append(_least(partial(_find, run), repeats))
         alone = alone or times
-        cells = [f"{table.num_rows / t / 1e6:.1f} | {one / t:.2f}" for t, one in zip(times, alone, strict=True)]
-        yield f"| {name} | {threads} | {' | '.join([*cells, '- | -'][:2])} |"
+        row: Row = {"name": name, "query": text, "threads": threads, "events": table.num_rows}
+        row |= {f"{what}_{figure}": None for what in ("count", "find") for figure in ("rate", "times")}
+        for what, seconds, one in zip(("count", "find"), times, alone, strict=False):
+            row |= {f"{what}_rate": round(table.num_rows / seconds), f"{what}_times": round(one / seconds, 3)}
+        yield row
+
+
+def line(row: Row) -> str:
+    """A row as it is printed."""
+    cells = [
+        "- | -" if row[f"{what}_rate"] is None else f"{row[f'{what}_rate'] / 1e6:.1f} | {row[f'{what}_times']:.2f}"
+        for what in ("count", "find")
+    ]
+    return f"| {row['name']} | {row['threads']} | {' | '.join(cells)} |"
 
 
 def _count(run: Callable[[], Matches]) -> int:

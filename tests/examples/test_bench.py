@@ -15,7 +15,8 @@ import pyarrow.compute as pc
 import pytest
 
 import cerite
-from bench import absences, aggregates, cliffs, first, groups, homes, measures, stocks, taxis
+from bench import absences, aggregates, cliffs, first, groups, homes, measures, publish, stocks, taxis, threads
+from bench.plots import CHARTS, plots
 from bench.register_patterns import WINDOWS, chosen_registers, register_workloads
 from bench.report import FRESH, PAGE, fresh, page, read_results
 from bench.run import main
@@ -232,7 +233,67 @@ def test_absences_are_measured_beside_the_pattern_without() -> None:
 def test_groups_are_measured_beside_one_by_one(shape: str) -> None:
     found = groups.measured(groups.text(shape, 50), groups.stream(400), Columns("type"), 1, both=True)
     assert found[0] > 0
-    assert re.search(r"µs per event in groups, one by one .* bits", groups.line(shape, found))
+    row = groups.row(shape, "A ; B", "50 events", 400, found)
+    assert re.search(r"µs per event in groups, one by one .* bits", groups.line(row))
+
+
+def facts(suite: str, rows: list[dict[str, object]]) -> dict[str, object]:
+    """A result without a run."""
+    told = {"title": "A run", "machine": {"date": "2026-01-02"}, "commit": "abc1234", "code": "d1g35t", "repeats": 3}
+    return {"suite": suite, **told, "rows": rows}
+
+
+def test_groups_are_a_table_and_a_plot() -> None:
+    rows = [
+        groups.row(f"A ; {shape} ; C", f"A ; {shape}", f"{window:,} events", 20_000, (5, 0.4, single))
+        | {"shape": shape, "window": window}
+        for shape in groups.SHAPES for window, single in ((100, 1.2), (10_000, None))
+    ]  # fmt: skip
+    homes = groups.row("k3", "k3", "300 s of smart homes", 9, (2**600, 0.9, 10.1))
+    results = {"groups": facts("groups", [*rows, homes])}
+    text = page(results)
+    assert "| `A ; B+` | 10,000 events | 20,000 | 0.40 |  | 3 |" in text
+    assert "| `k3` | 300 s of smart homes | 9 | 0.90 | 10.10 | 601 |" in text
+    assert "](charts/groups-window.svg)" in text
+    plot = plots(results)["groups-window"]
+    assert plot.over == [100, 10_000]
+    assert plot.series["B+, one by one"] == [1.2, None]
+
+
+def test_threads_are_a_table_with_their_target() -> None:
+    table = stock_stream(3_000).table
+    rows = list(threads.rows("S3", chosen("S3")[0].text, table, 1))
+    assert rows[0]["threads"] == 1
+    assert rows[0]["count_times"] == rows[0]["find_times"] == 1.0
+    assert rows[0]["count_rate"] > 0
+    assert threads.line(rows[0]).startswith("| S3 | 1 | ")
+    two = {**rows[0], "threads": 2, "count_rate": 4e6, "count_times": 1.85, "find_rate": None, "find_times": None}
+    text = page({"threads": facts("threads", [rows[0], two])})
+    assert "| S3 counted by two threads at 1.8 times one | 1.85 times | yes |" in text
+    assert "| S3 | 2 | 3,000 | 4.0 | 1.85 |" in text
+    assert threads.line(two) == "| S3 | 2 | 4.0 | 1.85 | - | - |"
+
+
+def test_what_is_published_is_kept_and_rendered(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    for name in ("RESULTS", "CHARTS"):
+        monkeypatch.setattr(publish, name, tmp_path / name)
+    monkeypatch.setattr(publish, "PAGE", tmp_path / "page.md")
+    monkeypatch.setattr(publish, "FRESH", tmp_path / "fresh.md")
+    monkeypatch.setattr(publish, "read_results", lambda: read_results(tmp_path / "RESULTS"))
+    (tmp_path / "CHARTS").mkdir()
+    (tmp_path / "CHARTS" / "gone.svg").touch()
+    row = groups.row("A ; B ; C", "A ; B", "100 events", 9, (5, 0.4, 1.2)) | {"shape": "B", "window": 100}
+    publish.publish(publish.result("groups", "Now", 1, [row]))
+    assert [path.name for path in (tmp_path / "CHARTS").iterdir()] == ["groups-window.svg"]
+    assert "### Now" in (tmp_path / "page.md").read_text(encoding="utf-8")
+
+
+def test_the_charts_of_the_page_are_drawn_of_the_committed_results() -> None:
+    drawings = plots(read_results())
+    assert {path.stem for path in CHARTS.glob("*.svg")} == set(drawings), "run `python -m bench report`"
+    for name, plot in drawings.items():
+        text = (CHARTS / f"{name}.svg").read_text(encoding="utf-8")
+        assert f"<dc:source>{plot.digest}</dc:source>" in text, f"{name}: run `python -m bench report`"
 
 
 def test_measures_are_timed(capsys: pytest.CaptureFixture[str]) -> None:

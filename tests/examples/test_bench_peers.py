@@ -10,6 +10,7 @@ import pytest
 
 from bench.peers import measure
 from bench.peers.cases import CASES, Case
+from bench.plots import plots
 from bench.report import page
 from bench.run import main
 
@@ -70,4 +71,9 @@ def test_times_are_on_the_page() -> None:
         "suite": "peers", "title": "Peers", "machine": {"date": "2026-01-02"}, "commit": "abc1234", "code": "d1g35t",
         "repeats": 3, "workloads": [row | {"flink_note": "more than 600 s"}],
     }  # fmt: skip
-    assert "| AVG | `SELECT *` | 9 | 3 | 8,000 | 200 | 40 | more than 600 s |" in page({"peers": result})
+    text = page({"peers": result})
+    assert "| AVG | `SELECT *` |" in text
+    assert "| AVG | 9 | 3 | 8,000 | 200 | more than 600 s |" in text
+    assert "| Case | Times Esper |" in text
+    assert "| AVG | 40 |" in text
+    assert plots({"peers": result})["peers-times"].series == {"Esper": [40.0]}
