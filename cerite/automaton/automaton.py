@@ -13,6 +13,7 @@ transition enters `initial` (so that a run's first event is its start).
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 from cerite.automaton.draw import Arrow, Diagram, Drawable
@@ -124,12 +125,12 @@ class Automaton(Drawable):
         arrows = (Arrow(t.source, conditions[t.condition], marks[t.label], t.target) for t in self.transitions)
         return Diagram(self.n_states, self.initial, self.finals | self.tails, tuple(arrows))
 
-    @property
+    @cached_property
     def watched(self) -> frozenset[int]:
         """The states of watched patterns."""
         return self._following({watcher.entry for watcher in self.watchers})
 
-    @property
+    @cached_property
     def depth(self) -> int:
         """How many watched patterns lie one inside the other, those beside unstarted ways included."""
 
@@ -142,6 +143,17 @@ class Automaton(Drawable):
 
         early = inside([t for t in self.transitions if t.target in self.before])
         return max(inside(list(self.transitions)), early + bool(early))
+
+    @cached_property
+    def outline(self) -> str:
+        """All of it but its opaque conditions, as text: automata with one outline have the same states and steps."""
+        steps = [
+            (t.source, t.condition, t.label, t.target, sorted(t.writes), sorted(t.clears), t.ops, *(t.shows * [True]))
+            for t in self.transitions
+        ]
+        labels = [sorted(label) for label in self.labels]
+        parts = self.n_states, self.initial, sorted(self.finals), steps, self.watchers, labels, len(self.conditions)
+        return repr(parts)[1:-1]
 
     def _following(self, states: set[int]) -> frozenset[int]:
         return frozenset(_reach(states, [(t.source, t.target) for t in self.transitions])) - self.finals

@@ -4,6 +4,9 @@ Numba counts references to every array and every view of one, atomically, which 
 with them (a count over registers took three times as long). A kernel that only reads and writes arrays of its caller
 needs none of that; only a `maker`, which makes arrays of its own, does. The option that leaves it out is not one of
 Numba's public ones: a Numba that refuses it compiles the same kernels, and slower ones, without.
+
+To inline a helper Numba copies its blocks, and with every single block all variables of the helper: a third of the time
+that the large kernels take to compile. Here the copies share them (`inlining`), in a Numba that has the parts for it.
 """
 
 from collections.abc import Callable
@@ -29,7 +32,45 @@ def borrowing() -> dict[str, Any]:
     return option
 
 
+def inlining() -> dict[str, Any]:
+    """The option that inlines helpers without copying all their variables once a block, if Numba copies them at all."""
+    try:
+        from numba.core import ir
+        from numba.core.compiler import CompilerBase, DefaultPassBuilder
+        from numba.core.compiler_machinery import register_pass
+        from numba.core.untyped_passes import InlineInlinables
+    except ImportError:  # a later Numba's parts may have other names
+        return {}
+    if hasattr(ir.Scope, "__deepcopy__"):
+        return {}
+
+    @register_pass(mutates_CFG=True, analysis_only=False)
+    class Inlining(InlineInlinables):  # type: ignore[misc]
+        """Numba's own, while a copy of a block keeps the block's variables; it runs under Numba's lock."""
+
+        _name = "inline_with_shared_scopes"
+
+        def run_pass(self, state: Any) -> bool:
+            ir.Scope.__deepcopy__ = lambda scope, _: scope
+            try:
+                return bool(super().run_pass(state))
+            finally:
+                del ir.Scope.__deepcopy__
+
+    class Compiler(CompilerBase):  # type: ignore[misc]
+        """Numba's passes in Numba's order."""
+
+        def define_pipelines(self) -> list[Any]:
+            passes = DefaultPassBuilder.define_nopython_pipeline(self.state)
+            passes.passes = [(Inlining if each is InlineInlinables else each, why) for each, why in passes.passes]
+            passes.finalize()
+            return [passes]
+
+    return {"pipeline_class": Compiler}
+
+
 _BORROWS = borrowing()
+_INLINES = inlining()
 
 
 def kernel(function: F) -> F:
@@ -53,7 +94,7 @@ def inlined(function: F) -> F:
 
 
 def _compiled(function: F, options: dict[str, Any]) -> F:
-    dispatcher: Any = njit(nogil=True, **options)(function)
+    dispatcher: Any = njit(nogil=True, **options, **_INLINES)(function)
     if hasattr(dispatcher, "py_func"):  # and not the function itself, as NUMBA_DISABLE_JIT leaves it
         dispatcher._cache = KernelCache(dispatcher.py_func, options)
     return cast(F, dispatcher)

@@ -52,7 +52,7 @@ _DIGEST = 16  # bytes
 _MOST_FOLDERS = 4  # of versions and processors, by last use
 _PACKAGE = Path(__file__).resolve().parents[1]
 _OWN = __name__.partition(".")[0]  # where kernels call into: changes elsewhere do not change machine code
-_SECONDS = 0.5e-3  # that a byte of bytecode takes to compile, on a core of 2024
+_SECONDS = 0.4e-3  # that a byte of bytecode takes to compile, on a core of 2024
 _WORTH_SAYING = 1.0  # seconds
 
 

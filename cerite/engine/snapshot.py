@@ -27,20 +27,8 @@ Arrays = dict[str, npt.NDArray[Any]]
 
 def fingerprint(automaton: Automaton, **options: object) -> str:
     """What must be equal for a snapshot to fit: the automaton, but for its opaque conditions, and the options."""
-    shape = (
-        automaton.n_states,
-        automaton.initial,
-        sorted(automaton.finals),
-        [
-            (t.source, t.condition, t.label, t.target, sorted(t.writes), sorted(t.clears), t.ops, *(t.shows * [True]))
-            for t in automaton.transitions
-        ],
-        automaton.watchers,
-        [sorted(label) for label in automaton.labels],
-        len(automaton.conditions),
-        sorted(options.items()),
-    )
-    return hashlib.blake2b(repr(shape).encode(), digest_size=_DIGEST).hexdigest()
+    shape = f"({automaton.outline}, {sorted(options.items())!r})"
+    return hashlib.blake2b(shape.encode(), digest_size=_DIGEST).hexdigest()
 
 
 def pack(kind: str, meta: dict[str, Any], arrays: Arrays) -> bytes:

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
+from numba.core import ir
 from numba.core.dispatcher import Dispatcher
 from numba.core.registry import cpu_target
 
@@ -214,6 +215,41 @@ def test_a_numba_that_refuses_the_private_option(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(jit, "_BORROWS", {})
     ends: Callable[[Any], int] = jit.kernel(lambda x: x[0] + x[3])
     assert ends(np.arange(4)) == 3
+
+
+def test_inlining_with_and_without_shared_scopes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both compile the same: also helpers inside helpers, with variables of one name and branches."""
+    assert list(jit.inlining()) == ["pipeline_class"]  # as of the Numba that is installed
+
+    @jit.inlined
+    def larger(a: int, b: int) -> int:
+        x = a
+        if b > x:
+            x = b
+        return x
+
+    @jit.inlined
+    def largest(a: int, b: int, c: int) -> int:
+        x = larger(a, b)
+        return larger(x, c) + x - x
+
+    def sums(values: Any) -> int:
+        x = 0
+        for k in range(values.shape[0]):
+            x += largest(values[k, 0], values[k, 1], values[k, 2])
+        return x
+
+    values = np.random.default_rng(1).integers(-9, 9, (50, 3))
+    assert jit.kernel(sums)(values) == values.max(axis=1).sum()
+    assert not hasattr(ir.Scope, "__deepcopy__"), "only while a kernel is compiled"
+    with monkeypatch.context() as patch:
+        patch.setattr(ir.Scope, "__deepcopy__", lambda scope, _: scope, raising=False)
+        assert jit.inlining() == {}
+    with monkeypatch.context() as patch:
+        patch.setitem(sys.modules, "numba.core.untyped_passes", None)
+        assert jit.inlining() == {}
+    monkeypatch.setattr(jit, "_INLINES", {})
+    assert jit.kernel(sums)(values) == values.max(axis=1).sum()
 
 
 def test_compiling_for_long_is_said_once_for_an_engine(

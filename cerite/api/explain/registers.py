@@ -18,7 +18,7 @@ from cerite.automaton.guards import Reach
 from cerite.engine.groups.grouping import Rejected, grouped
 from cerite.engine.plan import Plan
 from cerite.engine.registers import layout as lay
-from cerite.engine.registers.compile import Signature, masks, signatures, tables, watched
+from cerite.engine.registers.compile import Signature, signatures, tables, watched
 from cerite.engine.registers.interpret import AT_LEAST, AT_MOST, LESS, MORE, SUM_FLOAT, SUM_WHOLE, TALLY
 from cerite.engine.registers.leaves import Leaf, Mark, Running
 from cerite.engine.registers.programs import Slot
@@ -119,7 +119,7 @@ def _watching(tree: Tree, machine: Machine) -> None:
 
 
 def _dropped(machine: Machine) -> str:
-    relevant = masks(machine, tables(machine, maximal=False), max(1, -(-len(machine.guards) // 64)))
+    _, relevant = tables(machine, maximal=False)
     if relevant is None:
         return "dropped before the loop: nothing, any event may move something"
     when, unless = (_named(machine, words) for words in relevant)

@@ -26,9 +26,9 @@ from cerite.engine.groups.numbers import NARROW_BITS
 from cerite.engine.groups.steps import StepTables
 from cerite.engine.groups.tree import DEEPEST, NONE, Forest, Place, Room
 from cerite.engine.registers.base import LEAST
-from cerite.engine.registers.compile import masks, tables
+from cerite.engine.registers.compile import tables
 from cerite.engine.registers.layout import Events
-from cerite.engine.registers.moves import relevant
+from cerite.engine.registers.moves import laid_out
 from cerite.engine.slots import CONSUME, grown
 from cerite.engine.snapshot import Arrays, fingerprint, pack, unpack
 
@@ -44,7 +44,7 @@ class GroupCounter:
         self.grouping, self.machine = grouping, grouping.machine
         self.consume, self.shared_clock = consume, shared_clock
         self.steps = StepTables(grouping)
-        self._masks = masks(self.machine, tables(self.machine, maximal=False, listed=False), 1)
+        _, self._masks = tables(self.machine, maximal=False, listed=False)
         self.lows: Longs = np.full(1, LEAST, np.int64)
         self.relevant: Longs = np.zeros(0, np.int64)  # the events of the last batch that can move or start anything
         self.forest = self._new_forest(FEWEST_NODES, 1, 1)
@@ -136,20 +136,14 @@ class GroupCounter:
         return fingerprint(self.machine.automaton, consume=self.consume, states=states)
 
     def _events(self, rows: Rows) -> Events:
-        assert rows.stored is not None
-        bits = np.require(rows.bits, np.uint64, ["C", "W"])
-        selection = np.arange(bits.shape[0], dtype=np.int64)
-        if self._masks is not None:
-            selection = selection[: relevant(bits, *self._masks, selection)]
-        self.relevant = selection
-        part = np.zeros(0, np.int64) if rows.partition is None else np.require(rows.partition, np.int64, ["C", "W"])
-        top = int(part.max()) + 1 if part.size else 1
+        events = laid_out(rows, self._masks)
+        self.relevant = events.selection
+        top = int(events.part.max()) + 1 if events.part.size else 1
         if top > self.lows.size:
             self.lows = grown(self.lows, max(top, 2 * self.lows.size), LEAST)
         if self.lows.size > self.forest.root.size:
             self._cover(self.lows.size)
-        key, low, position = (np.require(each, np.int64, ["C", "W"]) for each in (rows.key, rows.low, rows.position))
-        return Events(selection, bits, rows.stored.values, rows.stored.nulls, key, low, position, part)
+        return events
 
     def _cover(self, partitions: int) -> None:
         forest = self.forest

@@ -18,12 +18,12 @@ from cerite.core.jit import kernel, maker
 from cerite.engine.cursor import MORE_CELLS, MORE_INDEX, MORE_SCRATCH, MORE_SETS, RESET, Cursor, of_longs, to_longs
 from cerite.engine.events.rows import Rows
 from cerite.engine.registers import layout as lay
-from cerite.engine.registers.compile import code_of, masks, tables
+from cerite.engine.registers.compile import code_of, tables
 from cerite.engine.registers.deadlines import Deadlines, wait_for_all
 from cerite.engine.registers.index import NONE, empty, enter, link, new_index
 from cerite.engine.registers.interpret import FLAGS, KNOWN, SUM_WHOLE, VALUES, run
 from cerite.engine.registers.leaves import Running, Value
-from cerite.engine.registers.moves import compared, relevant
+from cerite.engine.registers.moves import compared, laid_out
 from cerite.engine.registers.sets import NO_SET, copy_row, digest
 from cerite.engine.registers.tables import Machine
 from cerite.engine.registers.watch import advance_common, watch
@@ -57,11 +57,10 @@ class RegisterEngine:
     ) -> None:
         self.machine = machine
         self.shared_clock = shared_clock
-        self.tables = tables(machine, maximal=maximal, listed=listed)
+        self.tables, self._masks = tables(machine, maximal=maximal, listed=listed)
         self.code = code_of(machine)
         self.head = np.full((FEWEST_SETS, 1), -1, np.int32)
         self.lows: Longs = np.full(1, LEAST, np.int64)
-        self._masks = masks(machine, self.tables, max(1, -(-len(machine.guards) // 64)))
         watchers = machine.automaton.watchers
         self._width = VALUES + len(machine.slots) + len(watchers)
         commons = any(each.kind != PLAIN for each in watchers) or bool(machine.automaton.before)
@@ -84,16 +83,11 @@ class RegisterEngine:
 
     def events(self, rows: Rows) -> lay.Events:
         """A batch for the kernels, with the events that matter."""
-        assert rows.stored is not None
-        bits = np.require(rows.bits, np.uint64, ["C", "W"])
-        selection = np.arange(bits.shape[0], dtype=np.int64)
-        if self._masks is not None:
-            selection = selection[: relevant(bits, *self._masks, selection)]
-        self.relevant = selection
-        if self.machine.automaton.tails and not self.shared_clock:
-            selection = np.arange(bits.shape[0], dtype=np.int64)  # each is a tick of its partition's clock
-        part = np.zeros(0, np.int64) if rows.partition is None else np.require(rows.partition, np.int64, ["C", "W"])
-        top = int(part.max()) + 1 if part.size else 1
+        events = laid_out(rows, self._masks)
+        self.relevant = events.selection
+        if self.machine.automaton.tails and not self.shared_clock:  # each is a tick of its partition's clock
+            events = events._replace(selection=np.arange(events.low.size, dtype=np.int64))
+        top = int(events.part.max()) + 1 if events.part.size else 1
         if top > self.lows.size:
             self.lows = grown(self.lows, max(top, 2 * self.lows.size), LEAST)
             self.common = grown(self.common, self.lows.size, NO_SET)
@@ -102,12 +96,9 @@ class RegisterEngine:
             if self.deadlines is not None and not self.shared_clock:
                 first = grown(self.deadlines.first, self.lows.size, -1)
                 self.deadlines = self.deadlines._replace(first=first)
-        longs = (np.require(each, np.int64, ["C", "W"]) for each in (rows.key, rows.low, rows.position))
-        key, low, position = longs
-        stored = rows.stored
-        if self.code is not None:
-            self.code = self.code._replace(string_order=stored.string_order)
-        return lay.Events(selection, bits, stored.values, stored.nulls, key, low, position, part)
+        if self.code is not None and rows.stored is not None:
+            self.code = self.code._replace(string_order=rows.stored.string_order)
+        return events
 
     def last_time(self, events: lay.Events) -> int:
         """The low of the last event, by the window that decides what waits."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -34,6 +35,9 @@ class Signature:
 
 
 LISTED = Signature(lay.LISTED)
+Masks = tuple[Words, Words] | None
+# built once a machine, for all its runs
+_TABLES: WeakKeyDictionary[Machine, dict[tuple[bool, bool], tuple[lay.Tables, Masks]]] = WeakKeyDictionary()
 
 
 def signatures(machine: Machine, state: int) -> tuple[Signature, ...]:
@@ -111,8 +115,20 @@ def _when(machine: Machine, bit: int, programs: tuple[int, ...]) -> Signature:
     return Signature(lay.ALWAYS) if bit < 0 else Signature(lay.WHEN, bit)
 
 
-def tables(machine: Machine, *, maximal: bool, listed: bool = True) -> lay.Tables:
-    """The automaton as arrays; `listed` if all sets of a partition have to be reachable."""
+def tables(machine: Machine, *, maximal: bool, listed: bool = True) -> tuple[lay.Tables, Masks]:
+    """The automaton as arrays for one run, and which events matter.
+
+    With `listed` all sets of a partition can be reached.
+    """
+    built = _TABLES.setdefault(machine, {})
+    if (maximal, listed) not in built:
+        fresh = _tables(machine, maximal=maximal, listed=listed)
+        built[maximal, listed] = fresh, _masks(machine, fresh)
+    shared, relevant = built[maximal, listed]
+    return shared._replace(beyond=np.zeros(1, np.int64)), relevant
+
+
+def _tables(machine: Machine, *, maximal: bool, listed: bool) -> lay.Tables:
     automaton = machine.automaton
     by_state = sorted(automaton.transitions, key=lambda t: t.source)
     lists: list[int] = []
@@ -178,8 +194,9 @@ def code_of(machine: Machine) -> Code | None:
     return Code(instructions, constants, order, stack, unknown, beyond)
 
 
-def masks(machine: Machine, tables: lay.Tables, words: int) -> tuple[Words, Words] | None:
+def _masks(machine: Machine, tables: lay.Tables) -> Masks:
     """Which bits make an event worth reading, when set and when not; None if every event is."""
+    words = max(1, -(-len(machine.guards) // 64))
     when, unless = np.zeros(words, np.uint64), np.zeros(words, np.uint64)
     wanted = [(kind, bit) for kind, bit in tables.signatures[:-1, :2].tolist()]
     initial = machine.automaton.initial

@@ -13,6 +13,8 @@ import numpy.typing as npt
 from cerite.core.arrays import Longs
 from cerite.core.jit import inlined, inner, kernel
 from cerite.engine.cursor import DONE, MORE_INDEX, MORE_SCRATCH, MORE_SETS
+from cerite.engine.events.rows import Rows
+from cerite.engine.registers.compile import Masks
 from cerite.engine.registers.index import enter
 from cerite.engine.registers.interpret import STATE, VALUES, Code
 from cerite.engine.registers.layout import (
@@ -195,6 +197,18 @@ def relevant(
                 n += 1
                 break
     return n
+
+
+def laid_out(rows: Rows, masks: Masks) -> Events:
+    """A batch for the kernels, which read its relevant events."""
+    assert rows.stored is not None
+    bits = np.require(rows.bits, np.uint64, ["C", "W"])
+    selection = np.arange(bits.shape[0], dtype=np.int64)
+    if masks is not None:
+        selection = selection[: relevant(bits, *masks, selection)]
+    part = np.zeros(0, np.int64) if rows.partition is None else np.require(rows.partition, np.int64, ["C", "W"])
+    key, low, position = (np.require(each, np.int64, ["C", "W"]) for each in (rows.key, rows.low, rows.position))
+    return Events(selection, bits, rows.stored.values, rows.stored.nulls, key, low, position, part)
 
 
 @inlined
