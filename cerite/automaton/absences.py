@@ -57,7 +57,7 @@ def ending(fragment: Fragment, change: Callable[[Step], Step]) -> Fragment:
 
 
 def known_end(fragment: Fragment, attribute: str) -> Fragment:
-    """The ways through a fragment whose last event has the attribute."""
+    """The runs through a fragment whose last event has the attribute."""
     known = Guard(frozenset((Test(None, Not(IsNull(Attribute(attribute)))),)))
     return ending(fragment, lambda step: replace(step, guard=step.guard & known))
 
@@ -80,7 +80,7 @@ def followed(fragment: Fragment, gap: Gap) -> Fragment:
 
 
 def preceded(fragment: Fragment, numbers: range, node: Pattern, register: str | None = None) -> Fragment:
-    """The ways through a fragment that end where the window reaches none of the patterns absent before their start.
+    """The runs through a fragment that end where the window reaches none of the patterns absent before their start.
 
     A part with a window of its own has a `register` of its own for its first event.
     """
@@ -105,5 +105,5 @@ def preceded(fragment: Fragment, numbers: range, node: Pattern, register: str | 
 
 
 def _started(fragment: Fragment, register: str) -> Fragment:
-    """The first event that a way marks is in the register; here that is the event by which it is entered."""
+    """The first event that a run marks is in the register; here that is the event by which it is entered."""
     return replace(fragment, entries=tuple(replace(each, writes=each.writes | {register}) for each in fragment.entries))

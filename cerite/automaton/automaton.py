@@ -19,18 +19,18 @@ from typing import Any
 from cerite.automaton.draw import Arrow, Diagram, Drawable
 from cerite.pattern.nodes import Size
 
-# Watchers: sets of configurations that a run carries along, to know of other ways through the same events.
+# Watchers: sets of configurations that a run carries along, to know of other runs through the same events.
 #
-# Negation, complement and the selection strategies ask what *no* way does. Where the watched pattern has no memory
+# Negation, complement and the selection strategies ask what *no* run does. Where the watched pattern has no memory
 # the subset construction answers that beforehand (`determine`); else a run carries the set of the watched pattern's
 # configurations, step by step (the SRT report's determinisation, algorithms 7 and 8, on the fly instead of unrolled).
 #
-# A `PLAIN` watcher follows a pattern that must not complete. One of a strategy follows the other ways through the
-# same part, each with how it compares so far with the way of the run itself; it must not complete with a better one
+# A `PLAIN` watcher follows a pattern that must not complete. One of a strategy follows the other runs through the
+# same part, each with how it compares so far with the run itself; it must not complete with a better one
 # (docs/semantics.md, *Selection strategies*): for NEXT what differs first decides, for LAST what differs last, for
 # MAX only supersets count.
 #
-# The ways that begin before the run enters the part are the same for all runs of a partition, unless they read what the
+# Those that begin before the run enters the part are the same for all runs of a partition, unless they read what the
 # run has bound: then a watcher of kind `OTHERS` follows them, each from what the run had bound when it began.
 #
 # Watched patterns watch others in the same way: NOT inside NOT, a strategy inside a strategy.
@@ -44,9 +44,9 @@ class Op:
 
     watcher: int
     resets: bool = False  # nothing is watched yet
-    starts: bool = False  # what was watched before is forgotten; a strategy begins with all earlier ways
-    spawns: bool = False  # a way of the watched pattern may begin at this event
-    forbids: bool = False  # the step is impossible where the watched pattern (or a better way) completes
+    starts: bool = False  # what was watched before is forgotten; a strategy begins with all earlier runs
+    spawns: bool = False  # a run of the watched pattern may begin at this event
+    forbids: bool = False  # the step is impossible where the watched pattern (or a better run) completes
     marks: bool = False  # the step marks the event
 
 
@@ -54,7 +54,7 @@ class Op:
 class Watcher:
     """A watched pattern: its kind and the state in which it begins; it completes where it enters the final state.
 
-    `others` is the number of the watcher that has followed a strategy's earlier ways, where runs do not share them.
+    `others` is the number of the watcher that has followed a strategy's earlier runs, where runs do not share them.
     """
 
     kind: int
@@ -63,7 +63,7 @@ class Watcher:
 
     @property
     def reads_around(self) -> bool:
-        """Whether its ways begin with what the run beside them has bound, and not with nothing."""
+        """Whether its runs begin with what the run beside them has bound, and not with nothing."""
         return self.kind in (PLAIN, OTHERS) or self.others is not None
 
 
@@ -95,7 +95,7 @@ class Automaton(Drawable):
     conditions: tuple[Any, ...]
     labels: tuple[frozenset[str], ...]
     watchers: tuple[Watcher, ...] = ()
-    before: frozenset[int] = frozenset()  # states of ways that have marked nothing yet: no match has started
+    before: frozenset[int] = frozenset()  # states of runs that have marked nothing yet: no match has started
     tails: frozenset[int] = frozenset()  # states in which a run is a match once its window, or `waits`, are over
     ends: bool = False  # whether such a run must remember where it ended: the event is not among those it shows
     preceding: tuple[Automaton, ...] = ()  # of patterns that are absent before a match or a part, by number
@@ -132,7 +132,7 @@ class Automaton(Drawable):
 
     @cached_property
     def depth(self) -> int:
-        """How many watched patterns lie one inside the other, those beside unstarted ways included."""
+        """How many watched patterns lie one inside the other, those beside unstarted runs included."""
 
         def inside(transitions: list[Transition]) -> int:
             return max((of(number) for number in {op.watcher for t in transitions for op in t.ops}), default=0)

@@ -73,8 +73,8 @@ def build(pattern: Pattern, attribute: str | None = None) -> Automaton:
     fragment = counted_before(builder.fragment(whole), builder.registers)
     beside = (*(each.steps for each in builder.watched), *(each.gap.steps for each in builder.pending))
     refuse_distinct(step.guard for steps in beside for step in steps)
-    made = _automaton(fragment, builder.watched, builder.pending, late=late)
-    return replace(made, preceding=tuple(builder.preceding), reaches=tuple(builder.reaches))
+    automaton = _automaton(fragment, builder.watched, builder.pending, late=late)
+    return replace(automaton, preceding=tuple(builder.preceding), reaches=tuple(builder.reaches))
 
 
 def prepared(pattern: Pattern) -> Pattern:
@@ -171,7 +171,7 @@ class _Builder:
         return projected(fragment, frozenset(node.variables), names)
 
     def _check_repeated(self, node: nodes.Project, watched: Watched, names: dict[str, str]) -> None:
-        """Earlier ways of a strategy would read what another repetition of the projection has bound and forgotten."""
+        """Earlier runs of a strategy would read what another repetition of the projection has bound and forgotten."""
         hidden = sorted(watched.reads & names.keys())
         if watched.others is not None and hidden and is_repeated(self.whole, node):
             raise PatternError(
@@ -226,13 +226,13 @@ class _Builder:
         every = self.fragment(node).changed(
             lambda step: replace(step, labels=frozenset(), writes=frozenset(), marks=True)
         )
-        made = _automaton(every, [])  # it occurs from its first event to its last, whatever it marks
-        for name in sorted(frozenset().union(*(guard.reads for guard in made.conditions))):
+        preceding = _automaton(every, [])  # it occurs from its first event to its last, whatever it marks
+        for name in sorted(frozenset().union(*(guard.reads for guard in preceding.conditions))):
             raise _unsupported(
                 node, f"NOT at the start of a part of what reads `{name}` of before the part",
                 "put it into the gap before the part: `A AS x ; NOT B[id = x.id] ; C`",
             )  # fmt: skip
-        return made
+        return preceding
 
     def _gap(self, absent: tuple[Pattern, ...]) -> Gap:
         """The gap in which none of these occurs, with its last event where the query's window can place it."""

@@ -3,7 +3,7 @@
 A fragment is entered by reading an event (`entries`), goes on by reading events (`steps`), and is complete in its
 `exits`. Gaps are states of their own: whatever reaches an exit also reaches the gap behind it, which passes over events
 until the next part is entered. So exits never loop, an automaton without contiguity has only looping states, and no
-ε-transition is ever made.
+ε-transition is ever needed.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def new_state() -> int:
 
 
 def check_size(steps: int, span: Span | None = None) -> None:
-    """Refuse what makes an automaton too large, before it is made."""
+    """Refuse what makes an automaton too large, before it is built."""
     if steps > MOST_STEPS:
         raise PatternError(
             f"this pattern makes an automaton of at least {steps:,} transitions; the engine takes {MOST_STEPS:,}",
@@ -144,7 +144,7 @@ def product(one: Fragment, two: Fragment) -> Fragment:
 
 
 def strict_fragment(fragment: Fragment) -> Fragment:
-    """The ways through a fragment whose labelled events lie side by side (STRICT, ICDT 2019, section 4).
+    """The runs through a fragment whose labelled events lie side by side (STRICT, ICDT 2019, section 4).
 
     Every state is split by phase: nothing labelled yet (0), labelling (1), done (2).
     """

@@ -111,7 +111,7 @@ ANY = Guard()
 
 
 def distinct_tests(guards: Iterable[Guard]) -> tuple[Test, ...]:
-    """The tests that guards are made of, each once; windows are not among them."""
+    """The tests that guards consist of, each once; windows are not among them."""
     tests: dict[Test, None] = {}
     for guard in guards:
         for test in sorted(guard.tests | guard.negated, key=str):

@@ -163,7 +163,7 @@ def also_bound(fragment: Fragment, variable: str) -> Fragment:
 
 
 def read_unwritten(fragment: Fragment, watched: Callable[[int], tuple[Labels, Labels]]) -> Labels:
-    """The registers that a way through a fragment may read before it has written them, or what it watches.
+    """The registers that a run through a fragment may read before it has written them, or what it watches.
 
     `watched` tells of a watcher what it reads so, and of which registers it reads all events.
     """
@@ -277,7 +277,7 @@ def _renamed(guard: Guard, names: dict[str, str]) -> Guard:
 #
 # The first event that the part marks is stored in a register of the window's own, and every later marked event must
 # be in its reach. Time and ranks only rise, so a part that has left its window never returns; an attribute may be
-# missing at an inner event, which is no fault, so there the ways that have left wait (phase `LEFT`) for an event that
+# missing at an inner event, which is no fault, so there the runs that have left wait (phase `LEFT`) for an event that
 # is in reach.
 #
 # Invariant: the matches are those of the fragment whose first and last marked events lie inside the window.
@@ -286,7 +286,7 @@ BEFORE, INSIDE, LEFT = range(3)
 
 
 def windowed(fragment: Fragment, size: Size, register: str, *, ending: bool = False) -> Fragment:
-    """The ways through a fragment that fit into a window; with `ending`, ways that no longer can end at once."""
+    """The runs through a fragment that fit into a window; with `ending`, runs that no longer can end at once."""
     reach = Guard(frozenset((Reach(register, size),)))
     missed = Guard(negated=frozenset((Reach(register, size),)))
     known = Guard()

@@ -1,6 +1,6 @@
 """Parts that carry a watcher along: gaps, complements and selections over stateful patterns (see `automaton`).
 
-What is watched may itself watch something; `carried` gives the ways of a strategy that read what the run has bound to
+What is watched may itself watch something; `carried` gives the runs of a strategy that read what the run has bound to
 all steps on the way to it.
 """
 
@@ -46,7 +46,7 @@ class Watched:
 
     @staticmethod
     def of(kind: int, fragment: Fragment, watched: Callable[[int], tuple[Labels, Labels]]) -> Watched:
-        """Watch the ways through a fragment; of a strategy's, only which events they mark matters."""
+        """Watch the runs through a fragment; of a strategy's, only which events they mark matters."""
         entry = new_state()
 
         def change(step: Step) -> Step:
@@ -98,7 +98,7 @@ def missed(watcher: int, nullable: bool) -> Fragment:
 
 
 def selected(fragment: Fragment, watcher: int, kind: int) -> Fragment:
-    """The ways through a fragment that no other way, from any start to the same end, is better than."""
+    """The runs through a fragment that no other run, from any start to the same end, is better than."""
     last = {state: new_state() for state in sorted(fragment.exits)}
 
     def watching(step: Step) -> Iterator[Step]:
@@ -131,7 +131,7 @@ def carried(steps: tuple[Step, ...], watched: list[Watched]) -> tuple[tuple[Step
 
 
 def _needing(number: int, steps: tuple[Step, ...], watched: list[Watched]) -> set[int]:
-    """The states from which a step leads on to a strategy that begins with these ways."""
+    """The states from which a step leads on to a strategy that begins with these runs."""
     needing: set[int] = set()
 
     def needs(op: Op) -> bool:
@@ -147,7 +147,7 @@ def _needing(number: int, steps: tuple[Step, ...], watched: list[Watched]) -> se
 
 
 def marked_late(fragment: Fragment) -> tuple[Fragment, frozenset[int]]:
-    """A fragment whose ways may pass over events before the first they mark, and the states they are in until then."""
+    """A fragment whose runs may pass over events before the first they mark, and the states they are in until then."""
     before: dict[int, int] = {}
 
     def split(step: Step) -> Iterator[Step]:

@@ -1,4 +1,4 @@
-"""Conditions on a whole pattern: `φ FILTER COUNT(y) >= 5`, asked at the event that completes φ.
+"""Conditions on a whole pattern: `φ FILTER COUNT(y) >= 5`, tested at the event that completes φ.
 
 Registers of the filter's own gather the events of φ: they are empty where φ begins and take every event that φ binds to
 the variable (SRT report, section 8.1: registers that change). The event that completes φ may itself be one of them, or
@@ -9,7 +9,7 @@ was *before* it, of the *event* alone or of *nothing*; and `x.price` is an attri
 registers hold so many different values, one after the other, and states say how many there were (`_split_by_values`).
 A condition on a single event asks the state before it (`counted_before`), one on a whole the state that it ends in.
 
-Invariant: the ways through the result are those of the fragment on which the conditions hold, each once.
+Invariant: the runs through the result are those of the fragment on which the conditions hold, each once.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ from cerite.predicate.formula import FLIPPED
 
 
 def completed(fragment: Fragment, having: Having, registers: Registers) -> Fragment:
-    """The ways through a fragment that satisfy the conditions when they are complete."""
+    """The runs through a fragment that satisfy the conditions when they are complete."""
     condition = conjunction(*having.conditions)
     assert condition is not None
     fragment, phases_of = _all_split(fragment, condition, registers)
@@ -72,7 +72,7 @@ def completed(fragment: Fragment, having: Having, registers: Registers) -> Fragm
 
 
 def counted_before(fragment: Fragment, registers: Registers) -> Fragment:
-    """The same ways, where conditions on single events ask for no number of different values: their states know it."""
+    """The same runs, where conditions on single events ask for no number of different values: their states know it."""
     steps = (*fragment.entries, *fragment.steps)
     asking = dict.fromkeys(each for step in steps for each in _asking(step.guard))
     condition = conjunction(*asking)

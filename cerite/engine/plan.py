@@ -1,6 +1,6 @@
 """What a query asks of the engine: an automaton, the tests on events, and how its clauses are carried out.
 
-The plan is made once per query; it knows nothing of the data. Invariant: running it gives the matches that
+There is one plan per query; it knows nothing of the data. Invariant: running it gives the matches that
 `cerite.reference.semantics` gives, or the plan is refused here with the construct it does not run.
 """
 
@@ -47,7 +47,7 @@ class Plan:
 
     @property
     def tests(self) -> tuple[Test, ...]:
-        """The distinct tests that the guards are made of."""
+        """The distinct tests that the guards consist of."""
         return distinct_tests(self.guards)
 
     @property
@@ -104,7 +104,7 @@ class Plan:
 
     @property
     def needs_history(self) -> bool:
-        """Whether what matches at an event may depend on events before the window: earlier ways are compared with."""
+        """Whether what matches at an event may depend on events before the window: earlier runs are compared with."""
         automaton = self.automaton
         return bool(automaton.before) or any(watcher.kind != PLAIN for watcher in automaton.watchers)
 

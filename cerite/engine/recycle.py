@@ -10,7 +10,7 @@ rank, last key, the place in every map. What stays is what can still be bound:
   a partial match of a partition that fell silent may go on at any time, and lives;
 - without a window every partial match that some event could take further;
 - the time of a report that still silences its partition (SUPPRESS … PER PARTITION);
-- the strings that stored values name, and the partitions of all these. Where ways are compared with all that began
+- the strings that stored values name, and the partitions of all these. Where runs are compared with all that began
   before them (`Plan.needs_history`), every partition that has begun one.
 
 Invariant: recycling changes no match and no refusal that concerns what stays. It happens between batches, and before

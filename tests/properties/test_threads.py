@@ -37,7 +37,7 @@ def _short_segments() -> Iterator[None]:
         yield
 
 
-@cases(often(600), engine_queries() | REGISTERS, STREAMS, SEMANTICS, WINDOWS, st.integers(1, 4))
+@cases(often(360), engine_queries() | REGISTERS, STREAMS, SEMANTICS, WINDOWS, st.integers(1, 4))
 def test_matches_are_those_of_one_run(
     share: Share, query: QuerySpec, rows: Rows, semantics: Any, window: Size | None, cut: int
 ) -> None:

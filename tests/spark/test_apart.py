@@ -13,7 +13,9 @@ from cerite.core.errors import CeriteError
 ROOT = Path(__file__).parents[2]
 
 
-@pytest.mark.parametrize("kind", ["connect", "kill", pytest.param("cluster", marks=pytest.mark.nightly)])
+@pytest.mark.parametrize(
+    "kind", ["connect", *(pytest.param(kind, marks=pytest.mark.nightly) for kind in ("kill", "cluster"))]
+)
 def test_differential_apart(kind: str, tmp_path: Path) -> None:
     from cerite.spark.sessions import ensure_java
 

@@ -195,7 +195,7 @@ class RegisterEngine:
 
     @property
     def partitions(self) -> Longs:
-        """The partitions of sets that hold something, and those with ways that every later one is compared with."""
+        """The partitions of sets that hold something, and those with runs that every later one is compared with."""
         holding = self.sets.part[: self.cursor.sets][self.head[: self.cursor.sets, 0] >= 0]
         return distinct(holding, np.flatnonzero((self.common >= 0).any(axis=1)))
 

@@ -59,12 +59,12 @@ def signatures(machine: Machine, state: int) -> tuple[Signature, ...]:
 
 
 def watched(machine: Machine, watcher: int) -> list[Signature]:
-    """What may move the ways of a watched pattern: the bits of its steps, or anything."""
+    """What may move the runs of a watched pattern: the bits of its steps, or anything."""
     return _moving(machine, machine.automaton.watchers[watcher].entry)
 
 
 def _moving(machine: Machine, first: int) -> list[Signature]:
-    """The events that may move some configuration on the ways from a state on."""
+    """The events that may move some configuration on the paths from a state on."""
     wakes: dict[Signature, None] = {}
     seen, todo = {first}, [first]
     while todo:

@@ -34,7 +34,7 @@ class Tables(NamedTuple):
     beyond: Longs  # of one number: 1 once a sum has left 64 bits
 
 
-# what `shape` says: states, sizes, and whether ways may pass over events before the first they mark
+# what `shape` says: states, sizes, and whether runs may pass over events before the first they mark
 INITIAL, FINAL, STATES, STORED_VALUES, MAXIMAL, WATCHERS, LATE = range(7)
 # columns of the table of ops
 WATCHER, RESETS, STARTS, SPAWNS, FORBIDS, OP_MARKS = range(6)
@@ -91,12 +91,12 @@ class Watching(NamedTuple):
     It is None for a query that has neither watchers nor late starts nor MAX, and then none of that is compiled.
     """
 
-    common: Longs  # by partition and watcher: all ways begun so far; in the last column those that marked nothing
+    common: Longs  # by partition and watcher: all runs begun so far; in the last column those that marked nothing
     following: Longs  # what `common` of the partition becomes
     rows: Longs  # room for one watched set, by level: what is watched inside what is watched
     label: Longs  # zeros: a watched set has no labels
     order: Longs  # by level
-    fresh: Longs  # by level: the row in which a way begins
+    fresh: Longs  # by level: the row in which a run begins
 
 
 class Events(NamedTuple):

@@ -1,8 +1,8 @@
 """A register automaton as flat tables for the kernels: programs, transitions, what is stored where and how long.
 
 Registers hold only values that some later condition reads, and only while one may: `live[q]` is the set of stored
-values that a way on from q still reads before they are written again. What is not live is zero, so that configurations
-with equal futures are equal rows and merge (docs/registers.md, *How it runs*).
+values that some path from q on still reads before they are written again. What is not live is zero, so that
+configurations with equal futures are equal rows and merge (docs/registers.md, *How it runs*).
 
 Every guard is split. What looks at the event alone becomes a bit per event (`guards`), evaluated by columns; the rest
 is a list of programs that must hold and of negated groups, each a bit and programs that must not all hold.
@@ -163,7 +163,7 @@ class Machine:
         return clears if isinstance(slot[1], Running) else writes | clears
 
     def _watching(self) -> list[frozenset[int]]:
-        """The watchers whose sets some way on from a state still looks at."""
+        """The watchers whose sets some path on from a state still looks at."""
         watching: list[frozenset[int]] = [frozenset()] * self.automaton.n_states
         changed = True
         while changed:
