@@ -36,6 +36,7 @@ T = TypeVar("T")
 Batches = Iterable[pa.RecordBatch]
 
 SEGMENT = 1 << 19  # events of a segment at most, unless its window has many
+PIECE = 1 << 17  # events that a run reads at once: what it computes of them stays in the cache
 FEWEST = 1 << 14  # events that are worth a run of their own
 UNKNOWN = 1 << 16  # events of a segment as long as nobody knows how many matches they give
 READY = 1 << 19  # matches of a segment that may wait for their turn: more, and its thread waits, too
@@ -132,7 +133,7 @@ def _at_least(
 def _pieces(batch: pa.RecordBatch, size: Callable[[], int]) -> Iterator[pa.RecordBatch]:
     start = 0
     while start < batch.num_rows:
-        piece = batch.slice(start, size() or batch.num_rows)
+        piece = batch.slice(start, min(size() or PIECE, PIECE))
         start += piece.num_rows
         yield piece
 
@@ -289,7 +290,8 @@ class ThreadedRun:
     ) -> Iterator[T]:
         """What is recognised in each segment, in the order of the segments."""
         if self._threads == 1 or uncut(self._program, order) is not None:
-            yield from recognise(Segment([], batches, 0))
+            pieces = (piece for batch in batches for piece in _pieces(batch, lambda: PIECE))
+            yield from recognise(Segment([], pieces, 0))
             return
         cut = segments(self._program, batches, self._size)
         waiting: deque[_Output[T]] = deque()

@@ -27,7 +27,7 @@ def test_run(spark: SparkSession, events: str, tmp_path: Path) -> None:
     shown = cerite("run", UNARY, events, *options).stdout
     assert "start_time" in shown
     assert "1 match\n" in shown
-    for ending in ("parquet", "jsonl", "csv"):
+    for ending in ("parquet", "csv"):
         folder = tmp_path / f"matches.{ending}"
         assert "written" in cerite("run", UNARY, events, *options, "-o", str(folder)).stderr
         assert list(folder.glob("part-*"))

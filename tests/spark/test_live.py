@@ -49,7 +49,8 @@ def ids(rows: Rows, query: int = 0) -> set[str]:
     return set(listed)
 
 
-QUERIES: list[tuple[str, dict[str, Any]]] = [
+Questions = list[tuple[str, dict[str, Any]]]
+QUERIES: Questions = [
     (KEYED, {"shards": 3}),
     ("SELECT * FROM S WHERE A AS x ; B AS y FILTER y[v > x.v] WITHIN 60 milliseconds", {"shards": 2}),
     ("SELECT NEXT * FROM S WHERE A AS x ; B AS y WITHIN 60 milliseconds", {"shards": 3}),
@@ -61,11 +62,12 @@ QUERIES: list[tuple[str, dict[str, Any]]] = [
 
 
 @pytest.mark.filterwarnings("ignore::cerite.spark.OneTaskWarning")
-def test_a_live_stream_gives_what_its_rows_give_at_rest(folder: Folder) -> None:
+@pytest.mark.parametrize("queries", [QUERIES[::2], pytest.param(QUERIES[1::2], marks=pytest.mark.nightly)])
+def test_a_live_stream_gives_what_its_rows_give_at_rest(folder: Folder, queries: Questions) -> None:
     """Partitions, chunks of time, contiguity, ranks, strategies, consumption; disorder; a restart; the end."""
     final = str(folder.home / "final")
     fill(folder, 240, 2)
-    questions = [(query, {**HOW, **how, "final": final}) for query, how in QUERIES]
+    questions = [(query, {**HOW, **how, "final": final}) for query, how in queries]
     before = folder.run(folder.several(questions))
     folder.put(events(60, 240))
     finish(folder.spark, final)

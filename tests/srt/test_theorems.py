@@ -37,13 +37,14 @@ from cerite.reference.srt import (
     windowed,
 )
 from tests.srt.expressions import Rows, acyclic, enclosed, extended, marked_ends, sremo, streams, substrings
+from tests.telling import often
 
 Matches = set[frozenset[int]]
 widths = st.integers(1, 4)
 
 
 def some(count: int) -> settings:
-    return settings(max_examples=count, deadline=None, suppress_health_check=list(HealthCheck))
+    return settings(often(count), suppress_health_check=list(HealthCheck))
 
 
 def built(pattern: Pattern) -> Transducer:
