@@ -1,9 +1,10 @@
 """The command: `python -m bench [papers|registers|live|peers|report] [--events N] [--only core,S9] [--quick] …`.
 
 `papers`, the default, are the queries of the CORE paper; `registers` those of the SRT paper; `live` pushes a stream in
-small and large batches, in order and out of it; `peers` runs other engines beside us. Each prints a line per
-measurement and writes one JSON file: bench/results/SUITE.json, which is committed, or build/bench/SUITE.json if only
-part was measured. `report` measures nothing: it renders docs/benchmarks.md and docs/fresh.md from the committed files.
+small and large batches, in order and out of it; `peers` runs other engines beside us, CORE and Wayeb if the paths of
+their builds are given. Each prints a line per measurement and writes one JSON file: bench/results/SUITE.json, which is
+committed, or build/bench/SUITE.json if only part was measured. `report` measures nothing: it renders
+docs/benchmarks.md, its charts and docs/fresh.md from the committed files.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from typing import Any
 from bench import live
 from bench.growth import LENGTHS, QUICK_LENGTHS
 from bench.machine import code, commit, machine
+from bench.peers import engines
 from bench.peers import measure as peers
 from bench.publish import render, write
 from bench.register_patterns import chosen_registers
@@ -32,7 +34,15 @@ Row = dict[str, Any]
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the request; the exit code is 1 if a measurement failed."""
     request = _parser().parse_args(arguments)
-    return _report(request) if request.suite == "report" else _measure(request)
+    if request.suite == "report":
+        return _report(request)
+    if request.suite == "peers":
+        try:
+            request.engines, request.skipped = engines.here(request)
+        except engines.NoPeerError as error:
+            print(error)
+            return 2
+    return _measure(request)
 
 
 def _report(request: argparse.Namespace) -> int:
@@ -52,7 +62,7 @@ def _measure(request: argparse.Namespace) -> int:
     suite, quick = request.suite, request.quick
     events = request.events or (QUICK_EVENTS if quick else EVENTS).get(suite)
     repeats = request.repeats or (1 if quick else 3)
-    before, facts = code(), machine() | (peers.versions() if suite == "peers" else {})
+    before, facts = code(), machine() | {engine.name: engine.version for engine in request.engines}
     result: Row = {
         "suite": suite, "title": request.title, "machine": facts, "commit": commit(), "repeats": repeats,
         "workloads": [], "growth": [],
@@ -93,8 +103,8 @@ def _live(request: argparse.Namespace, events: int | None, repeats: int) -> Iter
 
 def _peers(request: argparse.Namespace, events: int | None, repeats: int) -> Iterator[tuple[str, Row]]:
     assert events is not None
-    for row in peers.rows(events, repeats, request.only):
-        yield "workloads", row
+    for row in peers.rows(events, repeats, request.engines, request.only):
+        yield "workloads", row if request.skipped is None else {**row, "skipped": request.skipped}
 
 
 def _registers(request: argparse.Namespace, events: int | None, repeats: int) -> Iterator[tuple[str, Row]]:
@@ -126,7 +136,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--quick", action="store_true", help="fewer events, one repetition")
     parser.add_argument("--repeats", type=int, help="the best of so many runs is reported (default 3)")
     parser.add_argument("--title", default="All workloads", help="what the report calls this run")
+    engines.add_options(parser)
     parser.add_argument("--out", type=Path, help="the file to write")
     parser.add_argument("--results", type=Path, default=RESULTS, help="report: the folder to render")
     parser.add_argument("--charts", type=Path, help="report: draw charts (SVG) into this folder as well")
+    parser.set_defaults(engines=[], skipped=None)
     return parser

@@ -1,19 +1,15 @@
-"""Cerite, Esper and FlinkCEP on one stream, one after the other, each in one thread, all events in memory before.
+"""Cerite and its peers on one stream, one after the other, each in one thread, all events in memory before.
 
-The peers are fetched and the drivers of src compiled by Maven (pom.xml), into build/bench/peers. Where Maven or a Java
-of 17 or later is missing, or packages cannot be had, the peers are left out and the row says why. Rates are events per
-second of processor time, which for Java contains its compiler and its collector; the first run warms up and does not
-count. A peer whose matches, or their measures, are others than ours is an error.
+Where Maven or a Java of 17 or later is missing, or packages cannot be had, Esper and FlinkCEP are left out and the row
+says why. Rates are events per second of processor time, which for Java contains its compiler and its collector; the
+first run warms up and does not count. A peer whose matches, or their measures, are others than ours is an error.
 """
 
 from __future__ import annotations
 
-import re
-import shutil
 import subprocess
 import time
-from collections.abc import Iterator
-from pathlib import Path
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -22,18 +18,16 @@ import pyarrow.csv as csv
 
 import cerite
 from bench.peers.cases import CASES, Case
+from bench.peers.engines import BUILD, SECONDS, Engine
+from bench.plots import PEERS
 
 Row = dict[str, Any]
-HERE = Path(__file__).parent
-BUILD = HERE.parents[1] / "build" / "bench" / "peers"
-OPENED = ("java.base/java.util", "java.base/java.lang", "java.base/java.time")  # what Flink's serializers look into
-JAVA = ("java", "-Xmx4g", "-XX:+UseSerialGC", *(f"--add-opens={each}=ALL-UNNAMED" for each in OPENED))
-SECONDS = 600  # that a peer may take for one case
+NO_HEADER = csv.WriteOptions(include_header=False, quoting_style="none")
 
 
-def rows(events: int, repeats: int, only: str | None = None) -> Iterator[Row]:
+def rows(events: int, repeats: int, engines: Sequence[Engine], only: str | None = None) -> Iterator[Row]:
     """The cases, all or those named, ours and the peers' rates beside each other."""
-    reason = built()
+    BUILD.mkdir(parents=True, exist_ok=True)
     for case in CASES:
         if only is not None and case.name not in only.split(","):
             continue
@@ -43,17 +37,13 @@ def rows(events: int, repeats: int, only: str | None = None) -> Iterator[Row]:
             "name": case.name, "events": events, "query": case.query, "matches": result[0],
             "cerite": round(events / seconds),
         }  # fmt: skip
-        if reason is not None:
-            yield row | {"skipped": reason}
-            continue
         stream = BUILD / f"{case.name}.csv"
         csv.write_csv(table.set_column(1, "type", table["type"].cast(pa.string())), stream, NO_HEADER)
-        for peer, job in (("esper", ("EsperPeer", case.esper)), ("flink", ("FlinkPeer", case.name, case.window))):
-            row |= theirs(peer, [str(each) for each in job], stream, events, repeats, result)
+        for engine in engines:
+            command = engine.command(case, stream, 1 + repeats)
+            if command is not None:
+                row |= theirs(engine.name, command, events, result, row.get("error"))
         yield row
-
-
-NO_HEADER = csv.WriteOptions(include_header=False, quoting_style="none")
 
 
 def ours(case: Case, table: pa.Table, repeats: int) -> tuple[float, tuple[int, int]]:
@@ -61,53 +51,47 @@ def ours(case: Case, table: pa.Table, repeats: int) -> tuple[float, tuple[int, i
     query, best, result = cerite.query(case.query), float("inf"), (0, 0)
     for _ in range(1 + repeats):
         begin = time.process_time()
-        measured = pa.concat_tables(query.run(table, time="at").tables())
+        measured = pa.concat_tables(query.run(table, time="at", threads=1).tables())
         best = min(best, time.process_time() - begin)
         sums = (pc.sum(measured[name]).as_py() or 0 for name in ("low", "n") if name in measured.column_names)
         result = measured.num_rows, sum(sums)
     return best, result
 
 
-def theirs(peer: str, job: list[str], stream: Path, events: int, repeats: int, result: tuple[int, int]) -> Row:
-    """What one peer gives: its rate, or what went wrong."""
-    driver, *arguments = job
-    classpath = f"{BUILD / 'classes'}:{(BUILD / 'classpath').read_text('utf-8').strip()}"
-    command = [*JAVA, "-cp", classpath, driver, str(stream), str(1 + repeats), *arguments]
+def theirs(peer: str, command: list[str], events: int, result: tuple[int, int], before: str | None = None) -> Row:
+    """What one peer gives: its rate, or what went wrong, after what went wrong before."""
     try:
-        said = subprocess.run(command, capture_output=True, text=True, check=True, timeout=SECONDS).stdout
+        run = subprocess.run(command, capture_output=True, text=True, check=True, timeout=SECONDS, cwd=BUILD)
     except subprocess.TimeoutExpired:
-        return {f"{peer}_note": f"more than {SECONDS} s"}
+        return {f"{peer}_note": f"{PEERS[peer]}: more than {SECONDS} s"}
     except subprocess.CalledProcessError as error:
-        return {"error": f"{peer}: {error.stderr.strip()[-500:]}"}
-    runs = [tuple(map(int, line.split()[1:])) for line in said.splitlines() if line.startswith("run ")][1:]
-    if any(run[:2] != result for run in runs):
-        return {"error": f"{peer} finds {runs[0][:2]} (matches, sum of measures), we find {result}"}
-    return {peer: round(events / min(run[2] for run in runs) * 1e9)}
+        return _error(before, f"{peer}: {error.stderr.strip()[-500:]}")
+    runs = told(run.stdout)[1:]
+    if not runs:
+        return _error(before, f"{peer} tells of no run")
+    for matches, total, _ in runs:
+        if matches != result[0] or total not in (None, result[1]):
+            return _error(before, f"{peer} finds {matches, total} (matches, sum of measures), we find {result}")
+    return {peer: round(events / min(nanoseconds for *_, nanoseconds in runs) * 1e9)}
 
 
-def built() -> str | None:
-    """Fetch the peers and compile their drivers; None, or why that cannot be done."""
-    for tool in ("mvn", "java", "javac"):
-        if shutil.which(tool) is None:
-            return f"no `{tool}` here"
-    goals = ["compile", "dependency:build-classpath", f"-Dmdep.outputFile={BUILD / 'classpath'}"]
-    command = ["mvn", "-q", "-B", "-f", str(HERE / "pom.xml"), f"-Dpeers.build={BUILD}", *goals]
-    try:
-        run = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS)
-    except subprocess.TimeoutExpired:
-        return "packages cannot be fetched in time"
-    errors = [line for line in run.stdout.splitlines() if line.startswith("[ERROR]")]
-    return None if run.returncode == 0 else " ".join(errors[:1]) or "Maven fails"
+def told(text: str) -> list[tuple[int, int | None, int]]:
+    """Matches, the sum of measures if there is one, and nanoseconds, of every run that a driver tells of.
+
+    >>> told("starting\\nrun 5 70 1000\\nrun 5 - 900\\n")
+    [(5, 70, 1000), (5, None, 900)]
+    """
+    runs = [line.split()[1:] for line in text.splitlines() if line.startswith("run ")]
+    return [(int(matches), None if total == "-" else int(total), int(time)) for matches, total, time in runs]
 
 
-def versions() -> dict[str, str]:
-    """Of the peers, as pom.xml names them."""
-    return dict(re.findall(r"<(\w+)\.version>([^<]+)<", (HERE / "pom.xml").read_text("utf-8")))
+def _error(before: str | None, words: str) -> Row:
+    return {"error": words if before is None else f"{before}; {words}"}
 
 
 def line(row: Row) -> str:
     """A measurement as it is printed."""
-    names = {"cerite": "Cerite", "esper": "Esper", "flink": "FlinkCEP"}
+    names = {"cerite": "Cerite", **PEERS}
     rates = [f"{shown} {row[name] / 1e3:,.0f} k/s" for name, shown in names.items() if name in row]
-    notes = [row[name] for name in ("skipped", "esper_note", "flink_note") if name in row]
+    notes = [row[name] for name in ("skipped", *(f"{peer}_note" for peer in PEERS)) if name in row]
     return f"{row['name']}: {row['matches']:,} matches, {', '.join(rates + notes)}"

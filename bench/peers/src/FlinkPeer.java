@@ -35,6 +35,11 @@ public final class FlinkPeer {
         switch (name) {
             case "sequence":
                 return first.followedByAny("b").where(type("B")).followedByAny("c").where(type("C"));
+            case "comparison":
+                return first.followedByAny("b").where(type("B")).followedByAny("c").where(type("C")).where(new AboveFirst());
+            case "combinations":
+                return first.followedByAny("b").where(type("B")).oneOrMore().allowCombinations()
+                        .followedByAny("c").where(type("C"));
             case "absence":
                 return first.notFollowedBy("b").where(type("B"));
             case "COUNT":
@@ -48,6 +53,17 @@ public final class FlinkPeer {
 
     private static SimpleCondition<Event> type(String type) {
         return SimpleCondition.of(event -> event.type.equals(type));
+    }
+
+    /** Its value is above that of the first. */
+    private static final class AboveFirst extends IterativeCondition<Event> {
+        @Override
+        public boolean filter(Event event, Context<Event> context) throws Exception {
+            for (Event each : context.getEventsForPattern("a")) {
+                if (event.v <= each.v) return false;
+            }
+            return true;
+        }
     }
 
     /** Its value is above the mean of those before. */
