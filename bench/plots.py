@@ -15,7 +15,10 @@ from typing import Any
 
 Row = dict[str, Any]
 CHARTS = Path(__file__).parents[1] / "docs" / "charts"
-PEERS = {"core": "CORE (C++)", "corejava": "CORE (Java)", "wayeb": "Wayeb", "esper": "Esper", "flink": "FlinkCEP"}
+PEERS = {
+    "core": "CORE (C++)", "core_limit": "CORE (C++) LIMIT 1", "core_java": "CORE (Java)", "wayeb": "Wayeb",
+    "esper": "Esper", "flink": "FlinkCEP",
+}  # fmt: skip
 GROUP_TIMES = {"grouped": "in groups", "single": "one by one"}  # columns of bench.groups, microseconds per event
 
 

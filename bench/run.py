@@ -19,6 +19,7 @@ from bench.growth import LENGTHS, QUICK_LENGTHS
 from bench.machine import code, commit, machine
 from bench.peers import engines
 from bench.peers import measure as peers
+from bench.plots import PEERS
 from bench.publish import render, write
 from bench.register_patterns import chosen_registers
 from bench.report import PAGE, RESULTS, draw_charts, page, read_results
@@ -62,7 +63,7 @@ def _measure(request: argparse.Namespace) -> int:
     suite, quick = request.suite, request.quick
     events = request.events or (QUICK_EVENTS if quick else EVENTS).get(suite)
     repeats = request.repeats or (1 if quick else 3)
-    before, facts = code(), machine() | {engine.name: engine.version for engine in request.engines}
+    before, facts = code(), machine() | {PEERS[engine.name]: engine.version for engine in request.engines}
     result: Row = {
         "suite": suite, "title": request.title, "machine": facts, "commit": commit(), "repeats": repeats,
         "workloads": [], "growth": [],

@@ -14,6 +14,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from bench.peers.cases import Case
@@ -30,11 +31,13 @@ class Engine:
     """A peer: the key of its figures, its version, and the command of a case, None where it has no such query.
 
     The command runs as often as it is told and prints `run MATCHES SUM NANOSECONDS` for each run, SUM - if it has none.
+    One that gives `all_matches` must give ours.
     """
 
     name: str
     version: str
     command: Callable[[Case, Path, int], list[str] | None]
+    all_matches: bool = True
 
 
 class NoPeerError(Exception):
@@ -49,7 +52,7 @@ class Build:
     option: str
     variable: str
     path: str
-    engine: Callable[[Path], Engine]
+    engines: Callable[[Path], list[Engine]]
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -68,12 +71,8 @@ def here(request: argparse.Namespace) -> tuple[list[Engine], str | None]:
 
 def given(request: argparse.Namespace) -> list[Engine]:
     """The engines of which a path is given, by option or environment; NoPeerError if one cannot be used."""
-    engines = []
-    for build in BUILDS:
-        path = getattr(request, build.name) or os.environ.get(build.variable)
-        if path:
-            engines.append(build.engine(Path(path).resolve()))
-    return engines
+    paths = [(build, getattr(request, build.name) or os.environ.get(build.variable)) for build in BUILDS]
+    return [engine for build, path in paths if path for engine in build.engines(Path(path).resolve())]
 
 
 def fetched() -> tuple[list[Engine], str | None]:
@@ -112,20 +111,22 @@ def _built() -> str | None:
     return None if run.returncode == 0 else " ".join(errors[:1]) or "Maven fails"
 
 
-def core(path: Path) -> Engine:
-    """CORE in C++, of a folder with its Python module."""
+def core(path: Path) -> list[Engine]:
+    """CORE in C++, of a folder with its Python module; also with one match an event at most: it writes them as text."""
     folder = path.parent if path.is_file() else path
     if not any(folder.glob("pycer*.so")) and not any(folder.glob("pycer*.pyd")):
         raise NoPeerError(f"{path}: CORE's Python module, pycer, is not there")
 
-    def command(case: Case, stream: Path, runs: int) -> list[str] | None:
+    def command(case: Case, stream: Path, runs: int, *, limit: str = "") -> list[str] | None:
         driver = [sys.executable, str(HERE / "drivers" / "core_peer.py"), str(folder), str(stream), str(runs)]
-        return None if case.core_query is None else [*driver, case.core_query, case.types]
+        return None if case.core_query is None else [*driver, f"{case.core_query}{limit}", case.types]
 
-    return Engine("core", _commit(folder), command)
+    version = _commit(folder)
+    limited = Engine("core_limit", version, partial(command, limit=" LIMIT 1"), all_matches=False)
+    return [Engine("core", version, command), limited]
 
 
-def core_java(path: Path) -> Engine:
+def core_java(path: Path) -> list[Engine]:
     """CORE in Java, of its jar with dependencies. It has no contiguous operators."""
     classpath = _compiled(path, "CoreJavaPeer")
 
@@ -134,10 +135,10 @@ def core_java(path: Path) -> Engine:
         words = None if query is None or ":" in query else [query, case.types]
         return _java(classpath, "CoreJavaPeer", stream, runs, words)
 
-    return Engine("corejava", _commit(path.parent), command)
+    return [Engine("core_java", _commit(path.parent), command)]
 
 
-def wayeb(path: Path) -> Engine:
+def wayeb(path: Path) -> list[Engine]:
     """Wayeb, of its jar with dependencies."""
     classpath = _compiled(path, "WayebPeer")
 
@@ -149,7 +150,7 @@ def wayeb(path: Path) -> Engine:
         kind = "registers" if '"' in case.wayeb_pattern else "plain"
         return _java(classpath, "WayebPeer", stream, runs, [str(pattern), kind])
 
-    return Engine("wayeb", _commit(path.parent), command)
+    return [Engine("wayeb", _commit(path.parent), command)]
 
 
 BUILDS = (

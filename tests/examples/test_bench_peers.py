@@ -79,6 +79,7 @@ def test_other_matches_than_ours_are_an_error() -> None:
 
 def test_an_engine_without_measures_is_held_to_its_matches() -> None:
     assert measure.theirs("wayeb", said(r"run 9 - 1\nrun 5 - 1000000000\n"), 1_000, (5, 70)) == {"wayeb": 1_000}
+    assert measure.theirs("core_limit", said(r"run 1 2 3\nrun 2 9 1000000000\n"), 7, None) == {"core_limit": 7}
 
 
 def test_a_peer_that_fails_says_why() -> None:
@@ -164,11 +165,14 @@ def test_the_driver_of_core_feeds_the_stream_and_reads_what_is_found(tmp_path: P
     (tmp_path / "pycer.of-no-python.so").touch()
     stream = tmp_path / "stream.csv"
     stream.write_text("0,A,3,500\n1,B,4,7\n2,B,4,8\n3,C,4,9\n", "utf-8")
-    command = engines.core(tmp_path).command(BY_NAME["iteration"], stream, 2)
+    engine, limited = engines.core(tmp_path)
+    command = engine.command(BY_NAME["iteration"], stream, 2)
     assert command is not None
+    assert limited.command(BY_NAME["iteration"], stream, 2) == [*command[:-2], f"{command[-2]} LIMIT 1", "ABC"]
+    assert not limited.all_matches
     assert command[0] == sys.executable
     assert measure.theirs("core", command, 4, (1, 502)).keys() == {"core"}
-    assert engines.core(tmp_path).command(BY_NAME["AVG"], stream, 2) is None
+    assert engine.command(BY_NAME["AVG"], stream, 2) is None
 
 
 @pytest.fixture
@@ -183,7 +187,7 @@ def jar(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
 
 
 def test_wayeb_is_told_the_pattern_in_a_file_and_whether_it_has_registers(jar: Path, tmp_path: Path) -> None:
-    engine = engines.wayeb(jar)
+    (engine,) = engines.wayeb(jar)
     command = engine.command(BY_NAME["comparison"], tmp_path / "comparison.csv", 4)
     assert command is not None
     assert command[-5:] == [
@@ -197,7 +201,7 @@ def test_wayeb_is_told_the_pattern_in_a_file_and_whether_it_has_registers(jar: P
 
 
 def test_core_in_java_has_no_contiguous_operators(jar: Path, tmp_path: Path) -> None:
-    engine = engines.core_java(jar)
+    (engine,) = engines.core_java(jar)
     told = {case.name: engine.command(case, tmp_path / "x.csv", 1) for case in CASES}
     assert {name for name, command in told.items() if command} == {"sequence", "combinations"}
     assert (told["sequence"] or [])[-2:] == [str(BY_NAME["sequence"].core_query), "ABCD"]
@@ -208,7 +212,9 @@ def test_core_in_java_has_no_contiguous_operators(jar: Path, tmp_path: Path) -> 
     (engines.core_java, "no such file"),
     (engines.wayeb, "no such file"),
 ])  # fmt: skip
-def test_a_build_that_is_not_there_is_an_error(engine: Callable[[Path], Engine], words: str, tmp_path: Path) -> None:
+def test_a_build_that_is_not_there_is_an_error(
+    engine: Callable[[Path], list[Engine]], words: str, tmp_path: Path
+) -> None:
     with pytest.raises(NoPeerError, match=words):
         engine(tmp_path)
 
@@ -226,13 +232,14 @@ def test_a_path_is_named_by_an_option_or_the_environment(
     assert engines.given(argparse.Namespace(core=None, core_java=None, wayeb=None)) == []
     (tmp_path / "pycer.so").touch()
     monkeypatch.setenv("CERITE_PEER_CORE", str(tmp_path))
-    assert [each.name for each in engines.given(argparse.Namespace(core=None, core_java=None, wayeb=None))] == ["core"]
+    named = engines.given(argparse.Namespace(core=None, core_java=None, wayeb=None))
+    assert [each.name for each in named] == ["core", "core_limit"]
     assert main(["peers", "--quick", "--wayeb", str(tmp_path / "nothing.jar")]) == 2
     assert "nothing.jar: no such file" in capsys.readouterr().out
 
 
 def test_every_engine_has_a_name_on_the_page_and_an_option_in_help(capsys: pytest.CaptureFixture[str]) -> None:
-    assert set(PEERS) == {"core", "corejava", "wayeb", "esper", "flink"}
+    assert {build.name for build in BUILDS} <= set(PEERS)
     with pytest.raises(SystemExit):
         main(["--help"])
     shown = capsys.readouterr().out

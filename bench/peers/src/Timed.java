@@ -1,12 +1,18 @@
 import com.sun.management.OperatingSystemMXBean;
 import java.lang.management.ManagementFactory;
 
-/** Runs a case several times and prints, for every run, its matches, their measures' sum and its processor time. */
+/**
+ * Runs a case several times and prints, for every run, its matches, their measures' sum and its processor time. Java tells
+ * processor time in hundredths of a second, so that a run passes over the stream until it has taken half a second.
+ */
 final class Timed {
-    /** One run; it counts its matches here. */
+    /** One pass over the stream; it counts its matches here. */
     interface Run {
         void once() throws Exception;
     }
+
+    private static final long ENOUGH = 500_000_000L;
+    private static final int MOST = 100;
 
     static long matches;
     static long sum;
@@ -35,11 +41,17 @@ final class Timed {
 
     static void repeat(int repeats, Run run) throws Exception {
         for (int k = 0; k < repeats; k++) {
-            matches = 0;
-            sum = 0;
+            long taken = 0;
+            int passes = 0;
             System.gc();
-            run.once();
-            System.out.println("run " + matches + " " + (measured ? sum : "-") + " " + (end - begin));
+            while (taken < ENOUGH && passes < MOST) {
+                matches = 0;
+                sum = 0;
+                run.once();
+                taken += end - begin;
+                passes++;
+            }
+            System.out.println("run " + matches + " " + (measured ? sum : "-") + " " + taken / passes);
         }
     }
 }
