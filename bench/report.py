@@ -129,7 +129,7 @@ def _live(result: Row) -> list[str]:
 
 def _groups(result: Row) -> list[str]:
     """Registers moved in groups and one by one, by window."""
-    heads = ("Pattern", "Window", "Events", *(f"{shown}, µs" for shown in GROUP_TIMES.values()), "Bits of the count")
+    heads = ("Pattern", "Window", "Events", *(f"{shown.capitalize()}, µs" for shown in GROUP_TIMES.values()), "Bits of the count")
     cells = (
         (
             f"`{row['pattern']}`", row["within"], whole(row["events"]),

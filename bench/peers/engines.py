@@ -178,7 +178,9 @@ def _compiled(jar: Path, driver: str) -> str:
 
 
 def _commit(folder: Path) -> str:
-    """The commit of the clone in which a build lies."""
-    command = ["git", "-C", str(folder), "rev-parse", "--short", "HEAD"]
+    """The commit of the clone in which a build lies, which is not ours."""
+    command = ["git", "-C", str(folder), "rev-parse", "--show-toplevel", "--short", "HEAD"]
     run = subprocess.run(command, capture_output=True, text=True, check=False)
-    return f"commit {run.stdout.strip()}" if run.returncode == 0 else "of unknown version"
+    top, _, commit = run.stdout.strip().partition("\n")
+    unknown = run.returncode != 0 or Path(top) == HERE.parents[1]
+    return "of unknown version" if unknown else f"commit {commit}"

@@ -257,7 +257,7 @@ def test_groups_are_a_table_and_a_plot() -> None:
     assert "](charts/groups-window.svg)" in text
     plot = plots(results)["groups-window"]
     assert plot.over == [100, 10_000]
-    assert plot.series["B+, one by one"] == [1.2, None]
+    assert plot.series["B+, counting one by one"] == [1.2, None]
 
 
 def test_threads_are_a_table_with_their_target() -> None:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 import shutil
+import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -217,6 +219,15 @@ def test_a_build_that_is_not_there_is_an_error(
 ) -> None:
     with pytest.raises(NoPeerError, match=words):
         engine(tmp_path)
+
+
+def test_the_version_is_the_commit_of_the_clone_that_holds_the_build(tmp_path: Path) -> None:
+    (tmp_path / "pycer.so").touch()
+    assert engines.core(tmp_path)[0].version == "of unknown version"
+    git = ["git", "-C", str(tmp_path), "-c", "user.name=x", "-c", "user.email=x@y"]
+    for words in (["init", "-q"], ["commit", "-q", "--allow-empty", "-m", "x"]):
+        subprocess.run([*git, *words], check=True)
+    assert re.fullmatch(r"commit [0-9a-f]{7,}", engines.core(tmp_path)[0].version)
 
 
 def test_a_build_that_does_not_fit_says_so(jar: Path, tmp_path: Path) -> None:
