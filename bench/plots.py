@@ -19,7 +19,7 @@ PEERS = {
     "core": "CORE (C++)", "core_limit": "CORE (C++) LIMIT 1", "core_java": "CORE (Java)", "wayeb": "Wayeb",
     "esper": "Esper", "flink": "FlinkCEP",
 }  # fmt: skip
-GROUP_TIMES = {"grouped": "counting in groups", "single": "counting one by one"}  # columns of bench.groups, microseconds per event
+GROUP_TIMES = {"grouped": "counting in groups", "single": "counting one by one"}  # of bench.groups, µs per event
 
 
 @dataclass(frozen=True)

@@ -129,7 +129,7 @@ def _live(result: Row) -> list[str]:
 
 def _groups(result: Row) -> list[str]:
     """Registers moved in groups and one by one, by window."""
-    heads = ("Pattern", "Window", "Events", *(f"{shown.capitalize()}, µs" for shown in GROUP_TIMES.values()), "Bits of the count")
+    times = [f"{shown.capitalize()}, µs" for shown in GROUP_TIMES.values()]
     cells = (
         (
             f"`{row['pattern']}`", row["within"], whole(row["events"]),
@@ -137,7 +137,7 @@ def _groups(result: Row) -> list[str]:
         )
         for row in result["rows"]
     )  # fmt: skip
-    return [*_head(result), table(heads, cells)]
+    return [*_head(result), table(("Pattern", "Window", "Events", *times, "Bits of the count"), cells)]
 
 
 def _threads(result: Row) -> list[str]:
