@@ -157,7 +157,7 @@ def _threads(result: Row) -> list[str]:
 def _peers(result: Row) -> list[str]:
     """Other engines beside us: rates, then how many times as fast we are."""
     rows = result["workloads"]
-    queries = table(("Case", "Query"), ((row["name"], f"`{row['query']}`") for row in rows))
+    queries = "\n".join(f"- {row['name']}: `{row['query']}`" for row in rows)
     rates = ("Case", "Events", "Matches", "Cerite, k events/s", *(f"{shown}, k events/s" for shown in PEERS.values()))
     times = ("Case", *(f"Times {shown}" for shown in PEERS.values()))
     return [
@@ -172,7 +172,8 @@ def _peer_rates(row: Row) -> tuple[str, ...]:
 
 
 def _peer_times(row: Row) -> tuple[str, ...]:
-    return (row["name"], *(f"{row['cerite'] / row[name]:,.3g}" if name in row else "" for name in PEERS))
+    times = [row["cerite"] / row[name] if name in row else None for name in PEERS]
+    return (row["name"], *("" if each is None else f"{each:,.{int(each < 10)}f}" for each in times))
 
 
 def _streaming(result: Row) -> list[str]:

@@ -107,7 +107,7 @@ def test_times_are_on_the_page() -> None:
         "repeats": 3, "workloads": [row | {"flink_note": "more than 600 s"}],
     }  # fmt: skip
     text = page({"peers": result})
-    assert "| AVG | `SELECT *` |" in text
+    assert "- AVG: `SELECT *`" in text
     assert "| AVG | 9 | 3 | 8,000 | 200 | more than 600 s |" in text
     assert "| Case | Times Esper |" in text
     assert "| AVG | 40 |" in text
