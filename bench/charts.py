@@ -20,13 +20,15 @@ from matplotlib.figure import Figure  # noqa: E402
 Series = Mapping[str, Sequence[float | None]]
 
 
-def bars(path: Path, title: str, unit: str, names: Sequence[str], series: Series, source: str | None = None) -> Path:
-    """A group of bars for each name, one bar per series; what was not measured has none."""
+def bars(
+    path: Path, title: str, unit: str, names: Sequence[str], series: Series, source: str | None = None, colour: int = 0
+) -> Path:
+    """A group of bars for each name, one bar per series, from that colour on; what was not measured has none."""
     figure, axes = _frame(title, unit, 2 + 0.16 * len(names) * (len(series) + 1))
     width = 1 / (len(series) + 1)
     for k, (name, values) in enumerate(series.items()):
         places = [place + k * width for place, value in enumerate(values) if value]
-        axes.bar(places, [value for value in values if value], width, label=name)
+        axes.bar(places, [value for value in values if value], width, label=name, color=f"C{colour + k}")
     middle = width * (len(series) - 1) / 2
     axes.set_xticks([place + middle for place in range(len(names))], names, rotation=45, ha="right")
     return _written(figure, axes, path, source)
