@@ -6,7 +6,7 @@ brought here to contiguous, writable arrays of one type, without a copy where th
 Invariant: all columns have the same length and partitions are not negative.
 """
 
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +16,28 @@ Longs = npt.NDArray[np.int64]
 Ints = npt.NDArray[np.int32]
 Flags = npt.NDArray[np.bool_]
 Words = npt.NDArray[np.uint64]
+
+
+class Buffers:
+    """Memory for what is computed of one batch after the other: large arrays that are asked for anew cost more than
+    what is written into them, above all where several threads do it.
+
+    What was handed out under a name is overwritten when the name is used again.
+
+    >>> buffers = Buffers()
+    >>> buffers.take("key", 3, np.int64).size
+    3
+    """
+
+    def __init__(self) -> None:
+        self._arrays: dict[str, npt.NDArray[Any]] = {}
+
+    def take(self, name: str, size: int, kind: type[S]) -> npt.NDArray[S]:
+        """An array of this size, with anything in it."""
+        array = self._arrays.get(name)
+        if array is None or array.size < size:
+            array = self._arrays[name] = np.empty(size, kind)
+        return array[:size]
 
 
 def long_column(values: npt.ArrayLike, events: int, name: str) -> Longs:

@@ -25,7 +25,7 @@ import pyarrow as pa
 
 from cerite.automaton.absences import LOW, POSITION, since
 from cerite.automaton.absences import low as low_of
-from cerite.core.arrays import Flags, Longs, distinct, picked
+from cerite.core.arrays import Buffers, Flags, Longs, distinct, picked
 from cerite.core.errors import Hint, OrderError, Setting, StreamError
 from cerite.engine.bind import Program, preceding
 from cerite.engine.events.keys import (
@@ -35,6 +35,7 @@ from cerite.engine.events.keys import (
     carry,
     carry_one,
     count_keys,
+    first_fall,
     keys_of,
     numbers,
     tick_text,
@@ -55,6 +56,7 @@ class Intake:
         self.groups = Groups(program.plan.partition) if program.plan.partition else None
         self.ranks = Ranks()
         self.rows = 0
+        self._buffers = Buffers()
         self._last: dict[str, tuple[int, str]] = {}  # the last key of a column that must rise, and how it is shown
         self._last_keys: Longs = np.full((2, 1), LEAST, np.int64)  # key and low, by partition
         self.low = LEAST  # of all events to come, where one clock drives all partitions
@@ -258,7 +260,7 @@ class Intake:
             self._leaves.restore(_under("leaves.", kept))
 
     def _bits(self, batch: pa.RecordBatch) -> npt.NDArray[np.uint64]:
-        raw = self._conditions.bits(batch)
+        raw = self._conditions.bits(batch, self._buffers)
         if self.program.plain:
             return raw
         holds: dict[object, npt.NDArray[np.uint64]] = {}
@@ -294,18 +296,16 @@ class Intake:
         if missing is not None:
             row = int(np.argmax(missing)) + self.rows
             raise StreamError(f"row {row} has no time in `{name}`", hint="filter such rows out, or fill them in")
-        self._check_rising("time", name, keys_of(values), column, strictly=False)
+        self._check_rising("time", name, keys_of(values, self._buffers), column, strictly=False)
 
     def _check_rising(self, role: str, name: str, keys: Longs, column: pa.Array, *, strictly: bool) -> None:
         """Refuse a column that decreases, naming the first row that does."""
         if not keys.size:
             return
         before = self._last.get(role)
-        whole = keys if before is None else np.append(np.array([before[0]], np.int64), keys)
-        steps = whole[1:] <= whole[:-1] if strictly else whole[1:] < whole[:-1]
-        if steps.any():
-            place = int(np.argmax(steps))
-            at = place + (before is None)
+        skipped = int(before is None)  # nothing is before the first event
+        at = skipped + first_fall(keys[skipped:], int(keys[0]) if before is None else before[0], strictly)
+        if at >= skipped:
             what = "does not rise" if strictly else "decreases"
             previous = before[1] if before is not None and not at else tick_text(column[at - 1])
             raise OrderError(
@@ -328,7 +328,7 @@ class Intake:
         if window.unit == "events":
             return (*count_keys(window, self.ranks.of(partition, position.size)), None)
         name = time_of(window, self.program.columns.time)
-        key, low, missing = value_keys(batch.column(name), name, window, self.program.columns.unit)
+        key, low, missing = value_keys(batch.column(name), name, window, self.program.columns.unit, self._buffers)
         if not self.program.shared_clock:
             self._carry(key, low, missing, partition, name, position)
         return key, low, missing

@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from itertools import chain, takewhile
 from threading import Condition, Lock
+from time import monotonic
 from typing import Generic, NamedTuple, TypeVar
 
 import numpy as np
@@ -35,7 +36,9 @@ from cerite.engine.run import Run
 T = TypeVar("T")
 Batches = Iterable[pa.RecordBatch]
 
-SEGMENT = 1 << 19  # events of a segment at most, unless its window has many
+SEGMENT = 1 << 20  # events of a segment at most, unless its window has many; fewer where each thread would get few
+WORTH_CUTTING = 1 << 19  # events that are worth several threads
+SHARE = 4  # segments for each thread, at least
 PIECE = 1 << 17  # events that a run reads at once: what it computes of them stays in the cache
 FEWEST = 1 << 14  # events that are worth a run of their own
 UNKNOWN = 1 << 16  # events of a segment as long as nobody knows how many matches they give
@@ -43,6 +46,7 @@ READY = 1 << 19  # matches of a segment that may wait for their turn: more, and 
 LOOK_BACK = 1 << 10  # events in which the beginning of a window is looked for first
 SPAN = 3  # a segment has at least so many events for one that it reads besides
 AHEAD = 64  # chunks of matches that wait for their turn, of each segment: somewhat more than READY
+TELL = 0.05  # seconds after which a thread that counts says how far it is
 VARIABLE = "CERITE_THREADS"
 
 
@@ -202,7 +206,8 @@ class ThreadedRun:
     def __init__(self, program: Program, threads: int, events: int | None = None) -> None:
         """`events` is how many there are, where that is known; few are not worth several threads."""
         self._program = program
-        self._threads = 1 if events is not None and events <= SEGMENT else threads
+        self._threads = 1 if events is not None and events <= WORTH_CUTTING else threads
+        self._most = SEGMENT if events is None else min(SEGMENT, max(PIECE, events // (SHARE * threads)))
         self._lock = Lock()
         self.rows = 0  # read so far
         self._matches = 0  # in these rows, as far as they are enumerated
@@ -259,11 +264,15 @@ class ThreadedRun:
         run = _begun(Run(self._program), segment)
         for batch in segment.before:
             run.count(batch)
+        matches, told = 0, monotonic()
         for batch in segment.own:
-            yield run.count(batch)
+            matches += run.count(batch)
             self._advance(run, batch)
-            yield None
-        yield run.count_rest()
+            if monotonic() - told > TELL:  # to tell of every batch would wake the caller's thread only to add numbers
+                yield matches
+                yield None
+                matches, told = 0, monotonic()
+        yield matches + run.count_rest()
         self._finish(run)
 
     def _size(self) -> int:
@@ -271,7 +280,7 @@ class ThreadedRun:
         with self._lock:
             rows, matches = self.rows, self._matches
         wanted = UNKNOWN if not rows else READY * rows // matches if matches else SEGMENT
-        return 0 if wanted < FEWEST else min(wanted, SEGMENT)
+        return 0 if wanted < FEWEST else min(wanted, self._most)
 
     def _advance(self, run: Run, batch: pa.RecordBatch, matches: int = 0) -> None:
         with self._lock:

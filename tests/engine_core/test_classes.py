@@ -37,7 +37,7 @@ def test_oracle_equal_rows_are_one_class(conditions: int, seed: int) -> None:
     pool = rng.integers(0, 1 << 62, (300, words), np.uint64)
     pool[:, -1] &= np.uint64((1 << min(62, conditions - 64 * (words - 1))) - 1)
     bits = pool[rng.integers(0, 300, 2000)]
-    numbers = np.concatenate([classes.batch(part, SINGLE)[0] for part in np.array_split(bits, 4)])
+    numbers = np.concatenate([classes.batch(part, SINGLE)[0].copy() for part in np.array_split(bits, 4)])
     seen: dict[bytes, int] = {}
     for row, number in zip(bits, numbers, strict=True):
         assert seen.setdefault(row.tobytes(), len(seen)) == number

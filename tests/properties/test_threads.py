@@ -32,7 +32,7 @@ WINDOWS = st.sampled_from([Size.events(3), Size.events(5), Size(2, "milliseconds
 @pytest.fixture(autouse=True, scope="module")
 def _short_segments() -> Iterator[None]:
     with patch.multiple(
-        threads, SEGMENT=2, UNKNOWN=2, FEWEST=1, READY=4, LOOK_BACK=1
+        threads, SEGMENT=2, WORTH_CUTTING=2, PIECE=3, UNKNOWN=2, FEWEST=1, READY=4, LOOK_BACK=1
     ):  # and no cutting from four matches an event
         yield
 

@@ -21,7 +21,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from cerite.core.arrays import Flags, Longs, Words, picked
+from cerite.core.arrays import Buffers, Flags, Longs, Words, picked
 from cerite.core.errors import Hint, Setting, StreamError
 from cerite.core.jit import kernel
 from cerite.pattern.nodes import Size, of_floats
@@ -192,27 +192,43 @@ def count_keys(size: Size, ranks: Longs) -> tuple[Longs, Longs]:
     return ranks, ranks - (int(size.amount) - 1)
 
 
-def value_keys(column: pa.Array, name: str, size: Size, unit: str = "ms") -> tuple[Longs, Longs, Flags | None]:
+def value_keys(
+    column: pa.Array, name: str, size: Size, unit: str = "ms", buffers: Buffers | None = None
+) -> tuple[Longs, Longs, Flags | None]:
     """Keys of a time or attribute window, and where the column is NULL (None: nowhere)."""
     values, missing = numbers(column, name)
     width = width_of(size, column.type, unit)
     if values.dtype == np.float64:
         floats = values.astype(np.float64)
         return ordered(floats), ordered(lowest(floats, width)), missing
-    key = keys_of(values)
-    low = np.empty_like(key)
+    buffers = Buffers() if buffers is None else buffers
+    key, low = keys_of(values, buffers), buffers.take("low", values.size, np.int64)
     lows(key.view(np.uint64), np.uint64(min(math.floor(width), 2**64 - 1)), low.view(np.uint64))
     return key, low, missing
 
 
-def keys_of(values: Numbers) -> Longs:
+def keys_of(values: Numbers, buffers: Buffers | None = None) -> Longs:
     """Numbers as signed integers in the same order."""
     if values.dtype == np.float64:
         return ordered(values.astype(np.float64))
     if values.dtype == np.uint64:
         shifted: Longs = (values.astype(np.uint64) ^ _SIGN).view(np.int64)
         return shifted
-    return values.astype(np.int64)
+    if buffers is None:
+        return values.astype(np.int64)
+    key: Longs = buffers.take("key", values.size, np.int64)
+    key[:] = values
+    return key
+
+
+@kernel
+def first_fall(key: Longs, last: int, strictly: bool) -> int:
+    """The first key that is less than the one before it, or not greater, or -1; `last` is before the first one."""
+    for i in range(key.size):
+        if key[i] < last or (strictly and key[i] == last):
+            return i
+        last = key[i]
+    return -1
 
 
 @kernel

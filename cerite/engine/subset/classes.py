@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from cerite.automaton import TRUE, Automaton, Transition
 from cerite.automaton.relevance import relevance
-from cerite.core.arrays import picked
+from cerite.core.arrays import Buffers, picked
 from cerite.core.hashing import fold
 from cerite.core.jit import kernel
 from cerite.engine.subset.determinise import Determinised
@@ -37,16 +37,20 @@ class EventClasses:
         self._within: npt.NDArray[np.bool_] = np.ones((1, 1), np.bool_)
         self.last: npt.NDArray[np.int32] = np.zeros(1, np.int32)
         self.holds: list[int] = []
+        self._buffers = Buffers()
 
     def batch(
         self, bits: npt.NDArray[np.uint64], ids: npt.NDArray[np.int64]
     ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int64]]:
-        """The class of every event, and the indices of the events to keep; `ids` is empty for a single stream."""
+        """The class of every event, and the indices of the events to keep; `ids` is empty for a single stream.
+
+        Both are overwritten by the next batch.
+        """
         if bits.shape[1] < self._words:
             raise ValueError(f"bits must have the shape (events, {self._words}), not {bits.shape}")
-        classes = np.empty(bits.shape[0], np.int32)
+        classes = self._buffers.take("classes", bits.shape[0], np.int32)
         self._classify(np.ascontiguousarray(bits[:, : self._words]), classes)
-        relevant = np.empty(bits.shape[0] + 1, np.int64)
+        relevant = self._buffers.take("relevant", bits.shape[0] + 1, np.int64)
         if len(self._kills) == 1:
             n = keep_moving(classes, self._effect, relevant)
         else:

@@ -19,7 +19,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.types as is_
 
-from cerite.core.arrays import Words
+from cerite.core.arrays import Buffers, Words
 from cerite.core.errors import SchemaError
 from cerite.core.schema import Kind, Schema
 from cerite.predicate.columns.codes import Coded, Coder
@@ -95,10 +95,11 @@ class ConditionBits:
         other._begin()
         return other
 
-    def bits(self, batch: pa.RecordBatch) -> npt.NDArray[np.uint64]:
+    def bits(self, batch: pa.RecordBatch, buffers: Buffers | None = None) -> npt.NDArray[np.uint64]:
         """A row of words per event; bit c % 64 of word c // 64 says whether condition c holds."""
         self._check_kinds(batch.schema)
-        out = np.empty((batch.num_rows, self._words), np.uint64)
+        buffers = Buffers() if buffers is None else buffers
+        out = buffers.take("bits", batch.num_rows * self._words, np.uint64).reshape(batch.num_rows, self._words)
         if not batch.num_rows:
             return out
         arrays = {name: self._array(name, batch) for name in self.columns}
