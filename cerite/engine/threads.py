@@ -46,7 +46,7 @@ READY = 1 << 19  # matches of a segment that may wait for their turn: more, and 
 LOOK_BACK = 1 << 10  # events in which the beginning of a window is looked for first
 SPAN = 3  # a segment has at least so many events for one that it reads besides
 AHEAD = 64  # chunks of matches that wait for their turn, of each segment: somewhat more than READY
-TELL = 0.05  # seconds after which a thread that counts says how far it is
+TELL = 0.02  # seconds after which a thread says what it has
 VARIABLE = "CERITE_THREADS"
 
 
@@ -371,6 +371,7 @@ class _Output(Generic[T]):
         return takewhile(lambda _: not self._stopped, batches)
 
     def _fill(self, recognise: Callable[[Segment], Iterator[T]], segment: Segment) -> None:
+        told = monotonic()  # when the caller's thread was woken, which costs more than most items
         try:
             for item in recognise(segment._replace(own=self._wanted(segment.own))):
                 with self._changed:
@@ -378,7 +379,9 @@ class _Output(Generic[T]):
                     if self._stopped:
                         return
                     self._items.append(item)
-                    self._changed.notify()
+                    if 2 * len(self._items) >= AHEAD or monotonic() - told > TELL:
+                        self._changed.notify()
+                        told = monotonic()
         except BaseException as error:
             self._error = error
         finally:
