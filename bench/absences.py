@@ -23,6 +23,7 @@ PATTERNS = {
     "A AS x ; NOT B PARTITION BY [id]": ("A AS x ; B PARTITION BY [id]", "A AS x PARTITION BY [id]"),
     "A AS x ; NOT A PARTITION BY [id]": ("A AS x ; A PARTITION BY [id]", "A AS x PARTITION BY [id]"),
     "A AS x ; NOT B[id = x.id]": ("A AS x ; B[id = x.id]", "A AS x"),
+    "(A AS x ; NOT B[id = x.id] WITHIN 10 seconds) ; A[id = x.id]": ("A AS x ; A[id = x.id]", "A AS x"),
     "NOT A ; B AS x PARTITION BY [id]": ("A ; B AS x PARTITION BY [id]", "B AS x PARTITION BY [id]"),
 }
 

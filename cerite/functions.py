@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from cerite.core.errors import ArgumentError
 from cerite.language.terms import Term, Variable, variable_of
-from cerite.predicate.expression import Aggregate, Moment, Reference
+from cerite.predicate.expression import Aggregate, Moment, Reference, aggregate_of
 
 __all__ = [
     "avg", "collect", "count", "count_distinct", "duration", "end_time", "first", "last", "max", "min", "start_time",
@@ -37,7 +37,7 @@ def count_distinct(of: Term) -> Term:
 
 
 def sum(of: Term) -> Term:  # noqa: A001 (its name in SQL and PySpark)
-    """`SUM(y.a)`."""
+    """`SUM(y.a)`; of what is computed of each event, `sum(var.y.price * var.y.volume)`."""
     return _of("SUM", of)
 
 
@@ -88,6 +88,10 @@ def duration() -> Term:
 
 def _of(function: str, of: Term, *, distinct: bool = False) -> Term:
     read = of.expression if isinstance(of, Term) else None
+    if read is not None and not isinstance(read, Reference) and not distinct:
+        computed = aggregate_of(function, read)
+        if computed is not None:
+            return Term(computed)
     if not isinstance(read, Reference):
         raise ArgumentError(
             f"{function} takes an attribute of a variable, not {of!r}", hint="write var.y.price, of the variable y"

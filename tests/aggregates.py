@@ -32,6 +32,7 @@ from cerite.predicate.expression import (
     Arithmetic,
     Attribute,
     Comparison,
+    Computed,
     Expression,
     IsNull,
     Literal,
@@ -51,9 +52,17 @@ Names = tuple[str, ...]
 @cache
 def of_numbers(names: Names) -> st.SearchStrategy[Expression]:
     """One number of all events of a variable."""
-    return st.builds(
-        Aggregate, st.sampled_from(NUMBERS), st.sampled_from(names), st.sampled_from(("id", "price"))
-    ) | counted(names)
+    plain = st.builds(Aggregate, st.sampled_from(NUMBERS), st.sampled_from(names), st.sampled_from(("id", "price")))
+    return plain | plain | counted(names) | computed(names)
+
+
+@cache
+def computed(names: Names) -> st.SearchStrategy[Expression]:
+    """An aggregate of what is computed of each event."""
+    own = st.sampled_from(("id", "price")).map(Attribute)
+    of = st.builds(Arithmetic, st.sampled_from("+-*/"), own, own | st.integers(1, 2).map(Literal)).map(Computed)
+    functions = st.sampled_from(("COUNT", *NUMBERS))
+    return st.builds(Aggregate, functions, st.sampled_from(names), st.none(), st.just(False), of=of)
 
 
 @cache
@@ -78,6 +87,8 @@ def wholes(names: Names) -> st.SearchStrategy[Expression]:
     other = st.builds(Reference, st.sampled_from(names), st.sampled_from(("id", "price"))) | number
     computed = st.builds(Arithmetic, st.sampled_from("+-*/"), number, other | limits)
     text = st.builds(Aggregate, st.sampled_from(("FIRST", "LAST")), st.sampled_from(names), st.just("name"))
+    edge = st.builds(Aggregate, st.sampled_from(("MIN", "MAX")), st.sampled_from(names), st.just("name"))
+    every = st.just(Aggregate("COUNT", None))
     short: st.SearchStrategy[Expression] = (
         st.builds(Comparison, OPERATORS, counted(names), st.integers(0, 3).map(Literal))
         | st.builds(Comparison, OPERATORS, number, limits)
@@ -87,6 +98,8 @@ def wholes(names: Names) -> st.SearchStrategy[Expression]:
     different = different_values(names)
     rare = (
         st.builds(Comparison, st.sampled_from(("=", "!=")), text, text)
+        | st.builds(Comparison, OPERATORS, edge, text | edge | st.sampled_from(("a", "b")).map(Literal))
+        | st.builds(Comparison, OPERATORS, every, st.integers(1, 4).map(Literal) | number)
         | different
         | st.builds(And, st.tuples(different, short))
         | (number | text).map(IsNull)
@@ -105,6 +118,8 @@ def running(own: str, names: Names) -> st.SearchStrategy[Expression]:
     computed = st.builds(Arithmetic, st.sampled_from("+-*"), number, value | st.integers(1, 2).map(Literal))
     short: st.SearchStrategy[Expression] = st.builds(Comparison, OPERATORS, value, number | computed)
     first = Comparison("=", Aggregate("COUNT", own), Literal(0))
+    edge = st.builds(Aggregate, st.sampled_from(("MIN", "MAX")), st.sampled_from(names), st.just("name"))
+    short |= st.builds(Comparison, OPERATORS, st.just(Attribute("name")), edge)
     opened = short.map(lambda each: Or((first, each))) if own in names else short
     different = different_values(names)
     several = st.builds(And, st.tuples(opened, opened)) | st.builds(Or, st.tuples(different, short))

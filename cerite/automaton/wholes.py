@@ -49,13 +49,13 @@ def completed(fragment: Fragment, having: Having, registers: Registers) -> Fragm
     assert condition is not None
     fragment, phases_of = _all_split(fragment, condition, registers)
     gathered = [each for each in aggregates(condition) if not each.distinct]
-    variables = sorted({each.variable for each in gathered if each.variable is not None})
-    names = {variable: registers.new(variable) for variable in variables}
+    variables = sorted({each.variable for each in gathered}, key=lambda name: name or "")
+    names = {variable: registers.new(variable or "*") for variable in variables}
     fresh: Labels = frozenset(names.values())
     done = new_state()
 
     def gathering(step: Step) -> Step:
-        own = frozenset(name for variable, name in names.items() if variable in step.writes)
+        own = frozenset(name for variable, name in names.items() if _binds(step, variable))
         emptied = fresh if step.source == ENTRY else NO_LABELS
         return replace(step, writes=step.writes | own, clears=step.clears | emptied)
 
@@ -134,15 +134,20 @@ def _known(guard: Guard, phases_of: Phases, state: int) -> Guard:
     return Guard(every, tests(guard.negated) - never)
 
 
-def _at_the_end(condition: Expression, step: Step, names: dict[str, str]) -> Expression:
+def _binds(step: Step, variable: str | None) -> bool:
+    """Whether a step binds its event to a variable; None: to any."""
+    return bool(step.labels) if variable is None else variable in step.writes
+
+
+def _at_the_end(condition: Expression, step: Step, names: dict[str | None, str]) -> Expression:
     """The condition as it is checked by a step that completes the pattern."""
 
     def change(node: Expression) -> Expression:
         if isinstance(node, Reference) and node.variable in step.writes:
             return Attribute(node.name, span=node.span)
-        if not isinstance(node, Aggregate) or node.variable is None:
+        if not isinstance(node, Aggregate):
             return node
-        now = node.variable in step.writes
+        now = _binds(step, node.variable)
         register = names[node.variable]
         if step.source == ENTRY:
             return replace(node, variable=register, over="event" if now else "nothing")

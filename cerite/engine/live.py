@@ -350,7 +350,7 @@ class LiveRun:
             whole = relevant.size == rows.batch.num_rows
             self._buffer.add(rows.position[relevant], rows.batch if whole else rows.batch.take(pa.array(relevant)))
         if self._run.suppressor is not None:
-            return self._reported(chunks, late, count)
+            return self._reported(self._then_rest(chunks), late, count)
         if count is not None:
             self._counters["matches"] += count
         return self._released(self._reading(self._then_rest(chunks)), late, count)
@@ -361,6 +361,8 @@ class LiveRun:
             return self._released(iter(()), late)
         with self._breaking():
             count = self._count_rest() if self.counting else None
+        if self._run.suppressor is not None:
+            return self._reported(self._then_rest(iter(())), late, count)
         if count is not None:
             self._counters["matches"] += count
         return self._released(self._reading(self._then_rest(iter(()))), late, count)
@@ -374,7 +376,7 @@ class LiveRun:
     def _count_rest(self) -> int:
         if not (self._closed or self.program.shared_clock):
             return 0
-        return self._run.count_rest(None if self._closed else self._run.intake.decided)
+        return self._run.count_all_rest(None if self._closed else self._run.intake.decided)
 
     def _reported(self, chunks: Iterator[MatchChunk], late: pa.RecordBatch | None, count: int | None) -> Released:
         """Under SUPPRESS an event reports one match at most, so all of a push are read at once, and known by number."""

@@ -36,6 +36,7 @@ from cerite.predicate.expression import (
     Expression,
     Moment,
     Reference,
+    attributes,
     transform,
     variables,
     walk,
@@ -81,8 +82,11 @@ class Measures:
     @cached_property
     def attributes(self) -> tuple[str, ...]:
         """The columns of events that are read."""
-        named = (self.time if isinstance(leaf, Moment) else leaf.name for leaf in self.leaves)
-        return tuple(dict.fromkeys(name for name in named if name is not None))
+        named: dict[str, None] = {}
+        for leaf in self.leaves:
+            every = ((self.time,) if self.time else ()) if isinstance(leaf, Moment) else sorted(attributes(leaf))
+            named |= dict.fromkeys(every)
+        return tuple(named)
 
     @cached_property
     def _expressions(self) -> dict[str, Expression]:
@@ -157,6 +161,7 @@ class _Events:
         lists = lists_of(chunk, measures.labels, measures._variables)
         self._lists: dict[str | None, pa.Array] = dict(zip((None, *measures._variables), lists, strict=True))
         self._columns: dict[str, pa.Array] = {}
+        self._computed: dict[Expression, str] = {}
 
     def leaf(self, node: Leaf) -> pa.Array:
         """A leaf's value of every match."""
@@ -166,30 +171,31 @@ class _Events:
         events = self._lists[node.variable]
         if isinstance(node, Reference):
             return self._taken(node.name, events.flatten())
-        if node.name is None:
+        if node.taken is None:
             return pc.list_value_length(events).cast(pa.int64())
+        name = self._named(node.taken)
         offsets, places = Segments(_longs(events.offsets), _longs(events.flatten()))
         if node.function == "COUNT":
-            return (
-                self._distinct(node.name, offsets, places)
-                if node.distinct
-                else self._counted(node.name, offsets, places)
-            )
+            return self._distinct(name, offsets, places) if node.distinct else self._counted(name, offsets, places)
         if node.function == "COLLECT":
-            return self._collected(node.name, offsets, places)
+            return self._collected(name, offsets, places)
         if node.function in _PICKS:
-            return self._picked(node, offsets, places)
-        return self._total(node, offsets, places)
+            return self._picked(node.function, name, offsets, places)
+        return self._total(node, name, offsets, places)
+
+    def _named(self, taken: Expression) -> str:
+        """What is taken of events by the name of its column; what is computed gets one."""
+        if isinstance(taken, Attribute):
+            return taken.name
+        if taken not in self._computed:
+            self._computed[taken] = f"computed {len(self._computed)}"
+            self._columns[self._computed[taken]] = computed(taken, self._rows)
+        return self._computed[taken]
 
     def _column(self, name: str) -> pa.Array:
         """A column of the events; dictionaries decoded, NaN is NULL."""
         if name not in self._columns:
-            column = self._rows.column(name)
-            if is_.is_dictionary(column.type):
-                column = column.dictionary_decode()
-            if is_.is_floating(column.type) and pc.any(pc.is_nan(column)).as_py():
-                column = pc.if_else(pc.is_nan(column), pa.scalar(None, column.type), column)
-            self._columns[name] = column
+            self._columns[name] = _plain(self._rows.column(name))
         return self._columns[name]
 
     def _valid(self, name: str) -> Flags:
@@ -225,15 +231,13 @@ class _Events:
             offsets, places = np.concatenate([[0], np.cumsum(counts)]), places[valid]
         return pa.ListArray.from_arrays(pa.array(offsets.astype(np.int32)), self._taken(name, pa.array(places)))
 
-    def _picked(self, node: Aggregate, offsets: Longs, places: Longs) -> pa.Array:
-        assert node.name is not None
-        keys = np.zeros(0, np.int64) if node.function in ("FIRST", "LAST") else order_keys(self._column(node.name))
-        place = picked(offsets, places, self._valid(node.name), keys, _PICKS[node.function])
-        return self._column(node.name).take(pa.array(place, mask=place < 0))
+    def _picked(self, function: str, name: str, offsets: Longs, places: Longs) -> pa.Array:
+        keys = np.zeros(0, np.int64) if function in ("FIRST", "LAST") else order_keys(self._column(name))
+        place = picked(offsets, places, self._valid(name), keys, _PICKS[function])
+        return self._column(name).take(pa.array(place, mask=place < 0))
 
-    def _total(self, node: Aggregate, offsets: Longs, places: Longs) -> pa.Array:
-        assert node.name is not None
-        column, valid = self._column(node.name), self._valid(node.name)
+    def _total(self, node: Aggregate, name: str, offsets: Longs, places: Longs) -> pa.Array:
+        column, valid = self._column(name), self._valid(name)
         if is_.is_floating(column.type):
             values = column.fill_null(0).cast(pa.float64()).to_numpy(zero_copy_only=False)
             totals, counts = sum_floats(offsets, places, _writable(values), valid)
@@ -258,15 +262,19 @@ class _Events:
 
 def leaf_type(leaf: Leaf, events: pa.Schema, time: str | None) -> pa.DataType:
     """The type of a leaf on events of this schema."""
-    if isinstance(leaf, Aggregate) and (leaf.function == "COUNT" or leaf.name is None):
+    if isinstance(leaf, Aggregate) and (leaf.function == "COUNT" or leaf.taken is None):
         return pa.int64()
-    name = str(time) if isinstance(leaf, Moment) else str(leaf.name)
-    if name not in events.names:
-        raise StreamError(
-            f"the events have no column `{name}`, which `{leaf}` measures", span=leaf.span,
-            hint=suggestion(name, events.names) or f"they have {listed(events.names)}",
-        )  # fmt: skip
-    kind = events.field(name).type
+    for name in (str(time),) if isinstance(leaf, Moment) else sorted(attributes(leaf)):
+        if name not in events.names:
+            raise StreamError(
+                f"the events have no column `{name}`, which `{leaf}` measures", span=leaf.span,
+                hint=suggestion(name, events.names) or f"they have {listed(events.names)}",
+            )  # fmt: skip
+    if isinstance(leaf, Aggregate) and leaf.of is not None:
+        kind = computed(leaf.of.expression, pa.RecordBatch.from_arrays([pa.nulls(0, t) for t in events.types],
+                                                                       names=events.names)).type  # fmt: skip
+    else:
+        kind = events.field(str(time) if isinstance(leaf, Moment) else str(leaf.name)).type
     kind = kind.value_type if is_.is_dictionary(kind) else kind
     if not isinstance(leaf, Aggregate) or leaf.function in _PICKS:
         return kind
@@ -275,6 +283,23 @@ def leaf_type(leaf: Leaf, events: pa.Schema, time: str | None) -> pa.DataType:
     if leaf.function == "AVG" or is_.is_floating(kind):
         return pa.float64()
     return pa.decimal128(38, kind.scale) if is_.is_decimal(kind) else pa.int64()
+
+
+def computed(expression: Expression, rows: pa.RecordBatch) -> pa.Array:
+    """What is computed of every event, as a column."""
+    columns = _Columns({name: rows.column(name) for name in sorted(attributes(expression))})
+    zones = (rows.column(name).type for name in sorted(attributes(expression)))
+    zone = next((kind.tz for kind in zones if is_.is_timestamp(kind) and kind.tz), None)
+    return _plain(as_arrow(Block(columns, 0, rows.num_rows).value(expression), zone))
+
+
+def _plain(column: pa.Array) -> pa.Array:
+    """A column without dictionaries, NaN as NULL."""
+    if is_.is_dictionary(column.type):
+        column = column.dictionary_decode()
+    if is_.is_floating(column.type) and pc.any(pc.is_nan(column)).as_py():
+        column = pc.if_else(pc.is_nan(column), pa.scalar(None, column.type), column)
+    return column
 
 
 def as_arrow(values: Values, zone: str | None) -> pa.Array:

@@ -83,8 +83,8 @@ class Plan:
 
     @property
     def tick(self) -> Size | None:
-        """The window by which parts of the pattern are decided that end in NOT, if there are such."""
-        return self.automaton.waits[0][1] if self.automaton.waits else None
+        """The window by which parts of the pattern are decided that end in NOT, if there are such: the longest."""
+        return max((size for _, size in self.automaton.waits), key=lambda size: size.width, default=None)
 
     @property
     def counts_without_enumerating(self) -> bool:
@@ -158,21 +158,13 @@ def _suppress(query: QuerySpec) -> Suppress | None:
 
 
 def _refuse_waiting(query: QuerySpec, strategy: Strategy | None) -> None:
-    """What compares or counts the matches of an event needs all of them to be decided there."""
+    """What compares the matches of an event needs all of them to be decided there."""
     part = "a part of this pattern ends in NOT: whether its matches are some is known only when its window is over"
-    clauses = {"limit": query.limit, "suppress": query.suppress}
     if strategy not in (None, Strategy.STRICT):
         raise PatternError(
             f"{strategy.value} chooses among the matches that end at an event, and {part}", span=query.where.span,
             hint=f"choose inside the part: `({strategy.value}(φ) ; NOT ν WITHIN 5 seconds) ; χ`",
         )  # fmt: skip
-    for name, value in clauses.items():
-        if value is not None:
-            raise PatternError(
-                f"{name.upper()} is about the matches of an event or of a window, and {part}",
-                span=query.clauses.get(name),
-                hint=f"leave {name.upper()} out; CONSUME BY forgets what is open after a match",
-            )  # fmt: skip
 
 
 def _refuse_measured(query: QuerySpec) -> None:

@@ -14,7 +14,6 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from cerite.core.arrays import Buffers
 from cerite.core.kernel_cache import expect
 from cerite.engine.bind import Program
 from cerite.engine.counting.counter import Counter
@@ -41,12 +40,11 @@ _ENGINES = ("recogniser", "counter")
 class Run:
     """One reading of a stream."""
 
-    def __init__(self, program: Program, buffers: Buffers | None = None) -> None:
-        """`buffers` are those of a run that is over, if there is one."""
-        suppress = program.plan.suppress
+    def __init__(self, program: Program) -> None:
+        suppress, window = program.plan.suppress, program.plan.deciding if program.plan.late else None
         self.program = program
-        self.suppressor = None if suppress is None else Suppressor(suppress, program.columns)
-        self.intake = Intake(program, buffers)
+        self.suppressor = None if suppress is None else Suppressor(suppress, program.columns, program.schema, window)
+        self.intake = Intake(program)
         self._recycler = Recycler(self.intake)
 
     @cached_property
@@ -123,6 +121,12 @@ class Run:
         plan = self.program.plan
         if not plan.late or not plan.counts_without_enumerating:
             return sum(map(len, self.rest(low)))
+        return self.count_all_rest(low)
+
+    def count_all_rest(self, low: int | None = None) -> int:
+        """How many matches are decided with `rest`, also such as SUPPRESS leaves out."""
+        if not self.program.plan.late:
+            return 0
         counter = self.counter
         assert isinstance(counter, RegisterCounter)
         return (counter.decide(everywhere=True) if low is None else counter.decide(low)).matches

@@ -19,7 +19,7 @@ from cerite.automaton import Automaton
 from cerite.core.errors import SnapshotError
 
 MAGIC = b"CERITE\x00S"
-VERSION = 4
+VERSION = 5
 _DIGEST = 16
 
 Arrays = dict[str, npt.NDArray[Any]]

@@ -1,8 +1,12 @@
-"""SUPPRESS: after a match was reported, what ends soon after it is left out before anything is enumerated.
+"""SUPPRESS: after a match was reported, what is known soon after it is left out before anything is enumerated.
 
 Which events report is decided by the roots that a kernel noted, one decision for each event that completes matches, in
 the order of the stream; of those that report, one match is enumerated. So the cost does not depend on how many matches
 are left out, and the state is one time: that of the last report, or one for every partition that has one.
+
+What the end of a window decides (NOT at the end of the pattern or of a part) is known at the deadline, the window later
+than the event that it began with. Whole numbers and instants keep the key of that event, and that it is *late*, so that
+differences are exact whatever the window's length; floats keep the deadline, added as floats do.
 
 Invariant: an event reports if and only if it lies later than the suppressed time after the last report of its scope, as
 the judge says. What is decided does not depend on whether matches are read, or on where batches are cut. A time that
@@ -11,28 +15,47 @@ is over is forgotten together with the partition's number (`cerite.engine.recycl
 
 from __future__ import annotations
 
-from typing import Any
+from fractions import Fraction
+from math import floor
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
 from cerite.core.arrays import Flags, Longs, partition_ids, picked
 from cerite.core.jit import kernel
-from cerite.engine.events.keys import LEAST, time_of, value_keys
+from cerite.engine.events.keys import LEAST, floats_of, keys_below, lowest, ordered, time_of, value_keys, width_of
 from cerite.engine.events.rows import Columns, Rows
 from cerite.engine.slots import grown
+from cerite.pattern.nodes import Size
 from cerite.pattern.query import Suppress
 
 
-class Suppressor:
-    """When matches were last reported, by partition or once for the whole stream."""
+class Moments(NamedTuple):
+    """When occurrences become known, in that order: keys, the least last reports that silence them, and whose."""
 
-    def __init__(self, suppress: Suppress, columns: Columns) -> None:
+    key: Longs
+    low: Longs  # after a report at an event
+    low_late: Longs  # after one at the end of a window
+    scope: Longs
+    late: Flags
+
+
+class Suppressor:
+    """When matches were last reported, by partition or once for the whole stream; `window` is that which decides."""
+
+    def __init__(self, suppress: Suppress, columns: Columns, schema: pa.Schema, window: Size | None) -> None:
         self._size, self._by_partition = suppress.size, suppress.per_partition
         self._name, self._unit = time_of(suppress.size, columns.time), columns.unit
+        kind = schema.field(self._name).type
+        self._floats = pa.types.is_floating(kind)
+        self._silent = width_of(suppress.size, kind, columns.unit)
+        self._wait = Fraction(0) if window is None else width_of(window, kind, columns.unit)
         self._last: Longs = np.zeros(1, np.int64)
         self._known: Flags = np.zeros(1, np.bool_)
-        self._over = LEAST  # a report before this silences no event that may still come
+        self._late: Flags = np.zeros(1, np.bool_)
+        self._over = LEAST  # a report before this silences no match that may still come
         self._key = self._low = self._scope = np.zeros(0, np.int64)
 
     def begin(self, rows: Rows) -> None:
@@ -40,7 +63,7 @@ class Suppressor:
         column = rows.batch.column(self._name)
         self._key, self._low, _ = value_keys(column, self._name, self._size, self._unit)
         if self._size.is_time and self._low.size:  # on Spark, groups of rows each have a time of their own
-            self._over = max(self._over, int(self._low[-1]))
+            self._over = max(self._over, int(self._lows(self._key[-1:], self._wait)[0]))
         if not self._by_partition or rows.partition is None:
             self._scope = np.zeros(self._key.size, np.int64)
             return
@@ -49,11 +72,39 @@ class Suppressor:
         if top > self._last.size:
             size = max(top, 2 * self._last.size)
             self._last, self._known = grown(self._last, size), grown(self._known, size)
+            self._late = grown(self._late, size)
 
     def reported(self, events: Longs) -> Flags:
         """Which roots are enumerated, given the event of each in the order of the stream."""
-        chosen = np.zeros(events.size, np.bool_)
-        choose(events, self._key, self._low, self._scope, self._last, self._known, chosen)
+        none = np.zeros(self._key.size, np.bool_)
+        return self._chosen(events, Moments(self._key, self._low, self._low, self._scope, none))
+
+    def decided(self, row: Longs, since: Longs) -> Flags:
+        """The same where windows decide some roots: these have -1 less their partition, and began `since`."""
+        late = row < 0
+        key, scope = since.copy(), -1 - row if self._by_partition else np.zeros(row.size, np.int64)
+        key[~late], scope[~late] = self._key[row[~late]], self._scope[row[~late]]
+        low, low_late = self._lows(key, Fraction(0)), self._lows(key, self._wait)
+        if self._floats:
+            key[late] = ordered(floats_of(key[late]) + float(self._wait))
+            low[late] = low_late[late] = self._lows(key[late], Fraction(0))
+        else:
+            low[late], low_late[late] = self._lows(key[late], -self._wait), self._lows(key[late], Fraction(0))
+        another = np.r_[True, late[1:] | (row[1:] != row[:-1])][: row.size]
+        first = np.maximum.accumulate(np.where(another, np.arange(row.size), 0))
+        chosen = self._chosen(first, Moments(key, low, low_late, scope, late))
+        chosen[~another] = False  # of an event one root is enough
+        return chosen
+
+    def _lows(self, key: Longs, longer: Fraction) -> Longs:
+        """The least last reports that silence what is known at these keys; whole numbers may have to add a window."""
+        if self._floats:
+            return ordered(lowest(floats_of(key), self._silent))
+        return keys_below(key, floor(self._silent + longer))
+
+    def _chosen(self, occurrences: Longs, moments: Moments) -> Flags:
+        chosen = np.zeros(occurrences.size, np.bool_)
+        choose(occurrences, moments, self._last, self._late, self._known, chosen)
         return chosen
 
     # ------------------------------------------------------------ as `Recycler` sees it
@@ -61,7 +112,7 @@ class Suppressor:
         """Let go of the times that are over; `lows`, which are of the pattern's window, say nothing about them."""
         del lows
         self._known &= self._last >= self._over
-        self._last[~self._known] = 0
+        self._last[~self._known], self._late[~self._known] = 0, False
 
     @property
     def partitions(self) -> Longs:
@@ -72,6 +123,7 @@ class Suppressor:
         """Number these partitions from 0 on; the others have no report."""
         if self._by_partition:
             self._last, self._known = picked(self._last, partitions), picked(self._known, partitions)
+            self._late = picked(self._late, partitions)
 
     @property
     def size(self) -> int:
@@ -81,23 +133,25 @@ class Suppressor:
     # ------------------------------------------------------------ snapshots
     def state(self) -> dict[str, npt.NDArray[Any]]:
         """What a snapshot keeps."""
-        return {"last": self._last, "known": self._known, "over": np.array([self._over])}
+        return {"last": self._last, "known": self._known, "late": self._late, "over": np.array([self._over])}
 
     def restore(self, state: dict[str, npt.NDArray[Any]]) -> None:
         """Continue where a snapshot was taken."""
         self._last, self._known = state["last"].astype(np.int64), state["known"].astype(np.bool_)
+        self._late = state["late"].astype(np.bool_)
         self._over = int(state["over"][0])
 
 
 @kernel
-def choose(events: Longs, key: Longs, low: Longs, scope: Longs, last: Longs, known: Flags, chosen: Flags) -> None:
-    """Mark the roots of the events that report, and remember these."""
-    for x in range(events.size):
-        i = events[x]
-        if x and events[x - 1] == i:
+def choose(occurrences: Longs, moments: Moments, last: Longs, late: Flags, known: Flags, chosen: Flags) -> None:
+    """Mark the roots of the occurrences that report, and remember these."""
+    for x in range(occurrences.size):
+        i = occurrences[x]
+        if x and occurrences[x - 1] == i:
             chosen[x] = chosen[x - 1]
             continue
-        part = scope[i]
-        if not known[part] or last[part] < low[i]:
+        part = moments.scope[i]
+        low = moments.low_late[i] if late[part] else moments.low[i]
+        if not known[part] or last[part] < low:
             chosen[x] = True
-            known[part], last[part] = True, key[i]
+            known[part], last[part], late[part] = True, moments.key[i], moments.late[i]

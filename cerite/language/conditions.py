@@ -10,7 +10,7 @@ from typing import cast
 
 from lark import Token, Tree
 
-from cerite.core.errors import QuerySyntaxError, suggestion
+from cerite.core.errors import QuerySyntaxError, listed, suggestion
 from cerite.core.names import quoted, unquoted
 from cerite.language.parsing import Node, placed, span_of, subtree
 from cerite.pattern.nodes import UNITS, Size, unit_named
@@ -39,6 +39,8 @@ from cerite.predicate.expression import (
     Or,
     Reference,
     Written,
+    aggregate_of,
+    variables,
     written_float,
 )
 from cerite.predicate.functions import MICROSECOND, NAMES, arity
@@ -161,6 +163,14 @@ def _aggregate(node: Node, function: str, arguments: list[Expression]) -> Expres
         return Aggregate(function, argument.variable, argument.name)
     if function == "COUNT" and isinstance(argument, Attribute):
         return Aggregate(function, argument.name)
+    if argument is not None and (computed := aggregate_of(function, argument)) is not None:
+        return computed
+    several = sorted(variables(argument)) if argument is not None else []
+    if len(several) > 1:
+        raise QuerySyntaxError(
+            f"{function} is of the events of one variable, and this reads {listed(several)}", span=span_of(node),
+            hint=f"compute with the others outside: `{several[0]}.price * {function}({several[1]}.price)`",
+        )  # fmt: skip
     what = f"{function} takes an attribute of a variable" + (", a variable or `*`" if function == "COUNT" else "")
     name = quoted(argument.name) if isinstance(argument, Attribute) else "price"
     example = (

@@ -72,17 +72,33 @@ def waiting_parts(pattern: Pattern) -> tuple[Window, ...]:
     )
 
 
+def deciding(pattern: Pattern, window: Size | None) -> Iterator[Size]:
+    """The windows at the ends of which matches of a pattern that stands in this window may be decided.
+
+    >>> from cerite.language.ceql import parse_pattern
+    >>> [str(each) for each in deciding(parse_pattern("(A ; NOT B WITHIN 5 seconds) ; C ; NOT D"), Size.events(9))]
+    ['9 EVENTS', '5 seconds']
+    """
+    if isinstance(pattern, Window):
+        window = pattern.size
+    if isinstance(pattern, Sequence) and pattern.after and window is not None:
+        yield window
+    for part in pattern.parts if isinstance(pattern, Sequence) else pattern.children:
+        yield from deciding(part, window)
+
+
 def check_absences(query: QuerySpec) -> None:
-    """Refuse an absence without a window, under a strategy or SUPPRESS, or where the match around it is not clear."""
+    """Refuse an absence without a window, under a strategy, or where the match around it is not clear."""
     if query.strategy is not None and ends_in_absence(query.where):
         raise _under_strategy(query.strategy, query.where)
-    if query.suppress is not None and ends_in_absence(query.where):
-        raise PatternError(
-            "SUPPRESS counts from the event at which a match ends, and this pattern ends in NOT: its matches are "
-            "decided later, when their windows are over", span=query.clauses.get("suppress"),
-            hint="leave SUPPRESS out; CONSUME BY PARTITION forgets what is open when a match is decided",
-        )  # fmt: skip
     _check(query.where, query.within)
+    for size in deciding(query.where, query.within) if query.suppress is not None else ():
+        if not size.is_time:
+            raise PatternError(
+                "SUPPRESS counts time from when a match is known, here by the end of the window of a NOT, and one of "
+                f"{size} has no end in time", span=query.clauses.get("suppress"),
+                hint="give the NOT a window of time: `WITHIN 30 seconds`",
+            )  # fmt: skip
 
 
 def _check(node: Pattern, window: Size | None) -> None:

@@ -19,6 +19,7 @@ from cerite.pattern.nodes import (
     Complement,
     Event,
     Filter,
+    Having,
     Iteration,
     On,
     Pattern,
@@ -82,6 +83,7 @@ def _check_filters(node: Pattern, around: frozenset[str]) -> None:
 
 def _check_aggregates(pattern: Pattern) -> None:
     """Refuse in conditions what only measures have."""
+    wholes = {id(each) for node in walk(pattern) if isinstance(node, Having) for each in node.conditions}
     for condition in conditions_of(pattern):
         for node in walk_condition(condition):
             if isinstance(node, Moment):
@@ -89,10 +91,15 @@ def _check_aggregates(pattern: Pattern) -> None:
                     f"`{node}` is a measure of a whole match, which a condition cannot read", span=node.span,
                     hint="limit how long a match takes with WITHIN, or compare times: `z[at - x.at > 5 seconds]`",
                 )  # fmt: skip
-            if isinstance(node, Aggregate) and (node.variable is None or node.function == "COLLECT"):
-                named = "name what is counted: `(…) AS y FILTER COUNT(y) >= 5`"
-                hint = named if node.variable is None else "it is a measure; conditions compare single values"
+            if isinstance(node, Aggregate) and node.function == "COLLECT":
+                hint = "it is a measure; conditions compare single values"
                 raise PatternError(f"`{node}` has no place in a condition", span=node.span, hint=hint)
+            if isinstance(node, Aggregate) and node.variable is None and id(condition) not in wholes:
+                raise PatternError(
+                    f"`{node}` counts all events of a whole pattern, and this condition is about one event",
+                    span=node.span, hint="write it outside of the brackets, `FILTER COUNT(*) >= 5`, or name what is "
+                    "counted so far: `(…) AS y ; z[COUNT(y) >= 5]`",
+                )  # fmt: skip
 
 
 def _unbound(on: On, operand: Pattern, own: frozenset[str], around: frozenset[str]) -> PatternError:

@@ -8,7 +8,16 @@ from cerite.core.errors import SchemaError, Span, listed, suggestion
 from cerite.core.schema import Schema
 from cerite.pattern.nodes import ANY_TYPE, Event, Filter, Having, Named, Pattern, Size, Window, conditions_of, walk
 from cerite.pattern.query import QuerySpec
-from cerite.predicate.expression import Aggregate, Attribute, Comparison, Expression, InRange, Literal, Reference
+from cerite.predicate.expression import (
+    Aggregate,
+    Attribute,
+    Comparison,
+    Expression,
+    InRange,
+    Literal,
+    Reference,
+    attributes,
+)
 from cerite.predicate.expression import walk as walk_expression
 from cerite.predicate.kinds import ANY, KindOf, Kinds, check_condition, kinds_of
 
@@ -70,9 +79,8 @@ def _conditions(pattern: Pattern, types: dict[str, Types]) -> Iterator[tuple[Typ
 
 def read_attributes(query: QuerySpec) -> frozenset[str]:
     """The attributes that conditions, windows and measures read, of whatever event."""
-    nodes = (node for condition in _expressions(query) for node in walk_expression(condition))
-    named = {node.name for node in nodes if isinstance(node, (Attribute, Reference, Aggregate)) and node.name}
-    return frozenset(named | {size.attribute for size in _sizes(query) if size.attribute is not None})
+    named = frozenset().union(*map(attributes, _expressions(query)))
+    return named | {size.attribute for size in _sizes(query) if size.attribute is not None}
 
 
 def _expressions(query: QuerySpec) -> Iterator[Expression]:

@@ -185,9 +185,10 @@ def aggregate(node: Aggregate, events: Sequence[Event]) -> Any:
     >>> aggregate(Aggregate("COUNT", "y"), events), aggregate(Aggregate("SUM", "y", "a"), events[1:2])
     (3, None)
     """
-    if node.name is None:
+    taken = node.taken
+    if taken is None:
         return len(events)
-    values = [value for each in events if (value := _known(each.get(node.name))) is not None]
+    values = [value for each in events if (value := value_of(taken, each)) is not None]
     if node.function == "COUNT":
         return len(_distinct(values)) if node.distinct else len(values)
     if node.function == "COLLECT":

@@ -140,8 +140,18 @@ class Reference(Expression):
 
 
 @dataclass(frozen=True, slots=True)
+class Computed:
+    """What an aggregate takes of each event, where that is no attribute: `price * volume`, over the event's own.
+
+    It is no part of the condition's tree: there attributes are those of the event being checked.
+    """
+
+    expression: Expression
+
+
+@dataclass(frozen=True, slots=True)
 class Aggregate(Expression):
-    """One value of all events of a variable: `COUNT(y)`, `AVG(y.price)`, `COUNT(DISTINCT y.name)`.
+    """One value of all events of a variable: `COUNT(y)`, `AVG(y.price)`, `SUM(y.a * y.b)`, `COUNT(DISTINCT y.name)`.
 
     In a condition on an event it ranges over the events bound before that one, in one on a whole pattern over all of
     the pattern's. `COUNT(*)` has no variable: it counts all events of a match. `over` is set only where automata are
@@ -153,12 +163,31 @@ class Aggregate(Expression):
     name: str | None = None
     distinct: bool = False
     over: OneOf["before", "through", "event", "nothing"] = "before"  # of the event being checked, that too, that alone
+    of: Computed | None = None  # instead of `name`
 
     @property
-    def attribute(self) -> Reference:
-        """What is read of each event."""
-        assert self.variable is not None and self.name is not None  # noqa: PT018
-        return Reference(self.variable, self.name, span=self.span)
+    def taken(self) -> Expression | None:
+        """What is taken of each event, in its own attributes; None where the events themselves are counted."""
+        if self.of is not None:
+            return self.of.expression
+        return None if self.name is None else Attribute(self.name, span=self.span)
+
+    @property
+    def read(self) -> Expression:
+        """The same as it is written: of the variable."""
+        variable, taken = self.variable, self.taken
+        assert variable is not None and taken is not None  # noqa: PT018
+
+        def change(node: Expression) -> Expression:
+            return Reference(variable, node.name, span=node.span) if isinstance(node, Attribute) else node
+
+        return transform(taken, change)
+
+    @property
+    def attributes(self) -> frozenset[str]:
+        """The attributes that are read of each event."""
+        taken = self.taken
+        return frozenset() if taken is None else attributes(taken)
 
 
 @dataclass(frozen=True, slots=True)
@@ -289,6 +318,35 @@ def references(expression: Expression) -> tuple[Reference, ...]:
 def aggregates(expression: Expression) -> tuple[Aggregate, ...]:
     """Every aggregate in the expression."""
     return tuple(node for node in walk(expression) if isinstance(node, Aggregate))
+
+
+def attributes(expression: Expression) -> frozenset[str]:
+    """The names of all attributes that are read, of whichever event."""
+    names: set[str] = set()
+    for node in walk(expression):
+        if isinstance(node, (Attribute, Reference)):
+            names.add(node.name)
+        elif isinstance(node, Aggregate):
+            names |= node.attributes
+    return frozenset(names)
+
+
+def aggregate_of(function: str, value: Expression) -> Aggregate | None:
+    """An aggregate of what is computed of each event of one variable; None where the value is something else.
+
+    >>> print(aggregate_of("SUM", Arithmetic("*", Reference("y", "a"), Negative(Reference("y", "b")))))
+    SUM(y.a * -y.b)
+    >>> aggregate_of("SUM", Arithmetic("*", Reference("y", "a"), Reference("x", "b")))
+    """
+    read = [node for node in walk(value) if not isinstance(node, (Arithmetic, Negative, Call, Literal))]
+    names = {node.variable if isinstance(node, Reference) else None for node in read}
+    if len(names) != 1 or None in names:
+        return None
+
+    def own(node: Expression) -> Expression:
+        return Attribute(node.name, span=node.span) if isinstance(node, Reference) else node
+
+    return Aggregate(function, names.pop(), of=Computed(transform(value, own)))
 
 
 def is_constant(expression: Expression) -> bool:

@@ -177,16 +177,16 @@ def _call(node: Call, kind_of: KindOf) -> Kinds:
 
 def _aggregate(node: Aggregate, kind_of: KindOf) -> Kinds:
     """COUNT is a whole number, AVG a float, COLLECT no value to compute with; others are of the attribute's kind."""
-    if node.variable is None or node.name is None:
+    if node.variable is None or node.taken is None:
         return frozenset(("int",))
-    kinds = kind_of(node.attribute)
+    kinds = kinds_of(node.read, kind_of)
     if node.function == "COUNT":
         return frozenset(("int",))
     if node.function in ("SUM", "AVG"):
-        _fitting(node.attribute, kinds, NUMBER, f"{node.function} needs numbers")
+        _fitting(node.read, kinds, NUMBER, f"{node.function} needs numbers")
         return frozenset(("float",)) if node.function == "AVG" else kinds & (NUMBER | UNKNOWN)
     if node.function in ("MIN", "MAX"):
-        return _fitting(node.attribute, kinds, ANY - BOOL, f"{node.function} needs values that have an order")
+        return _fitting(node.read, kinds, ANY - BOOL, f"{node.function} needs values that have an order")
     return ANY if node.function == "COLLECT" else kinds
 
 

@@ -95,7 +95,7 @@ def _render(node: Expression) -> tuple[str, int]:
 def _aggregate(node: Aggregate) -> str:
     if node.variable is None:
         return f"{node.function}(*)"
-    whole = quoted(node.variable) if node.name is None else f"{quoted(node.variable)}.{quoted(node.name)}"
+    whole = quoted(node.variable) if node.taken is None else text(node.read)
     return f"{node.function}({'DISTINCT ' if node.distinct else ''}{whole})"
 
 

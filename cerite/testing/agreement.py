@@ -18,9 +18,8 @@ from cerite.core.errors import SchemaError
 from cerite.core.match import Match
 from cerite.data.open import opened
 from cerite.data.reading import Reading
-from cerite.pattern.absences import ends_in_absence
 from cerite.pattern.check_kinds import read_attributes
-from cerite.reference.semantics import matches
+from cerite.reference.semantics import matches, occurrences
 from cerite.testing.given import AnyEvents, AnyQuery, Rows, rows_of, runnable
 from cerite.testing.text import notation
 
@@ -147,9 +146,8 @@ def _compare(
     if spec.limit is not None or spec.suppress is not None:  # which of the matches at an event are reported is open
         whole = Query(replace(spec, limit=None, suppress=None))
         everything = _judged(whole, rows, time, type, semantics)
-        late = ends_in_absence(spec.where)
-        one, two = (Counter(each.start if late else each.end for each in some) for some in (actual, judged))
-        same = one == two and set(actual) <= set(everything)
+        by = occurrences(spec, rows, semantics=semantics, type=type, time=time)
+        same = set(actual) <= set(everything) and Counter(map(by.get, actual)) == Counter(map(by.get, judged))
     else:
         same = len(actual) == len(judged) and set(actual) == set(judged)
     if same:

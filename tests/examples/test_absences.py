@@ -10,7 +10,7 @@ import pytest
 
 import cerite
 from cerite import reference
-from cerite.core.errors import PatternError
+from cerite.core.errors import PatternError, StreamError
 
 Rows = list[dict[str, Any]]
 
@@ -86,7 +86,7 @@ def test_memory_follows_the_open_windows() -> None:
         ("(A ; NOT B WITHIN 5 seconds)+ ; C", "a part that is repeated without bound", "bound it"),
         ("A ; NOT (C ; (A ; NOT B WITHIN 5 seconds)) ; D", "at the end of a part inside NOT", "put the part outside"),
         ("(A AS x ; NOT B[key = x.key] WITHIN 5 seconds) ; C AS x", "is bound again after the part", "another name"),
-        ("(A ; NOT B WITHIN 5 seconds) ; (C ; NOT D WITHIN 6 seconds)", "of one length", "the same window"),
+        ("(A ; NOT B WITHIN 5 EVENTS) ; (C ; NOT D WITHIN 6 EVENTS)", "of one number of events", "windows of time"),
         ("(A ; NOT B WITHIN 5 EVENTS) ; C", "inside one of 1 hour", "both windows by time"),
         ("(A ; NOT B WITHIN 5 [v]) ; C", "a window over an attribute", "of time or of events"),
         ("A AS x ; (NOT B[key = x.key] ; C WITHIN 5 seconds)", "of what reads `x` of before the part", "into the gap"),
@@ -99,6 +99,13 @@ def test_what_the_engine_does_not_run_says_what_to_write(pattern: str, what: str
         cerite.query(f"SELECT * FROM S WHERE {pattern} WITHIN 1 hour").run([{"type": "A"}])
     assert what in str(refused.value)
     assert advice in str(refused.value)
+
+
+def test_windows_of_several_lengths_need_times_that_are_no_floats() -> None:
+    query = cerite.query("SELECT * FROM S WHERE (A ; NOT B WITHIN 5 seconds) ; (C ; NOT D WITHIN 6 seconds)")
+    with pytest.raises(StreamError, match="several lengths") as refused:
+        query.run([{"type": "A", "at": 0.5}], time="at").count()
+    assert "timestamps" in str(refused.value.hint)
 
 
 def test_a_transfer_without_a_login_before_it_then_a_closed_account() -> None:

@@ -139,6 +139,27 @@ def test_a_silence_that_an_event_of_the_same_time_still_meets_is_not_forgotten()
     assert ends == [0, 1, 3]
 
 
+def test_lost_heartbeats_are_told_once_an_hour_by_the_clock_alone() -> None:
+    """What is known at a deadline is reported when time passes it, and silences by it, not by the watermark."""
+    text = "SELECT * FROM S WHERE A AS last ; NOT A PARTITION BY [user] WITHIN 30 seconds SUPPRESS 1 hour PER PARTITION"
+    stream = cerite.query(text).stream(SCHEMA, time="at", counting=True)
+
+    def beat(user: str, *seconds: int) -> list[int]:
+        return [match.end for at in seconds for match in stream.push({"type": "A", "user": user, "at": at * 1_000})]
+
+    assert beat("u", 0, 20, 40) == []
+    assert [match.end for match in stream.advance(70_000)] == []  # 40 + 30: not over yet
+    late = stream.advance(3_000_000)
+    assert [match.end for match in late] == [2]
+    saved = stream.snapshot()
+    stream = cerite.query(text).stream(SCHEMA, time="at", counting=True)
+    stream.restore(saved)
+    assert beat("u", 3_000, 3_640, 3_700) == []  # 3,030 and 3,670 are not more than an hour after 70
+    assert stream.metrics.suppressed == 2
+    assert [match.end for match in stream.advance(9_000_000)] == [5]
+    assert stream.close().suppressed() == 0
+
+
 def test_explain_says_what_it_does_and_keeps() -> None:
     text = str(cerite.query(PAIRS).explain())
     assert "after a match none is reported in its partition until 2 seconds are over" in text

@@ -51,7 +51,7 @@ def culprit(text: str, events: Any, **options: Any) -> tuple[str, str]:
         ("A ; C CONSUME BY ANY", [0, 4], "consumption",
          "CONSUME BY ANY: the match that ended at row 3 made the query forget row 0"),
         ("A ; C LIMIT 1", [0, 3], "limit", "LIMIT 1 at row 3: reported are rows 2, 3"),
-        ("A ; C SUPPRESS 1 hours", [0, 4], "suppression", "SUPPRESS 1 hours: a match was reported at row 3"),
+        ("A ; C SUPPRESS 1 hours", [0, 4], "suppression", "SUPPRESS 1 hours: a match was reported that ends at row 3"),
         ("A ; B", [0, 3], "type", "row 3 is `C`, where the pattern has `B`"),
         ("A ; D", [0], "missing", "the pattern needs `D` after row 0, and the data has none there"),
         ("A ; B", [0, 1, 3], "type", "the pattern is complete before row 3"),

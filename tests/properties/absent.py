@@ -26,10 +26,11 @@ from cerite.pattern import (
     Sequence,
     Size,
     Strategy,
+    Suppress,
     Union,
     Window,
 )
-from cerite.pattern.absences import ends_in_absence, waiting_parts
+from cerite.pattern.absences import deciding, ends_in_absence, waiting_parts
 from cerite.pattern.rewrite.absent import one_window
 from cerite.pattern.variables import bound
 from cerite.predicate.expression import Aggregate, Attribute, Comparison, Expression, Literal, Reference
@@ -40,6 +41,9 @@ SIZES = (
     | st.builds(Size, st.integers(0, 6), st.just("milliseconds"))
     | st.builds(Size, st.integers(0, 6), st.just("milliseconds"))
     | st.builds(Size.of, st.just("price"), st.integers(0, 3) | st.just(0.5))
+)
+SILENCES = st.builds(
+    Suppress, st.builds(Size, st.integers(0, 6) | st.just(1.5), st.just("milliseconds")), st.booleans()
 )
 RISING_SIZES = st.integers(1, 5).map(Size.events) | st.builds(Size, st.integers(0, 6), st.just("milliseconds"))
 
@@ -175,7 +179,7 @@ def ending_parts(draw: st.DrawFn) -> tuple[Pattern, Size | None]:
 
     other = Named(Event(draw(st.sampled_from("ABC"))), "w")
     several: Pattern = Iteration(other, 1, None, draw(st.booleans()))
-    shape = draw(st.integers(0, 10))
+    shape = draw(st.integers(0, 11))
     made: Pattern = Sequence((part(), other))
     if shape == 1:
         made = Sequence((part(), several))
@@ -188,7 +192,8 @@ def ending_parts(draw: st.DrawFn) -> tuple[Pattern, Size | None]:
     if shape == 5:
         made = Iteration(Window(Sequence((Event("A"),), after=(Event("B"),)), size), 1, 2)
     if shape == 6:
-        first = Window(Sequence((Named(Event("A"), "v"),), after=(draw(absent_patterns(("v",))),)), size)
+        other_size = window(0) if timed and draw(st.booleans()) else size
+        first = Window(Sequence((Named(Event("A"), "v"),), after=(draw(absent_patterns(("v",))),)), other_size)
         made = Sequence((first, part()))
     if shape == 7:
         made = Union((Sequence((part(), other)), Sequence((Event("A"), Event("B")))))
@@ -198,6 +203,9 @@ def ending_parts(draw: st.DrawFn) -> tuple[Pattern, Size | None]:
         made = Concat((part(), other))
     if shape == 10:
         made = Sequence((several, part()))
+    if shape == 11:  # decided by the query's window, too
+        made = Sequence((part(), other), after=(draw(absent_patterns(("w",))),))
+        return made, window(2) if timed else size
     return made, draw(st.none() | st.just(window(2)) | st.just(window(4)))
 
 
@@ -214,6 +222,7 @@ def queries(draw: st.DrawFn) -> QuerySpec:
     names = sorted(bound(query.where))
     waits = bool(waiting_parts(query.where)) and not ends_in_window(query)
     late = ends_in_absence(query.where) or waits
+    timed = all(size.is_time for size in deciding(query.where, query.within))
     strategy = None if late else draw(st.none() | st.sampled_from(list(Strategy)))
     return replace(
         query,
@@ -221,7 +230,8 @@ def queries(draw: st.DrawFn) -> QuerySpec:
         strategy=strategy,
         partition=draw(st.sampled_from([(), ("id",), ("name",)])),
         consume=draw(st.sampled_from(list(Consume))),
-        limit=None if waits else draw(st.none() | st.none() | st.integers(1, 2)),
+        limit=draw(st.none() | st.none() | st.integers(1, 2)),
+        suppress=draw(st.none() | st.none() | SILENCES) if timed else None,
     )
 
 

@@ -23,8 +23,7 @@ from cerite.engine.bind import Program, bind
 from cerite.engine.events.rows import Columns
 from cerite.engine.plan import Plan, plan
 from cerite.pattern import Event, Named, QuerySpec, Select, Sequence, Size
-from cerite.pattern.absences import ends_in_absence
-from cerite.reference.semantics import Stream, matches
+from cerite.reference.semantics import Stream, matches, occurrences
 from tests import strategies as random
 from tests.dressed import PLAIN, Dress
 from tests.telling import LEAST, Share, often, refused, telling
@@ -42,6 +41,7 @@ SCHEMA = pa.schema(
 
 
 Rows = list[dict[str, Any]]
+Occurrence = Callable[[Match], object]
 
 
 AT_LENGTH = settings(often(1), max_examples=4_000, database=None)  # of each part
@@ -105,15 +105,25 @@ def unpicked(query: QuerySpec) -> QuerySpec:
     return replace(query, limit=None, suppress=None)
 
 
-def same(matches: list[Match], expected: list[Match], query: QuerySpec, everything: list[Match]) -> None:
+def deciding(query: QuerySpec, rows: Rows, semantics: Any) -> Occurrence:
+    """What LIMIT counts a match by, its last event or the one that a window began with; under SUPPRESS, when."""
+    return occurrences(query, Stream.of(rows, time="at"), semantics=semantics).__getitem__
+
+
+def last_event(match: Match) -> object:
+    return match.end
+
+
+def same(
+    matches: list[Match], expected: list[Match], query: QuerySpec, everything: list[Match],
+    occurrence: Occurrence = last_event,
+) -> None:  # fmt: skip
     assert len(set(matches)) == len(matches), "no match is reported twice"
     if not picks(query):
         assert set(matches) == set(expected)
         return
     assert set(matches) <= set(everything)
-    late = ends_in_absence(query.where)  # then LIMIT is of a window, which its first event opens
-    occurrences = [Counter(match.start if late else match.end for match in some) for some in (matches, expected)]
-    assert occurrences[0] == occurrences[1]
+    assert Counter(map(occurrence, matches)) == Counter(map(occurrence, expected))
 
 
 def agree(

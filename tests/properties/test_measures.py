@@ -22,7 +22,9 @@ from cerite.pattern.variables import bound
 from cerite.predicate.expression import (
     Aggregate,
     Arithmetic,
+    Attribute,
     Call,
+    Computed,
     Expression,
     Literal,
     Moment,
@@ -61,6 +63,10 @@ def leaves(draw: st.DrawFn, variables: tuple[str, ...], *, number: bool) -> Expr
             "all": Aggregate("COUNT", draw(st.sampled_from([None, variable]))),
             "distinct": Aggregate("COUNT", variable, name, distinct=True),
         }[function]
+    if number and draw(st.integers(0, 3)) == 0:
+        other = draw(st.sampled_from(NUMBERS).map(Attribute) | st.integers(1, 3).map(Literal))
+        of = Arithmetic(draw(st.sampled_from(["+", "-", "*", "/"])), Attribute(name), other)
+        return Aggregate(function, variable, of=Computed(of))
     return Aggregate(function, variable, name)
 
 

@@ -70,6 +70,8 @@ QUERIES = {
     "negation": "A ; NOT B ; C PARTITION BY [k] WITHIN 40 milliseconds",
     "suppressed": "A : B PARTITION BY [k] WITHIN 40 milliseconds SUPPRESS 9 milliseconds PER PARTITION",
     "suppressed by any": "A AS x : B FILTER B[v >= x.v] PARTITION BY [k] WITHIN 9 EVENTS SUPPRESS 5 milliseconds",
+    "suppressed, absent": "A ; NOT B PARTITION BY [k] WITHIN 9 milliseconds SUPPRESS 5 milliseconds PER PARTITION",
+    "greatest string": "(A AS x)+ ; B AS y FILTER y[s > MAX(x.s)] PARTITION BY [k] WITHIN 20 milliseconds",
     "strings": "A AS x ; B AS y FILTER y[s = x.s] WITHIN 12 milliseconds",
     "strings in order": "A AS x ; B AS y ; C AS z FILTER y[s > x.s] AND z[s != y.s] WITHIN 12 milliseconds",
     "strings by key": "A AS x ; B AS y FILTER y[s >= x.s] PARTITION BY [k] WITHIN 4 EVENTS",

@@ -17,6 +17,7 @@ from tests.spark.support import frame
 PAIRS = "SELECT * FROM S WHERE A AS x ; B AS y WITHIN 40 milliseconds"
 PER_KEY = f"{PAIRS.replace('WITHIN', 'PARTITION BY [k] WITHIN')} SUPPRESS 300 milliseconds PER PARTITION"
 WHOLE = f"{PAIRS.replace('WITHIN', 'PARTITION BY [k] WITHIN')} SUPPRESS 300 milliseconds"
+UNANSWERED = "SELECT * FROM S WHERE A AS x ; NOT B PARTITION BY [k] WITHIN 40 milliseconds SUPPRESS 100 milliseconds"
 READING = "SELECT * FROM S WHERE A AS x ; B AS y FILTER y[v > x.v] SUPPRESS 250 milliseconds"
 
 
@@ -40,12 +41,13 @@ def local(table: pa.Table, text: str) -> list[tuple[int, int]]:
 
 @pytest.mark.parametrize("tasks", [1, 3])
 def test_by_key(quick: SparkSession, table: pa.Table, tasks: int) -> None:
-    rows = match(frame(quick, table), PER_KEY, time="at", partitions=tasks).select("end_time", "k").collect()
-    assert sorted((row["end_time"], row["k"]) for row in rows) == local(table, PER_KEY)
-    assert count(frame(quick, table), PER_KEY, time="at", partitions=tasks) == len(rows)
+    text = PER_KEY if tasks == 1 else f"{UNANSWERED} PER PARTITION"
+    rows = match(frame(quick, table), text, time="at", partitions=tasks).select("end_time", "k").collect()
+    assert sorted((row["end_time"], row["k"]) for row in rows) == local(table, text)
+    assert count(frame(quick, table), text, time="at", partitions=tasks) == len(rows)
 
 
-@pytest.mark.parametrize("text", [WHOLE, READING])
+@pytest.mark.parametrize("text", [UNANSWERED, READING])
 def test_over_the_whole_stream_in_one_task(quick: SparkSession, table: pa.Table, text: str) -> None:
     with pytest.warns(OneTaskWarning, match="SUPPRESS: what is reported depends on the match reported before it"):
         rows = match(frame(quick, table), text, time="at").select("end_time").collect()

@@ -21,6 +21,7 @@ from cerite.predicate.expression import (
     Like,
     Literal,
     Reference,
+    attributes,
     walk,
 )
 
@@ -45,7 +46,7 @@ def columns_of(plan: Plan, schema: Schema | None) -> tuple[pa.Schema, list[str]]
     known: dict[str, Kind] = {} if schema is None else dict(schema.attributes(None))
     conditions = [test.condition for test in distinct_tests(guards) if test.condition is not None]
     nodes = [node for condition in conditions for node in walk(condition)]
-    read = {node.name for node in nodes if isinstance(node, (Attribute, Reference, Aggregate)) and node.name}
+    read = frozenset().union(*map(attributes, conditions))
     names = sorted(read - known.keys())
     guessed = _guessed(nodes, known)
     kinds = known | {name: guessed.get(name, "float") for name in names}
@@ -59,8 +60,9 @@ def _guessed(nodes: list[Expression], known: dict[str, Kind]) -> dict[str, Kind]
     """What constants say, carried over to attributes that are compared with each other."""
     kinds = dict(known)
     for node in nodes:
-        if isinstance(node, Aggregate) and node.function in ("SUM", "AVG") and node.name is not None:
-            kinds.setdefault(node.name, "float")
+        if isinstance(node, Aggregate) and (node.function in ("SUM", "AVG") or node.of is not None):
+            for name in sorted(node.attributes):
+                kinds.setdefault(name, "float")
     pairs = [pair for node in nodes for pair in _compared(node)]
     changed = True
     while changed:
@@ -75,7 +77,7 @@ def _guessed(nodes: list[Expression], known: dict[str, Kind]) -> dict[str, Kind]
 
 def _has_the_kind(node: Expression) -> TypeGuard[Attribute | Reference]:
     """Whether what it is compared with tells an attribute's kind."""
-    read = isinstance(node, Aggregate) and node.function in ("MIN", "MAX", "FIRST", "LAST")
+    read = isinstance(node, Aggregate) and node.of is None and node.function in ("MIN", "MAX", "FIRST", "LAST")
     return read or isinstance(node, (Attribute, Reference))
 
 

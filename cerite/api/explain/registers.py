@@ -161,7 +161,7 @@ def _changing(machine: Machine) -> Iterator[str]:
             continue
         shown, name = leaf.text(_shown(register)), _shown(register)
         if leaf.how == TALLY:
-            yield f"{shown}: at most one value per number of `{name}` events"
+            yield f"{shown}: at most one value per number of {'' if name == '*' else f'`{name}` '}events"
         elif leaf.how not in (SUM_WHOLE, SUM_FLOAT):
             yield f"{shown}: at most one value per `{name}` event"
         elif not _chosen_freely(machine, slot):
@@ -224,11 +224,14 @@ def _wake(machine: Machine, signature: Signature) -> str:
     guard = "any event" if signature.bit < 0 else _shown(str(machine.guards[signature.bit]))
     if signature.kind == lay.UNLESS:
         return f"any event that is not {guard}"
-    if signature.kind not in (lay.SAME, lay.ORDER):
+    if signature.kind not in (lay.SAME, lay.ORDER, lay.PAST):
         return guard
     slot, leaf = machine.slots[signature.slot], machine.leaves[signature.leaf]
     if signature.kind == lay.SAME:
         return f"{guard} with {_leaf(leaf)} = {_slot(slot)}, found by hash"
+    if signature.kind == lay.PAST and isinstance(leaf, Mark):
+        what = "time" if signature.bit < 0 else guard
+        return f"{what} past the end of WITHIN {leaf.size}, found by order"
     if isinstance(leaf, Mark):
         return f"{guard} inside WITHIN {leaf.size}, found by order"
     return f"{guard} with {_leaf(leaf)} {_ORDERS[signature.op]} {_slot(slot)}, found by order"

@@ -171,9 +171,10 @@ def _registers(tree: Tree, pattern: Pattern) -> None:
         for reference in references(condition):
             read.setdefault(reference.variable, set()).add(quoted(reference.name))
         for each in aggregates(condition):
-            read.setdefault(str(each.variable), set()).add(str(each))
+            read.setdefault(each.variable or "", set()).add(str(each))
     for variable in sorted(read):
-        tree.add(Text(f"{quoted(variable)} keeps {', '.join(sorted(read[variable]))}"))
+        whose = quoted(variable) if variable else "the whole pattern"
+        tree.add(Text(f"{whose} keeps {', '.join(sorted(read[variable]))}"))
     if not read:
         tree.add("none: every condition looks at one event")
 

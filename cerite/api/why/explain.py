@@ -238,9 +238,19 @@ def _left_out(scene: Scene, ranks: Ranks, end: int) -> Reason | None:
     if query.suppress is not None:
         loud = [each for each in scene.reported(query, end) if _speaks(scene, each[1], end)]
         if all(set(each[2]) != set(ranks) for each in loud):
-            said = f"SUPPRESS {query.suppress}: a match was reported at row {scene.positions[loud[-1][1]]}"
-            return Reason("suppression", said)
+            last = scene.positions[_silencing(scene, ranks, end, loud)[1]]
+            return Reason("suppression", f"SUPPRESS {query.suppress}: a match was reported that ends at row {last}")
     return None
+
+
+def _silencing(scene: Scene, ranks: Ranks, end: int, loud: list[tuple[int, int, Ranks]]) -> tuple[int, int, Ranks]:
+    """The last of the reported matches that was known before these events were one."""
+    known = loud[-1]
+    for each in scene.reported(replace(scene.query, limit=None, suppress=None), end):
+        if set(each[2]) == set(ranks):
+            break
+        known = each if each in loud else known
+    return known
 
 
 def _not_chosen(scene: Scene, ranks: Ranks, end: int, chosen: list[Ranks]) -> Reason:

@@ -104,6 +104,11 @@ def ordered(values: npt.NDArray[np.float64]) -> Longs:
     return np.where(bits < 0, bits ^ MOST, bits)
 
 
+def floats_of(keys: Longs) -> npt.NDArray[np.float64]:
+    """The floats that `ordered` made integers of."""
+    return np.where(keys < 0, keys ^ MOST, keys).view(np.float64)
+
+
 def lowest(values: npt.NDArray[np.float64], width: Fraction) -> npt.NDArray[np.float64]:
     """The least float s with `value - s <= width`, the difference rounded as floats do; infinity reaches itself only.
 
@@ -132,6 +137,15 @@ def _float_below(width: Fraction) -> float:
 def below(value: int, width: Fraction) -> int:
     """The least whole number s with `value - s <= width`, as far down as 64 bits go."""
     return max(LEAST, value - math.floor(width))
+
+
+def keys_below(key: Longs, width: int) -> Longs:
+    """The keys so far below these, or above where the width is negative, as far as 64 bits go."""
+    if width < 0:
+        return np.where(key > MOST + width, MOST, key - width)
+    low = np.empty_like(key)
+    lows(key.view(np.uint64), np.uint64(min(width, 2**64 - 1)), low.view(np.uint64))
+    return low
 
 
 def time_of(size: Size, time: str | None) -> str:

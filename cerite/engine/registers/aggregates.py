@@ -16,8 +16,10 @@ from cerite.engine.registers.interpret import (
     LAST,
     LEAST,
     LEAST_FLOAT,
+    LEAST_TEXT,
     MOST,
     MOST_FLOAT,
+    MOST_TEXT,
     NEGATE,
     NULL,
     NUMBER,
@@ -31,7 +33,6 @@ from cerite.engine.registers.leaves import PRESENCE, Running, Value
 from cerite.engine.registers.programs import Pool, Program
 from cerite.predicate.expression import (
     Aggregate,
-    Attribute,
     Call,
     Comparison,
     Expression,
@@ -47,10 +48,10 @@ from cerite.predicate.kinds import ValueKind
 
 def emit_aggregate(node: Aggregate, program: Program, pool: Pool, types: ColumnTypes) -> ValueKind | None:
     """Append the code of an aggregate's value; returns its kind, None if it is always NULL."""
-    taken = Attribute(node.name or "")
-    kind, scale = types.kind(taken), types.scale(taken)
+    taken = node.taken
+    kind, scale = (None, None) if taken is None else (types.kind(taken), types.scale(taken))
     if node.function == "COUNT":
-        if node.name is not None and kind is None:
+        if taken is not None and kind is None:
             pool.push(0, program)
         else:
             _emit_running(node, Running(TALLY, _taken(node, types)), program, pool)
@@ -59,10 +60,9 @@ def emit_aggregate(node: Aggregate, program: Program, pool: Pool, types: ColumnT
         program.code.append((NULL, 0))
         return None
     floats = kind == "float" and scale is None
-    if kind == "string" and node.function in ("MIN", "MAX"):
-        raise no_text(node)
     how = {"MIN": LEAST, "MAX": MOST, "FIRST": FIRST, "LAST": LAST}.get(node.function, SUM_WHOLE)
     how = {LEAST: LEAST_FLOAT, MOST: MOST_FLOAT, SUM_WHOLE: SUM_FLOAT}.get(how, how) if floats else how
+    how = {LEAST: LEAST_TEXT, MOST: MOST_TEXT}.get(how, how) if kind == "string" else how
     _emit_running(node, Running(how, _taken(node, types)), program, pool)
     if how == SUM_FLOAT:
         program.code.append((NUMBER, 0))
@@ -89,7 +89,9 @@ def text_end(node: Expression, types: ColumnTypes) -> Aggregate | None:
 
 def emit_text_end(node: Expression, end: Aggregate, program: Program, pool: Pool) -> None:
     """Append the code of a test of `text_end`: what is stored is the test's truth on that event."""
-    plain = transform(node, lambda each: Attribute(end.name or "") if each == end else each)
+    taken = end.taken
+    assert taken is not None
+    plain = transform(node, lambda each: taken if each == end else each)
     _emit_running(end, Running(FIRST if end.function == "FIRST" else LAST, Value(plain, "bool")), program, pool)
 
 
@@ -113,20 +115,20 @@ def _emit_running(node: Aggregate, running: Running, program: Program, pool: Poo
 
 
 def _taken(node: Aggregate, types: ColumnTypes) -> Value:
-    """What an aggregate takes of each event: its own presence, or an attribute."""
-    if node.name is None:
+    """What an aggregate takes of each event: its own presence, an attribute, or what is computed of several."""
+    if node.taken is None:
         return PRESENCE
-    kind = types.kind(Attribute(node.name))
+    kind, scale = types.kind(node.taken), types.scale(node.taken)
     assert kind is not None
-    if node.name in types.decimals:
-        return Value(Attribute(node.name), kind, "digits", types.decimals[node.name][1])
-    return Value(Attribute(node.name), kind)
+    if scale is not None:
+        return Value(node.taken, kind, "digits" if node.of is None else "digits or NULL", scale)
+    return Value(node.taken, kind)
 
 
 def no_text(node: Expression) -> PatternError:
     """Texts can be stored, but what is computed from several of them cannot."""
     return PatternError(
         f"the engine stores no text to compute `{node}` from", span=node.span,
-        hint="compare event by event: `y[name > y.name]` reads the one before; FIRST and LAST are compared with "
-        "texts as they are written",
+        hint="compute it of each event, `MIN(lower(y.name))`, or compare event by event: `y[name > y.name]` reads the "
+        "one before; FIRST and LAST are compared with texts as they are written",
     )  # fmt: skip

@@ -19,7 +19,7 @@ from cerite.engine.cursor import MORE_CELLS, MORE_INDEX, MORE_SCRATCH, MORE_SETS
 from cerite.engine.events.rows import Rows
 from cerite.engine.registers import layout as lay
 from cerite.engine.registers.compile import code_of, tables
-from cerite.engine.registers.deadlines import Deadlines, wait_for_all
+from cerite.engine.registers.deadlines import Deadlines, nothing_noted, wait_for_all
 from cerite.engine.registers.index import NONE, empty, enter, link, new_index
 from cerite.engine.registers.interpret import FLAGS, KNOWN, SUM_WHOLE, VALUES, run
 from cerite.engine.registers.leaves import Running, Value
@@ -96,8 +96,10 @@ class RegisterEngine:
             if self.deadlines is not None and not self.shared_clock:
                 first = grown(self.deadlines.first, self.lows.size, -1)
                 self.deadlines = self.deadlines._replace(first=first)
-        if self.code is not None and rows.stored is not None:
-            self.code = self.code._replace(string_order=rows.stored.string_order)
+        if rows.stored is not None:
+            order = rows.stored.string_order
+            self.tables = self.tables._replace(string_order=order)
+            self.code = None if self.code is None else self.code._replace(string_order=order)
         return events
 
     def last_time(self, events: lay.Events) -> int:
@@ -294,13 +296,15 @@ class RegisterEngine:
             tails[list(machine.automaton.tails)] = True
             first, child, sibling, due = (np.full(size, -1, np.int32) for size in (clocks, sets, sets, sets))
             start, key = np.zeros(sets, np.int64), np.zeros(sets, np.int64)
-            progress, ends, lows = (np.zeros(size, np.int64) for size in (4, 0, 0))
+            progress, noted = np.zeros(4, np.int64), nothing_noted(0)
             if old is not None:
-                progress, ends, lows = old.progress, old.ends, old.lows
-            known = np.array([machine.begun, machine.ended, machine.tick], np.int64)
+                progress, noted = old.progress, old.noted
+            known = np.array([machine.begun, machine.ended, machine.tick, len(set(machine.sooner))], np.int64)
             self.deadlines = Deadlines(
-                tails, np.array(machine.waits, np.int64), known, np.array([self.shared_clock]), first,
-                np.zeros(sets, np.bool_), start, key, child, sibling, due, progress, ends, lows,
+                tails, np.array(machine.waits, np.int64), np.array(machine.began, np.int64),
+                np.array(machine.sooner, np.int64), known,
+                np.array([self.shared_clock]), first, np.zeros(sets, np.bool_), start, key, child, sibling, due,
+                progress, noted,
             )  # fmt: skip
         holding = np.flatnonzero(self.head[: self.cursor.sets, 0] >= 0)
         if holding.size and self.deadlines is not None:

@@ -69,8 +69,8 @@ class ColumnTypes:
         match node:
             case Attribute(name=name):
                 return self.decimals[name][1] if name in self.decimals else None
-            case Aggregate(function=function, name=str(name)) if function not in ("COUNT", "AVG"):
-                return self.scale(Attribute(name))
+            case Aggregate(function=function) if function not in ("COUNT", "AVG") and node.taken is not None:
+                return self.scale(node.taken)
             case Negative(operand=operand):
                 return self.scale(operand)
             case Arithmetic(op=op, left=left, right=right) if op != "/":
@@ -104,8 +104,8 @@ class ColumnTypes:
                 return self.kinds.get(name)
             case Aggregate(function="COUNT"):
                 return "int"
-            case Aggregate(function=function, name=name):
-                taken = self.kinds.get(name or "")
+            case Aggregate(function=function):
+                taken = None if node.taken is None else self.kind(node.taken)
                 return "float" if taken is not None and function == "AVG" else taken
             case Negative(operand=operand):
                 return self.kind(operand)

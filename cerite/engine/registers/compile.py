@@ -13,6 +13,7 @@ from cerite.core.arrays import Longs, Words
 from cerite.engine.registers import interpret as op
 from cerite.engine.registers import layout as lay
 from cerite.engine.registers.interpret import Code
+from cerite.engine.registers.leaves import Mark
 from cerite.engine.registers.programs import Program
 from cerite.engine.registers.tables import KEEP, Machine, Split
 
@@ -111,7 +112,9 @@ def _when(machine: Machine, bit: int, programs: tuple[int, ...]) -> Signature:
             return Signature(lay.SAME, bit, each.leaf, each.slot, op.EQUAL, each.is_float)
     for each in simple:
         if each.op != op.DIFFERENT:
-            return Signature(lay.ORDER, bit, each.leaf, each.slot, each.op, each.is_float)
+            leaf = machine.leaves[each.leaf]
+            over = isinstance(leaf, Mark) and leaf.low and each.op == op.MORE  # a window that is over stays so
+            return Signature(lay.PAST if over else lay.ORDER, bit, each.leaf, each.slot, each.op, each.is_float)
     return Signature(lay.ALWAYS) if bit < 0 else Signature(lay.WHEN, bit)
 
 
@@ -181,6 +184,7 @@ def _tables(machine: Machine, *, maximal: bool, listed: bool) -> lay.Tables:
         shape=np.array([automaton.initial, final, automaton.n_states, len(machine.slots), maximal, len(watchers),
                         bool(automaton.before)], np.int64),
         beyond=np.zeros(1, np.int64),
+        string_order=np.zeros(0, np.int64),
     )  # fmt: skip
 
 
@@ -206,6 +210,8 @@ def _masks(machine: Machine, tables: lay.Tables) -> Masks:
     if machine.automaton.before:
         wanted += [(each.kind, each.bit) for each in _moving(machine, initial)]
     for kind, bit in wanted:
+        if kind == lay.PAST and bit < 0:
+            continue  # that a window is over is seen by the next event that matters
         if kind == lay.ALWAYS or bit < 0:
             return None
         (unless if kind == lay.UNLESS else when)[bit // 64] |= np.uint64(1 << bit % 64)

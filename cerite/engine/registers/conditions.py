@@ -169,8 +169,9 @@ class Compiler:
         if value is None:
             program.code.append((NULL, 0))
             return None
-        if isinstance(value, str):
-            raise PatternError(f"`{node}` cannot be compared with what several events give", span=node.span)
+        if isinstance(value, str):  # by its number, as any other event's text
+            self._pool.read(Value(Literal(value), "string"), "", program)
+            return "string"
         kind: Kind = "bool" if isinstance(value, bool) else "float" if isinstance(value, float) or as_float else "int"
         self._pool.push(
             int(np.array([value], np.float64).view(np.int64)[0]) if kind == "float" else int(value), program

@@ -19,6 +19,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+import numpy as np
+
 from cerite.core.arrays import Flags, Ints, Longs
 from cerite.core.jit import inlined, inner, kernel
 from cerite.engine.events.keys import LEAST, MOST
@@ -30,26 +32,43 @@ PARTITION, ANY = 1, 2  # CONSUME BY
 DUE, DONE_WITH, ROOT, STALE = range(4)  # places in `progress`
 
 
+class Noted(NamedTuple):
+    """What is known of the matches under each root noted."""
+
+    ends: Longs  # their last event
+    lows: Longs  # where they may begin
+    by: Longs  # the position of the event that ends them, or of the one that their window began with
+    since: Longs  # the key of the latter, as if all windows lasted as the longest
+    row: Longs  # the event of the batch that ends them; where the end of a window does, -1 less their partition
+
+
+def nothing_noted(size: int) -> Noted:
+    """Room for so many roots."""
+    return Noted(*(np.zeros(size, np.int64) for _ in Noted._fields))
+
+
 class Deadlines(NamedTuple):
     """What waits, by set and by clock; None for a query without NOT at its end."""
 
     tails: Flags  # by state
     waits: Longs  # the slots of the keys since which windows of parts last; none where the query's window decides
-    known: Longs  # the slots of the first and last event's position, -1 where not needed; the leaf that says the time
+    began: Longs  # the slots of the positions of the events that these windows began with
+    sooner: Longs  # by how much these windows end sooner than the longest of them
+    # the slots of the first and last event's position, -1 where not needed; the leaf that says the time; lengths
+    known: Longs
     shared: Flags  # one: whether there is one clock
     first: Ints  # by clock: the top of its heap
     waiting: Flags  # by set: whether it is in a heap
-    start: Longs  # by set: the position of its runs' first event, or `key`
-    key: Longs  # by set: the window key of the event that its window, or that of a part, began with
+    start: Longs  # by set: the position of the event that its window began with
+    key: Longs  # by set: the key of the event that its window began with; of parts, as if all lasted as the longest
     child: Ints
     sibling: Ints
     due: Ints  # sets whose windows end at the same moment
     progress: Longs  # how many are due, how many of them are done, roots noted, whether many sets became empty
-    ends: Longs  # by root noted: the last event of its matches
-    lows: Longs  # by root noted: where its matches may begin
+    noted: Noted
 
 
-BEGUN, ENDED, TICK = range(3)  # places in `known`
+BEGUN, ENDED, TICK, LENGTHS = range(4)  # places in `known`
 
 
 @inlined
@@ -77,7 +96,9 @@ def is_tail(d: int, sets: Sets, deadlines: Deadlines) -> bool:
 
 @inner
 def earlier(a: int, b: int, sets: Sets, deadlines: Deadlines) -> bool:
-    """The order of decisions: by start, then by the content of the sets, which no rebuilding changes."""
+    """The order of decisions: by deadline, then by start, then by the content of the sets: no rebuilding changes it."""
+    if deadlines.known[LENGTHS] > 1 and deadlines.key[a] != deadlines.key[b]:
+        return bool(deadlines.key[a] < deadlines.key[b])
     if deadlines.start[a] != deadlines.start[b]:
         return bool(deadlines.start[a] < deadlines.start[b])
     if sets.size[a] != sets.size[b]:
@@ -103,17 +124,21 @@ def meld(a: int, b: int, sets: Sets, deadlines: Deadlines) -> int:
 
 
 @inner
-def last_begun(d: int, sets: Sets, deadlines: Deadlines) -> int:
-    """The key of the part of which the window ends last, of the row for which that comes first."""
-    first = MOST
+def last_begun(d: int, sets: Sets, deadlines: Deadlines) -> tuple[int, int]:
+    """The key and the place of the part of which the window ends last, of the row for which that comes first."""
+    first, place = MOST, MOST
     for r in range(sets.begin[d], sets.begin[d] + sets.size[d]):
-        last = LEAST
+        last, began = LEAST, LEAST
         for k in range(deadlines.waits.size):
             slot = deadlines.waits[k]
             if (sets.rows[r, FLAGS] >> 2 * slot & 3) == KNOWN:
-                last = max(last, sets.rows[r, VALUES + slot])
-        first = min(first, last)
-    return first
+                key = max(sets.rows[r, VALUES + slot], LEAST + deadlines.sooner[k]) - deadlines.sooner[k]
+                at = sets.rows[r, VALUES + deadlines.began[k]]
+                if key > last or (key == last and at > began):
+                    last, began = key, at
+        if last < first or (last == first and began < place):
+            first, place = last, began
+    return first, place
 
 
 @inner
@@ -123,7 +148,7 @@ def wait_for(d: int, key: int, sets: Sets, deadlines: Deadlines) -> None:
         return
     deadlines.waiting[d] = True
     if deadlines.waits.size:
-        deadlines.start[d] = deadlines.key[d] = last_begun(d, sets, deadlines)
+        deadlines.key[d], deadlines.start[d] = last_begun(d, sets, deadlines)
     else:
         deadlines.start[d] = sets.rows[sets.begin[d], VALUES + deadlines.known[BEGUN]]
         deadlines.key[d] = key

@@ -20,6 +20,7 @@ from cerite.engine.registers.layout import (
     ALWAYS,
     KIND,
     ORDER,
+    PAST,
     SAME,
     STATES,
     UNLESS,
@@ -127,7 +128,7 @@ def enter(d: int, tables: Tables, sets: Sets, index: Index) -> bool:
             signature = tables.wakes[y]
             kind, slot = tables.signatures[signature, KIND], tables.signatures[signature, WAKE_SLOT]
             value = np.int64(0)
-            if kind in (SAME, ORDER):
+            if kind in (SAME, ORDER, PAST):
                 if (sets.rows[r, FLAGS] >> 2 * slot & 3) != KNOWN:
                     continue  # never equal to anything, nor below or above it
                 value = sets.rows[r, VALUES + slot]
@@ -144,8 +145,8 @@ def enter(d: int, tables: Tables, sets: Sets, index: Index) -> bool:
             entry = np.int32(cursor.entries)
             cursor.entries += 1
             index.begin[d + 1] = cursor.entries
-            index.entry_set[entry], index.place[entry], index.linked[entry] = d, at, kind == ORDER
-            if kind == ORDER:
+            index.entry_set[entry], index.place[entry], index.linked[entry] = d, at, kind in (ORDER, PAST)
+            if kind in (ORDER, PAST):
                 index.value[entry] = sortable(value, tables.signatures[signature, WAKE_FLOAT])
                 plant(at, entry, index)
     return True
@@ -175,6 +176,24 @@ def empty(index: Index, entries: int) -> None:
             index.first[at] = NONE
         else:
             index.key[-1 - at, FIRST] = FREE
+
+
+@inner
+def uproot(at: int, low: int, head: Ints, index: Index) -> int:
+    """Take the sets that hold nothing out of a tree, from the least value on: windows that are over. The tree's root.
+
+    What is past holds something only until the event that passes it, and never again.
+    """
+    while True:
+        above, node = -1, index.first[at]
+        while node >= 0 and index.following[node] >= 0:
+            above, node = node, index.following[node]
+        if node < 0 or index.value[node] >= low or head[index.entry_set[node], 0] >= 0:
+            return int(index.first[at])
+        if above < 0:
+            index.first[at] = index.right[node]
+        else:
+            index.following[above] = index.right[node]
 
 
 @inner
@@ -214,7 +233,7 @@ def touched(i: int, part: int, mark: int, head: Ints, events: Events, tables: Ta
         if kind != ALWAYS and bit_of(events.bits, i, bit) == (kind == UNLESS):
             continue
         value, leaf = np.int64(0), tables.signatures[signature, WAKE_LEAF]
-        if kind in (SAME, ORDER):
+        if kind in (SAME, ORDER, PAST):
             if np.int64(events.nulls[i]) >> leaf & 1:
                 continue
             value = events.values[i, leaf]
@@ -222,7 +241,9 @@ def touched(i: int, part: int, mark: int, head: Ints, events: Events, tables: Ta
         if kind == SAME:
             at = -1 - bucket(part, signature, value, index.key)
         entry = index.first[at] if at >= 0 else index.key[-1 - at, FIRST]
-        if kind == ORDER:
+        if kind == PAST:
+            entry = uproot(at, value, head, index)
+        if kind in (ORDER, PAST):
             if entry >= 0:
                 value = sortable(value, tables.signatures[signature, WAKE_FLOAT])
                 n = wake_tree(entry, n, tables.signatures[signature, WAKE_OP], value, head, mark, index.entry_set,

@@ -28,7 +28,7 @@ ABS, ABS_FLOAT, ROUND, FLOOR, CEIL, PART, IN_YEARS, COALESCE = range(24, 32)
 ACCUMULATE, COUNTED, NUMBER = range(32, 35)  # the event joins an aggregate; a count, never NULL; NULL where it is NaN
 EQUAL, DIFFERENT, LESS, AT_MOST, MORE, AT_LEAST = range(6)
 # how one more value changes an aggregate
-SUM_WHOLE, SUM_FLOAT, LEAST, LEAST_FLOAT, MOST, MOST_FLOAT, FIRST, LAST, TALLY = range(9)
+SUM_WHOLE, SUM_FLOAT, LEAST, LEAST_FLOAT, MOST, MOST_FLOAT, FIRST, LAST, TALLY, LEAST_TEXT, MOST_TEXT = range(11)
 
 UNBOUND, UNKNOWN, KNOWN = range(3)
 STATE, FLAGS, VALUES = 0, 1, 2  # where things lie in a row
@@ -126,7 +126,9 @@ def run(p: int, row: Longs, values: Longs, nulls: int, table: Longs, code: Code)
         elif name == ACCUMULATE:
             top -= 1
             if not unknown[top + 1]:
-                stack[top], lost = accumulated(argument, stack[top], unknown[top] == 0, stack[top + 1])
+                stack[top], lost = accumulated(
+                    argument, stack[top], unknown[top] == 0, stack[top + 1], code.string_order
+                )
                 unknown[top], code.beyond[0] = 0, code.beyond[0] | lost
         elif name >= ABS:
             if not unknown[top]:
@@ -140,7 +142,7 @@ def run(p: int, row: Longs, values: Longs, nulls: int, table: Longs, code: Code)
 
 
 @inner
-def accumulated(how: int, so_far: int, known: bool, value: int) -> tuple[int, int]:
+def accumulated(how: int, so_far: int, known: bool, value: int, string_order: Longs) -> tuple[int, int]:
     """An aggregate after one more value; the second is 1 where a sum leaves 64 bits."""
     if how == TALLY:
         return so_far + 1, 0
@@ -158,6 +160,10 @@ def accumulated(how: int, so_far: int, known: bool, value: int) -> tuple[int, in
         return (value if as_float(value) < as_float(so_far) else so_far), 0
     if how == MOST_FLOAT:
         return (value if as_float(value) > as_float(so_far) else so_far), 0
+    if how == LEAST_TEXT:
+        return (value if string_order[value] < string_order[so_far] else so_far), 0
+    if how == MOST_TEXT:
+        return (value if string_order[value] > string_order[so_far] else so_far), 0
     return (value if how == LAST else so_far), 0
 
 

@@ -12,7 +12,8 @@ from cerite.core.arrays import Flags, Ints, Longs, Words
 from cerite.engine.cursor import Cursor
 
 # wake signatures: which events a state may be moved by
-ALWAYS, WHEN, UNLESS, SAME, ORDER, LISTED = range(6)  # LISTED wakes on nothing: it finds a partition's sets
+# PAST is an ORDER in which stored values pass once and for all; LISTED wakes on nothing: it finds a partition's sets
+ALWAYS, WHEN, UNLESS, SAME, ORDER, PAST, LISTED = range(7)
 KIND, WAKE_BIT, WAKE_LEAF, WAKE_SLOT, WAKE_OP, WAKE_FLOAT = range(6)
 
 
@@ -32,6 +33,7 @@ class Tables(NamedTuple):
     watchers: Longs  # kind, entry, the action that keeps what it begins with, `others`, whether that is of the run
     shape: Longs
     beyond: Longs  # of one number: 1 once a sum has left 64 bits
+    string_order: Longs  # by number; none where nothing compares strings by order
 
 
 # what `shape` says: states, sizes, and whether runs may pass over events before the first they mark

@@ -31,8 +31,10 @@ from cerite.engine.registers.interpret import (
     LAST,
     LEAST,
     LEAST_FLOAT,
+    LEAST_TEXT,
     MOST,
     MOST_FLOAT,
+    MOST_TEXT,
     SUM_FLOAT,
     SUM_WHOLE,
     TALLY,
@@ -48,7 +50,7 @@ from cerite.predicate.columns.numbers import (
 )
 from cerite.predicate.columns.read import Column, Instants, Integers, plain
 from cerite.predicate.columns.truth import Block
-from cerite.predicate.expression import Attribute, Expression, Literal, Not
+from cerite.predicate.expression import Aggregate, Attribute, Computed, Expression, Literal, Not
 from cerite.predicate.formula import Formulas
 from cerite.predicate.kinds import ValueKind
 
@@ -109,9 +111,10 @@ class Running:
     def text(self, register: str) -> str:
         """As it is written of a register."""
         names = {SUM_WHOLE: "SUM", SUM_FLOAT: "SUM", LEAST: "MIN", LEAST_FLOAT: "MIN", MOST: "MAX", MOST_FLOAT: "MAX"}
-        name = names | {FIRST: "FIRST", LAST: "LAST", TALLY: "COUNT"}
-        attribute = "" if isinstance(self.of.expression, Literal) else f".{self.of.expression}"
-        return f"{name[self.how]}({register}{attribute})"
+        name = names | {FIRST: "FIRST", LAST: "LAST", TALLY: "COUNT", LEAST_TEXT: "MIN", MOST_TEXT: "MAX"}
+        if isinstance(self.of.expression, Literal):
+            return f"{name[self.how]}({register})"
+        return str(Aggregate(name[self.how], register, of=Computed(self.of.expression)))
 
 
 class LeafColumns:
@@ -152,6 +155,8 @@ class LeafColumns:
                 payload, null = self._mark(leaf, batch, ranks)
             elif leaf == PRESENCE:
                 payload, null = np.ones(count, np.int64), None
+            elif leaf.kind == "string" and isinstance(leaf.expression, Literal):
+                payload, null = np.full(count, self.strings.of(pa.array([leaf.expression.value]))[0]), None
             elif leaf.kind == "string" and not leaf.form and isinstance(leaf.expression, Attribute):
                 payload, null = self._codes(batch.column(leaf.expression.name))
             else:

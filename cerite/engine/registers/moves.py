@@ -55,7 +55,7 @@ def reach(rows: Longs, begin: int, end: int, i: int, part: int, events: Events, 
             if n == scratch.order.size:
                 return -MORE_SCRATCH
             follow(x, rows[r], scratch.rows[n], i, events.values, events.nulls, tables.t, tables.actions, tables.shape,
-                   tables.beyond)  # fmt: skip
+                   tables.beyond, tables.string_order)  # fmt: skip
             if watching is not None and tables.t[x, OPS] < tables.t[x, OPS_END]:
                 watched = watch(x, rows[r], scratch.rows[n], part, i, events, tables, sets, code, watching)
                 if watched < 0:
@@ -94,7 +94,7 @@ def compared(rows: Longs, begin: int, end: int, i: int, n: int, part: int, event
                 if n == scratch.order.size:
                     return -MORE_SCRATCH
                 follow(x, rows[r], scratch.rows[n], i, events.values, events.nulls, tables.t, tables.actions,
-                       tables.shape, tables.beyond)  # fmt: skip
+                       tables.shape, tables.beyond, tables.string_order)  # fmt: skip
                 watched = watch(x, rows[r], scratch.rows[n], part, i, events, tables, sets, code, watching)
                 if watched <= 0:
                     if watched < 0:

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from cerite.core.arrays import Ints, Longs
+from cerite.core.arrays import Flags, Ints, Longs
 from cerite.core.errors import SnapshotError
 from cerite.core.jit import inlined, inner, kernel
 from cerite.engine.cursor import (
@@ -38,6 +38,7 @@ from cerite.engine.registers.deadlines import (
     Deadlines,
     clock_of,
     gather_due,
+    nothing_noted,
     stop_clocks,
     time_at,
     wait_for,
@@ -53,7 +54,7 @@ from cerite.engine.snapshot import fingerprint, pack, unpack
 from cerite.engine.subset.recogniser import give
 from cerite.engine.tecs.compact import compact
 from cerite.engine.tecs.enumerate import LAST_MARK
-from cerite.engine.tecs.finder import Finder, PerStart
+from cerite.engine.tecs.finder import Finder, Limited
 from cerite.engine.tecs.nodes import (
     MAX,
     Cells,
@@ -82,7 +83,7 @@ class RegisterRecogniser(RegisterEngine, Finder):
             self, machine, maximal=strategy == "max", shared_clock=shared_clock, listed=consume == "partition"
         )
         self.consume = consume
-        self._per_start = None if limit is None else PerStart(limit)
+        self._limited = None if limit is None else Limited(limit)
         self._wait()
         self._more_cells()
 
@@ -113,13 +114,21 @@ class RegisterRecogniser(RegisterEngine, Finder):
     def _drain_decided(self) -> Iterator[MatchChunk]:
         """The matches under the roots noted so far, of which each knows its end."""
         assert self.deadlines is not None
-        n = self.deadlines.progress[ROOT]
-        for chunk in self._drain(self.deadlines.lows[:n], self.deadlines.ends[:n]):
-            yield chunk if self._per_start is None else self._per_start.of(chunk)
+        n, noted, limited = self.deadlines.progress[ROOT], self.deadlines.noted, self._limited
+        ends = noted.ends[:n] if limited is None else np.arange(n)
+        for chunk in self._drain(noted.lows[:n], ends):
+            yield chunk if limited is None else limited.of(chunk, noted.ends, 2 * noted.by + (noted.row < 0))
         self.deadlines.progress[ROOT] = 0
         if self.cursor.need > self.roots.node.size:
             self._fewest_roots = self.cursor.need
             self._fit_roots()
+
+    def _chosen(self, roots: Longs) -> Flags:
+        """Which roots SUPPRESS reports."""
+        assert self.suppressor is not None
+        if self.deadlines is None:
+            return Finder._chosen(self, roots)
+        return self.suppressor.decided(self.deadlines.noted.row[roots], self.deadlines.noted.since[roots])
 
     def snapshot(self) -> bytes:
         """The run state between two batches."""
@@ -202,8 +211,7 @@ class RegisterRecogniser(RegisterEngine, Finder):
     def _fit_roots(self) -> None:
         Finder._fit_roots(self)
         if self.deadlines is not None:
-            ends, lows = (np.zeros(self.roots.node.size, np.int64) for _ in range(2))
-            self.deadlines = self.deadlines._replace(ends=ends, lows=lows)
+            self.deadlines = self.deadlines._replace(noted=nothing_noted(self.roots.node.size))
 
 
 # Algorithm 1 of CORE over sets of configurations: each holds one union-list, found through the index.
@@ -258,8 +266,9 @@ def note_completed(i: int, node: int, events: Events, roots: Roots, tecs: Tecs, 
     if deadlines is None:
         note_root(i, node, roots, tecs.cursor)
         return
-    root = deadlines.progress[ROOT]
-    deadlines.ends[root], deadlines.lows[root] = events.position[i], events.low[i]
+    root, noted = deadlines.progress[ROOT], deadlines.noted
+    noted.ends[root], noted.lows[root] = events.position[i], events.low[i]
+    noted.by[root], noted.since[root], noted.row[root] = events.position[i], 0, i
     deadlines.progress[ROOT] += 1
     note_root(root, node, roots, tecs.cursor)
 
@@ -347,8 +356,9 @@ def note_decided(d: int, head: Ints, sets: Sets, tecs: Tecs, roots: Roots, deadl
             seen = seen or (same and deadlines.tails[sets.rows[before, STATE]])
         if seen:
             continue
-        root = deadlines.progress[ROOT]
-        deadlines.ends[root], deadlines.lows[root] = last, LEAST
+        root, noted = deadlines.progress[ROOT], deadlines.noted
+        noted.ends[root], noted.lows[root] = last, LEAST
+        noted.by[root], noted.since[root], noted.row[root] = deadlines.start[d], deadlines.key[d], -1 - sets.part[d]
         deadlines.progress[ROOT] += 1
         cell = head[d, 0]
         while cell >= 0:

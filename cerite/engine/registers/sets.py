@@ -66,7 +66,7 @@ def excluded(x: int, row: Longs, i: int, events: Events, tables: Tables, code: C
 
 @inlined
 def follow(x: int, row: Longs, to: Longs, i: int, values: Longs, nulls: npt.NDArray[np.uint64], t: Longs,
-           actions: Longs, shape: Longs, beyond: Longs) -> None:  # fmt: skip
+           actions: Longs, shape: Longs, beyond: Longs, string_order: Longs) -> None:  # fmt: skip
     """The row after transition x on event i, watched sets as they are.
 
     It is compiled into its callers, as `digest` is: to pass the arrays takes longer than what it does with them.
@@ -82,7 +82,9 @@ def follow(x: int, row: Longs, to: Longs, i: int, values: Longs, nulls: npt.NDAr
         if action >= UPDATE:
             leaf = action % UPDATE
             if not np.int64(nulls[i]) >> leaf & 1:
-                value, lost = accumulated(action % RENEW // UPDATE - 1, value, flag == KNOWN, values[i, leaf])
+                value, lost = accumulated(
+                    action % RENEW // UPDATE - 1, value, flag == KNOWN, values[i, leaf], string_order
+                )
                 flag = np.int64(KNOWN)
                 beyond[0] |= lost
         elif action >= 0:

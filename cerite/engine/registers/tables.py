@@ -19,12 +19,15 @@ from cerite.automaton import TRUE, Automaton
 from cerite.automaton.absences import END, POSITION, START
 from cerite.automaton.automaton import Watcher
 from cerite.automaton.guards import Guard, Reach, Test
-from cerite.core.errors import PatternError
+from cerite.core.errors import PatternError, StreamError
+from cerite.engine.events.keys import time_of, width_of
 from cerite.engine.registers.column_types import ColumnTypes
 from cerite.engine.registers.conditions import Compiler
+from cerite.engine.registers.interpret import LEAST_TEXT, MOST_TEXT
 from cerite.engine.registers.leaves import Leaf, LeafColumns, Mark, Running, Value
 from cerite.engine.registers.programs import Pool, Program, Slot
-from cerite.predicate.expression import Attribute, Expression, walk
+from cerite.pattern.nodes import Size
+from cerite.predicate.expression import Attribute, Expression, attributes
 
 KEEP, DROP = -1, -2  # what becomes of a stored value: it stays, or nothing is stored; else the leaf that is stored
 MOST_STORED, MOST_LEAVES = 31, 64
@@ -56,12 +59,16 @@ class Machine:
         self.programs: list[Program] = []
         self._known: dict[object, int] = {}
         self.splits = [self._split(guard) for guard in automaton.conditions]
-        # what runs in tails know: since when the windows last that they wait for (`waits`) or where they began, and
-        # where they ended
+        # what runs in tails know: since when the windows last that they wait for (`waits`) and with which event they
+        # began (`began`), or where the match began; and where it ended
         self.waits = tuple(pool.slot(register, Mark(size, low=False)) for register, size in automaton.waits)
-        self.tick = pool.leaf(Mark(automaton.waits[0][1], low=True)) if automaton.waits else -1
+        place, waits = Value(Attribute(POSITION), "int"), automaton.waits if automaton.tails else ()
+        self.began = tuple(pool.slot(register, place) for register, _ in waits)  # LIMIT counts by these
+        longest = max((size for _, size in automaton.waits), key=lambda size: size.width, default=None)
+        self.tick = -1 if longest is None else pool.leaf(Mark(longest, low=True))
+        self.sooner = _sooner([size for _, size in automaton.waits], schema, time, unit)
         self.begun, self.ended = (
-            pool.slot(name, Value(Attribute(POSITION), "int")) if known else -1
+            pool.slot(name, place) if known else -1
             for name, known in ((START, automaton.tails and not self.waits), (END, automaton.ends))
         )
         self.guards = self._bits()
@@ -76,6 +83,7 @@ class Machine:
         self.live = self._liveness()
         self.watching = self._watching()
         orders = any(program.orders_strings for program in self.programs)
+        orders |= any(isinstance(leaf, Running) and leaf.how in (LEAST_TEXT, MOST_TEXT) for _, leaf in self.slots)
         self._leaf_columns = partial(LeafColumns, self.leaves, types.kinds, (time, unit), types.finest, ordered=orders)
         self.read = frozenset(leaf_name for leaf in self.leaves for leaf_name in _attributes(leaf, time))
 
@@ -141,7 +149,7 @@ class Machine:
     def _liveness(self) -> list[frozenset[int]]:
         live: list[frozenset[int]] = [frozenset()] * self.automaton.n_states
         for state in self.automaton.tails:
-            live[state] = frozenset((*self.waits, self.begun, self.ended)) - {-1}
+            live[state] = frozenset((*self.waits, *self.began, self.begun, self.ended)) - {-1}
         changed = True
         while changed:
             changed = False
@@ -211,8 +219,22 @@ class Machine:
         return [DROP] * (len(self.slots) + len(self.automaton.watchers))
 
 
+def _sooner(sizes: list[Size], schema: pa.Schema, time: str | None, unit: str) -> tuple[int, ...]:
+    """By how much windows of these sizes end sooner than the longest of them, as their keys count; none if all do."""
+    if len({size.width for size in sizes}) < 2:
+        return (0,) * len(sizes)
+    kind = schema.field(time_of(sizes[0], time)).type
+    widths = [width_of(size, kind, unit) for size in sizes]
+    if pa.types.is_floating(kind) or any(width.denominator != 1 for width in widths):
+        raise StreamError(
+            "parts that end in NOT in windows of several lengths need times in which all of them are whole numbers",
+            hint="cast the time column to timestamps or to whole numbers, or give all parts the same window",
+        )
+    return tuple(int(max(widths) - width) for width in widths)
+
+
 def _attributes(leaf: Leaf, time: str | None) -> set[str]:
     if isinstance(leaf, Mark):
         name = time if leaf.size.is_time else leaf.size.attribute
         return set() if name is None or leaf.size.unit == "events" else {name}
-    return {node.name for node in walk(leaf.expression) if isinstance(node, Attribute)}
+    return set(attributes(leaf.expression))

@@ -6,16 +6,17 @@ Invariant: a batch's chunks are read to the end, or discarded, before the next b
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 
-from cerite.core.arrays import Ints, Longs
+from cerite.core.arrays import Flags, Ints, Longs
 from cerite.engine.chains import packed
 from cerite.engine.cursor import new_cursor
 from cerite.engine.output import MatchChunk
 from cerite.engine.slots import grown
 from cerite.engine.suppress import Suppressor
-from cerite.engine.tecs.enumerate import enumerate_matches
+from cerite.engine.tecs.enumerate import LAST_MARK, enumerate_matches
 from cerite.engine.tecs.nodes import KIND, OTHER, UNION, Roots, Tecs, more_cells
 from cerite.engine.tecs.select import Selector, maximal
 
@@ -76,7 +77,7 @@ class Finder:
         n, most = self.cursor.roots, self.limit
         roots = Roots(self.roots.event[:n], self.roots.node[:n])
         if n and self.suppressor is not None:  # decided also for what nobody reads
-            chosen = self.suppressor.reported(roots.event)
+            chosen = self._chosen(roots.event)
             roots, most = Roots(roots.event[chosen], roots.node[chosen]), 1
         if roots.event.size and not self._silent:
             limit = None if self.strategy == "max" else most
@@ -86,6 +87,11 @@ class Finder:
                 if self._silent:  # discarded meanwhile: what is left may be more than can ever be enumerated
                     break
         self.cursor.roots = 0
+
+    def _chosen(self, events: Longs) -> Flags:
+        """Which roots SUPPRESS reports, given the event of each."""
+        assert self.suppressor is not None
+        return self.suppressor.reported(events)
 
     def _fit_nodes(self) -> None:
         """After compaction: if more than half of the nodes are alive or needed at once, double the room."""
@@ -121,23 +127,26 @@ class Finder:
         self.roots = Roots(np.zeros(size, np.int64), np.zeros(size, np.int64))
 
 
-class PerStart:
-    """At most so many matches of every start, over all chunks; those of one start come one after the other."""
+class Limited:
+    """At most so many matches of every occurrence, over all chunks; those of one come one after the other."""
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
-        self._start, self._taken = 0, 0
+        self._occurrence, self._taken = 0, 0
 
-    def of(self, chunk: MatchChunk) -> MatchChunk:
-        """What is left of the next matches."""
-        starts = chunk.starts
-        if not starts.size:
+    def of(self, chunk: MatchChunk, ends: Longs, occurrences: Longs) -> MatchChunk:
+        """What is left of the next matches, which have the numbers of their roots in place of ends."""
+        if not len(chunk):
             return chunk
-        first = np.flatnonzero(np.r_[True, starts[1:] != starts[:-1]])
-        sizes = np.diff(np.r_[first, starts.size])
-        rank = np.arange(starts.size) - np.repeat(first, sizes)
-        if self._taken and int(starts[0]) == self._start:
+        own, roots = ends[chunk.ends], chunk.ends
+        shown = own == LAST_MARK
+        own[shown] = chunk.positions[chunk.offsets[1:][shown] - 1]
+        chunk, of = replace(chunk, ends=own), occurrences[roots]
+        first = np.flatnonzero(np.r_[True, of[1:] != of[:-1]])
+        sizes = np.diff(np.r_[first, of.size])
+        rank = np.arange(of.size) - np.repeat(first, sizes)
+        if self._taken and int(of[0]) == self._occurrence:
             rank[: sizes[0]] += self._taken
-        self._start, self._taken = int(starts[-1]), int(rank[-1]) + 1
+        self._occurrence, self._taken = int(of[-1]), int(rank[-1]) + 1
         within = rank < self._limit
         return chunk if within.all() else chunk.select(np.flatnonzero(within))

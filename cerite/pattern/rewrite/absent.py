@@ -28,7 +28,7 @@ from cerite.pattern.nodes import (
     conditions_of,
 )
 from cerite.pattern.variables import nullable
-from cerite.predicate.expression import variables
+from cerite.predicate.expression import aggregates, variables
 
 
 def one_window(pattern: Pattern, within: Size | None) -> tuple[Pattern, Size | None]:
@@ -97,18 +97,18 @@ def kept_open(pattern: Pattern, within: Size | None) -> tuple[Pattern, Size | No
         return pattern, within
     late = any(each.after for each in absences(pattern))
     sizes = [*(part.size for part in parts), *([within] if late and within is not None else ())]
-    size = sizes[0]
+    size = max(sizes, key=lambda each: each.width)
     for part in parts:
         if part.size.attribute is not None:
             raise PatternError(
                 "the engine does not run NOT at the end of a part with a window over an attribute", span=part.span,
                 hint="give the part a window of time or of events",
             )  # fmt: skip
-    for other in sizes[1:]:
-        if (other.measure, other.width) != (size.measure, size.width):
+    for other in sizes:
+        if other.measure != size.measure or (other.width != size.width and not size.is_time):
             raise PatternError(
-                f"the engine runs several NOTs at ends of parts only in windows of one length, not {size} and {other}",
-                span=other.span or parts[-1].span, hint="give all of them the same window, or write two queries",
+                "the engine runs several NOTs at ends of parts in windows of time, or of one number of events, not of "
+                f"{size} and {other}", span=other.span or parts[-1].span, hint="give all of them windows of time",
             )  # fmt: skip
     if within is None:
         return pattern, None
@@ -145,7 +145,8 @@ def asked_before(node: Pattern) -> Pattern:
     operand = node.operand
     if isinstance(operand, Union):
         return replace(operand, parts=tuple(asked_before(replace(node, operand=part)) for part in operand.parts))
-    if isinstance(operand, Filter) or (isinstance(operand, Project) and _reads(node) <= frozenset(operand.variables)):
+    hidden = isinstance(operand, Project) and (_counts_all(node) or not _reads(node) <= frozenset(operand.variables))
+    if isinstance(operand, (Filter, Project)) and not hidden:
         return replace(operand, operand=asked_before(replace(node, operand=operand.operand)))
     if isinstance(operand, Named) and (named := _named_before(operand)) is not None:
         return asked_before(replace(node, operand=named))
@@ -177,3 +178,8 @@ def _named_before(node: Named) -> Pattern | None:
 
 def _reads(node: Having) -> frozenset[str]:
     return frozenset().union(*map(variables, node.conditions))
+
+
+def _counts_all(node: Having) -> bool:
+    """Whether it counts what the whole pattern shows: a projection changes that."""
+    return any(each.variable is None for condition in node.conditions for each in aggregates(condition))

@@ -78,7 +78,7 @@ def threshold(condition: Expression) -> tuple[str, Range] | None:
 
 
 def _counted(node: Expression) -> str | None:
-    plain = isinstance(node, Aggregate) and node.function == "COUNT" and node.name is None
+    plain = isinstance(node, Aggregate) and node.function == "COUNT" and node.taken is None
     return node.variable if isinstance(node, Aggregate) and plain else None
 
 

@@ -3,8 +3,8 @@
 Slow and obviously right. Every engine, language and Spark route is tested against it.
 """
 
-from cerite.reference.semantics.clauses import matches, string_matches
+from cerite.reference.semantics.clauses import matches, occurrences, string_matches
 from cerite.reference.semantics.measures import measures
 from cerite.reference.semantics.stream import Stream, StreamEvent
 
-__all__ = ["Stream", "StreamEvent", "matches", "measures", "string_matches"]
+__all__ = ["Stream", "StreamEvent", "matches", "measures", "occurrences", "string_matches"]

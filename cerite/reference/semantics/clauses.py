@@ -2,8 +2,8 @@
 
 FROM and PARTITION BY make substreams; WHERE gives valuations on each; SELECT projects; WITHIN drops what is too long;
 the strategy selects among what is left with the same end (docs/semantics.md, *Selection and windows*); CONSUME BY
-restarts after a match was decided; LIMIT bounds what one occurrence reports; SUPPRESS leaves out what ends too soon
-after the last match that was reported.
+restarts after a match was decided; LIMIT bounds what one occurrence reports; SUPPRESS leaves out what becomes known
+too soon after the last match that was reported.
 
 A match is decided at the event that completes it. Where something is absent after it (docs/semantics.md, *Absence*), it
 is decided just before the first event past the window, in the order in which the windows end; at the end of the stream
@@ -13,16 +13,18 @@ all that are still open are.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
-from math import inf
-from typing import Any, Literal
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from math import inf, isfinite
+from typing import Any, Literal, Union
 
+from cerite.core.errors import Hint, Setting, StreamError
 from cerite.core.match import Match
-from cerite.pattern.nodes import Pattern
+from cerite.pattern.nodes import Pattern, Size
 from cerite.pattern.query import Consume, QuerySpec
 from cerite.pattern.references import resolve
 from cerite.reference.semantics.patterns import Evaluator, Valuation, selected
-from cerite.reference.semantics.stream import Stream
+from cerite.reference.semantics.stream import Number, Stream, StreamEvent, apart, deadline
 
 Semantics = Literal["valuations", "complex-events"]
 
@@ -44,9 +46,13 @@ def matches(
     [2,3] A=2, C=3, x=2, y=3
     [0,3] A=0, C=3, x=0, y=3
     """
+    events = stream if isinstance(stream, Stream) else Stream.of(stream, type=type, time=time)
+    return [each.match for each in _decisions(query, events, semantics)]
+
+
+def _decisions(query: QuerySpec | Pattern, events: Stream, semantics: Semantics) -> list[Decided]:
     if semantics not in ("valuations", "complex-events"):
         raise ValueError(f"semantics is 'valuations' or 'complex-events', not {semantics!r}")
-    events = stream if isinstance(stream, Stream) else Stream.of(stream, type=type, time=time)
     whole = query if isinstance(query, QuerySpec) else QuerySpec(query)
     pattern = resolve(whole.where)
 
@@ -55,21 +61,57 @@ def matches(
 
     result = _consumed(whole, events, on)
     if semantics == "complex-events":
-        result = _once(Decided(each.moment, each.match.without_bindings(), each.late) for each in result)
+        result = _once(replace(each, match=each.match.without_bindings()) for each in result)
     ordered = sorted(result, key=lambda each: (each.moment, each.match.end, -each.match.start, each.match))
     return _suppressed(_limited(ordered, whole.limit), whole, events)
 
 
-Moment = tuple[float, float]  # the event, and which of the windows that it closes; its own matches come after those
+def occurrences(
+    query: QuerySpec,
+    stream: Stream | Iterable[Mapping[str, Any]],
+    *,
+    semantics: Semantics = "valuations",
+    type: str = "type",
+    time: str | None = None,
+) -> dict[Match, object]:
+    """What LIMIT or SUPPRESS counts each match by: of equal ones it is not said which are reported.
+
+    That is the event that ends it, or the one that the window began with which decides it; under SUPPRESS the deadline.
+    """
+    every = replace(query, limit=None, suppress=None)
+    events = stream if isinstance(stream, Stream) else Stream.of(stream, type=type, time=time)
+    decided = _decisions(every, events, semantics)
+    if query.suppress is None:
+        return {each.match: (each.late, each.by) for each in decided}
+    scope = query.partition if query.suppress.per_partition else ()
+    attributes = {event.position: event.attributes for event in events.events}
+    return {
+        each.match: (each.time, *(attributes[each.match.end][name] for name in scope)) if each.late else each.by
+        for each in decided
+    }
+
+
+# The event, and which of the windows that it closes; its own matches come after those.
+Moment = tuple[float, Union[float, Fraction]]
 
 
 @dataclass(frozen=True, slots=True)
 class Decided:
-    """A match, when it is decided, and whether that is later than its end."""
+    """A match, when it is decided, and by what: its last event, or the end of a window.
+
+    `by` is the position of the event that ends it, or that the window began with; `time` is when that is known: the
+    event's time, or the deadline, if the window is one of time.
+    """
 
     moment: Moment
     match: Match
-    late: bool
+    by: int
+    time: Number | None
+
+    @property
+    def late(self) -> bool:
+        """Whether it is decided later than at its end."""
+        return self.moment[1] < inf
 
     @property
     def last(self) -> float:
@@ -81,7 +123,7 @@ def _once(decided: Iterable[Decided]) -> list[Decided]:
     """Each match when it is decided first."""
     first: dict[Match, Decided] = {}
     for each in decided:
-        if each.match not in first or each.moment < first[each.match].moment:
+        if each.match not in first or (each.moment, each.by) < (first[each.match].moment, first[each.match].by):
             first[each.match] = each
     return list(first.values())
 
@@ -128,12 +170,20 @@ def _clauses(query: QuerySpec, pattern: Pattern, stream: Stream, past: Stream, w
 
 def _decided(each: Valuation, stream: Stream, whole: Stream) -> Decided:
     match = _reported(each, stream)
-    moments: list[Moment] = [(match.end, inf)]
+    ways = [Decided((match.end, inf), match, match.end, stream.events[_known(each.end)].time)]
     for size, start in each.waits:
         clock, event = whole if size.is_time else stream, stream.events[start]
         closing = clock.past(size, event)
-        moments.append((len(whole.events) if closing is None else closing, clock.first_with(size, event)))
-    return Decided(max(moments), match, bool(each.waits))
+        moment = (len(whole.events) if closing is None else closing, _rank(size, event, clock))
+        ways.append(Decided(moment, match, event.position, deadline(size, event)))
+    return max(ways, key=lambda way: (way.moment, way.by))
+
+
+def _rank(size: Size, start: StreamEvent, clock: Stream) -> float | Fraction:
+    """The place of a window among those that the same event closes: by its deadline, else by its first event."""
+    if size.is_time and start.time is not None and isfinite(start.time):
+        return Fraction(start.time) + size.width
+    return clock.first_with(size, start)
 
 
 def _completes(each: Valuation) -> bool:
@@ -152,32 +202,34 @@ def _known(rank: int | None) -> int:
     return rank
 
 
-def _limited(decided: list[Decided], limit: int | None) -> list[Match]:
-    """At most so many matches that end at one event, or, where they are decided later, that start at one."""
+def _limited(decided: list[Decided], limit: int | None) -> list[Decided]:
+    """At most so many matches that end at one event, or that wait for the window that one event began."""
     reported: dict[tuple[bool, int], int] = {}
-    matches = []
+    left = []
     for each in decided:
-        occurrence = (each.late, each.match.start if each.late else each.match.end)
+        occurrence = (each.late, each.by)
         reported[occurrence] = reported.get(occurrence, 0) + 1
         if limit is None or reported[occurrence] <= limit:
-            matches.append(each.match)
-    return matches
+            left.append(each)
+    return left
 
 
-def _suppressed(matches: list[Match], query: QuerySpec, stream: Stream) -> list[Match]:
-    """What is left of the matches, in the order of report, if a reported one silences those that end soon after it."""
+def _suppressed(decided: list[Decided], query: QuerySpec, stream: Stream) -> list[Decided]:
+    """What is left of the matches, in the order of report, if a reported one silences what is known soon after it."""
     if query.suppress is None:
-        return matches
+        return decided
     scope = query.partition if query.suppress.per_partition else ()
-    last: dict[tuple[Any, ...], int] = {}  # by partition, where the last reported match ends
+    last: dict[tuple[Any, ...], Number] = {}  # by partition, when the last reported match was known
     reported = []
-    for match in matches:
-        attributes = stream.events[match.end].attributes
+    for each in decided:
+        attributes = stream.events[each.match.end].attributes
         key = tuple((type(attributes[name]) is bool, attributes[name]) for name in scope)
-        if key in last and stream.fits(query.suppress.size, last[key], match.end):
+        if each.time is None:
+            raise StreamError("SUPPRESS needs to know when events happen", hint=Hint("name it: ", Setting("time")))
+        if key in last and apart(last[key], each.time, query.suppress.size):
             continue
-        last[key] = match.end
-        reported.append(match)
+        last[key] = each.time
+        reported.append(each)
     return reported
 
 

@@ -289,7 +289,7 @@ class Evaluator:
             return self._attributes(max(_bound_to(registers, reference.variable), default=None))
 
         def gather(node: Aggregate) -> list[Attributes]:
-            return self._gathered(node, valuation.registers)
+            return self._gathered(node, valuation.bindings if node.variable is None else valuation.registers)
 
         return lookup, gather
 
@@ -312,7 +312,6 @@ class Evaluator:
 
     def _gathered(self, node: Aggregate, registers: Pairs) -> list[Attributes]:
         """The events that a variable holds, in stream order."""
-        assert node.variable is not None, "COUNT(*) is a measure"
         return [self.stream.events[rank].attributes for rank in sorted(_bound_to(registers, node.variable))]
 
     def _attributes(self, rank: int | None) -> Attributes | None:
@@ -451,8 +450,9 @@ class Evaluator:
             yield from (Valuation(lo, hi) for hi in range(lo, count) if (lo, hi) not in taken)
 
 
-def _bound_to(registers: Pairs, variable: str) -> set[int]:
-    return {rank for name, rank in registers if name == variable}
+def _bound_to(registers: Pairs, variable: str | None) -> set[int]:
+    """The events that a variable holds; None: those of all."""
+    return {rank for name, rank in registers if variable is None or name == variable}
 
 
 def _read(pattern: Pattern) -> frozenset[str]:

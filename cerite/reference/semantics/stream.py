@@ -103,12 +103,12 @@ class Stream:
                 return False
             if not all(isinstance(value, (int, float, Decimal)) for value in (low, high)):
                 raise StreamError(f"a window over `{size.attribute}` needs numbers, not {low!r}")
-            return _apart(low, high, size)
+            return apart(low, high, size)
         if first.time is None or last.time is None:
             raise StreamError(
                 "the query has a time window but the stream no time", hint=Hint("name its column: ", Setting("time"))
             )
-        return _apart(first.time, last.time, size)
+        return apart(first.time, last.time, size)
 
 
 def _place(size: Size, event: StreamEvent) -> Any:
@@ -123,7 +123,16 @@ def _known(size: Size, event: StreamEvent) -> bool:
     return value is not None and value == value
 
 
-def _apart(low: Number, high: Number, size: Size) -> bool:
+def deadline(size: Size, start: StreamEvent) -> Number | None:
+    """When a window of time is over that begins with an event; None for windows that time does not end."""
+    if not size.is_time or start.time is None:
+        return None
+    if isinstance(start.time, float):
+        return start.time + of_floats(size.width)
+    return Fraction(start.time) + size.width
+
+
+def apart(low: Number, high: Number, size: Size) -> bool:
     """Whether two values are at most so far apart: floats subtract as floats, everything else exactly."""
     if isinstance(low, float) or isinstance(high, float):
         return high == low or float(high) - float(low) <= of_floats(size.width)  # equal ones may be infinite

@@ -21,7 +21,7 @@ from cerite.engine.plan import Plan
 from cerite.engine.shape import Shape, Shown
 from cerite.pattern.nodes import Size
 from cerite.pattern.query import Measure
-from cerite.predicate.expression import Aggregate, Attribute, Expression, Reference, conjunction, walk
+from cerite.predicate.expression import Attribute, Expression, attributes, conjunction, walk
 
 Number = Union[int, float]
 WORD = 62  # bits in a word that Spark packs: a long, sign left alone
@@ -102,9 +102,8 @@ def computed_by_intake(test: Test | Reach) -> bool:
 def attributes_across(plan: Plan) -> tuple[str, ...]:
     """The attributes that conditions across events read, of the event itself and of registers."""
     tests = (test for guard in plan.guards for test in guard.tests | guard.negated if isinstance(test, Test))
-    nodes = (node for test in tests for part in test.split()[1] for node in walk(part))
-    read = {node.name for node in nodes if isinstance(node, (Attribute, Reference, Aggregate))}
-    return tuple(sorted(name for name in read if name is not None and not is_own(name)))
+    read = frozenset().union(*(attributes(part) for test in tests for part in test.split()[1]))
+    return tuple(sorted(name for name in read if not is_own(name)))
 
 
 def windows(plan: Plan) -> tuple[Size, ...]:
