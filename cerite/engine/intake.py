@@ -49,14 +49,14 @@ from cerite.engine.events.rows import Rows
 class Intake:
     """Reads the batches of one run of a program."""
 
-    def __init__(self, program: Program) -> None:
+    def __init__(self, program: Program, buffers: Buffers | None = None) -> None:
         self.program = program
         self._conditions = program.conditions.fresh()
         self._leaves = None if program.machine is None else program.machine.leaf_columns()
         self.groups = Groups(program.plan.partition) if program.plan.partition else None
         self.ranks = Ranks()
         self.rows = 0
-        self._buffers = Buffers()
+        self.buffers = Buffers() if buffers is None else buffers
         self._last: dict[str, tuple[int, str]] = {}  # the last key of a column that must rise, and how it is shown
         self._last_keys: Longs = np.full((2, 1), LEAST, np.int64)  # key and low, by partition
         self.low = LEAST  # of all events to come, where one clock drives all partitions
@@ -260,7 +260,7 @@ class Intake:
             self._leaves.restore(_under("leaves.", kept))
 
     def _bits(self, batch: pa.RecordBatch) -> npt.NDArray[np.uint64]:
-        raw = self._conditions.bits(batch, self._buffers)
+        raw = self._conditions.bits(batch, self.buffers)
         if self.program.plain:
             return raw
         holds: dict[object, npt.NDArray[np.uint64]] = {}
@@ -296,7 +296,7 @@ class Intake:
         if missing is not None:
             row = int(np.argmax(missing)) + self.rows
             raise StreamError(f"row {row} has no time in `{name}`", hint="filter such rows out, or fill them in")
-        self._check_rising("time", name, keys_of(values, self._buffers), column, strictly=False)
+        self._check_rising("time", name, keys_of(values, self.buffers), column, strictly=False)
 
     def _check_rising(self, role: str, name: str, keys: Longs, column: pa.Array, *, strictly: bool) -> None:
         """Refuse a column that decreases, naming the first row that does."""
@@ -328,7 +328,7 @@ class Intake:
         if window.unit == "events":
             return (*count_keys(window, self.ranks.of(partition, position.size)), None)
         name = time_of(window, self.program.columns.time)
-        key, low, missing = value_keys(batch.column(name), name, window, self.program.columns.unit, self._buffers)
+        key, low, missing = value_keys(batch.column(name), name, window, self.program.columns.unit, self.buffers)
         if not self.program.shared_clock:
             self._carry(key, low, missing, partition, name, position)
         return key, low, missing

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 import pyarrow as pa
 
+from cerite.core.arrays import Buffers
 from cerite.engine.bind import Program
 from cerite.engine.event_buffer import EventBuffer, Placed
 from cerite.engine.output import MatchChunk
@@ -31,9 +32,9 @@ class KeepingRun:
     [([0, 2], [1, 3])]
     """
 
-    def __init__(self, program: Program, order: tuple[str, ...] | None = None) -> None:
+    def __init__(self, program: Program, order: tuple[str, ...] | None = None, buffers: Buffers | None = None) -> None:
         """`order` are the columns that order events; None if something outside of them tells events apart."""
-        self.run = Run(program)
+        self.run = Run(program, buffers)
         self._buffer = EventBuffer(None if order is None else Ties(order, program.plan.partition))
 
     def find(self, batch: pa.RecordBatch) -> Iterator[tuple[MatchChunk, Placed]]:

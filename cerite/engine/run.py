@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from cerite.core.arrays import Buffers
 from cerite.core.kernel_cache import expect
 from cerite.engine.bind import Program
 from cerite.engine.counting.counter import Counter
@@ -40,11 +41,12 @@ _ENGINES = ("recogniser", "counter")
 class Run:
     """One reading of a stream."""
 
-    def __init__(self, program: Program) -> None:
+    def __init__(self, program: Program, buffers: Buffers | None = None) -> None:
+        """`buffers` are those of a run that is over, if there is one."""
         suppress, window = program.plan.suppress, program.plan.deciding if program.plan.late else None
         self.program = program
         self.suppressor = None if suppress is None else Suppressor(suppress, program.columns, program.schema, window)
-        self.intake = Intake(program)
+        self.intake = Intake(program, buffers)
         self._recycler = Recycler(self.intake)
 
     @cached_property

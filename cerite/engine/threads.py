@@ -24,7 +24,7 @@ from typing import Generic, NamedTuple, TypeVar
 import numpy as np
 import pyarrow as pa
 
-from cerite.core.arrays import Longs
+from cerite.core.arrays import Buffers, Longs
 from cerite.core.errors import StreamError
 from cerite.engine.bind import Program
 from cerite.engine.event_buffer import Placed
@@ -39,7 +39,7 @@ Batches = Iterable[pa.RecordBatch]
 SEGMENT = 1 << 20  # events of a segment at most, unless its window has many; fewer where each thread would get few
 WORTH_CUTTING = 1 << 19  # events that are worth several threads
 SHARE = 4  # segments for each thread, at least
-PIECE = 1 << 17  # events that a run reads at once: what it computes of them stays in the cache
+PIECE = 1 << 18  # events that a run reads at once: what it computes of them stays in the cache
 FEWEST = 1 << 14  # events that are worth a run of their own
 UNKNOWN = 1 << 16  # events of a segment as long as nobody knows how many matches they give
 READY = 1 << 19  # matches of a segment that may wait for their turn: more, and its thread waits, too
@@ -213,6 +213,7 @@ class ThreadedRun:
         self._matches = 0  # in these rows, as far as they are enumerated
         self.active = 0  # states that held partial matches at the end of the last batch
         self._unseen: frozenset[str] | None = None
+        self._spare: list[Buffers] = []
         self._seen: frozenset[str] = frozenset()
 
     def find(self, batches: Batches) -> Iterator[MatchChunk | None]:
@@ -232,7 +233,7 @@ class ThreadedRun:
         return self._unseen or frozenset(), self._seen
 
     def _chunks(self, segment: Segment) -> Iterator[MatchChunk | None]:
-        run = _begun(Run(self._program), segment)
+        run = _begun(Run(self._program, self._buffers()), segment)
         for batch in segment.before:
             run.recogniser.discard(run.find(batch))
         for batch in segment.own:
@@ -246,7 +247,7 @@ class ThreadedRun:
         self._finish(run)
 
     def _placed(self, segment: Segment, order: tuple[str, ...] | None) -> Iterator[tuple[MatchChunk, Placed] | None]:
-        keeping = KeepingRun(self._program, order)
+        keeping = KeepingRun(self._program, order, self._buffers())
         run = _begun(keeping.run, segment)
         for batch in segment.before:
             keeping.pass_over(batch)
@@ -261,7 +262,7 @@ class ThreadedRun:
         self._finish(run)
 
     def _counts(self, segment: Segment) -> Iterator[int | None]:
-        run = _begun(Run(self._program), segment)
+        run = _begun(Run(self._program, self._buffers()), segment)
         for batch in segment.before:
             run.count(batch)
         matches, told = 0, monotonic()
@@ -274,6 +275,11 @@ class ThreadedRun:
                 matches, told = 0, monotonic()
         yield matches + run.count_rest()
         self._finish(run)
+
+    def _buffers(self) -> Buffers | None:
+        """Those of a run that is over, if there are any."""
+        with self._lock:
+            return self._spare.pop() if self._spare else None
 
     def _size(self) -> int:
         """How many events the next segment should have: fewer where they give many matches, 0 where too many."""
@@ -292,6 +298,7 @@ class ThreadedRun:
         unseen, seen = run.intake.types()
         with self._lock:
             self._seen |= seen
+            self._spare.append(run.intake.buffers)
             self._unseen = (unseen if self._unseen is None else self._unseen & unseen) - self._seen
 
     def _in_order(
