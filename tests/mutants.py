@@ -168,7 +168,7 @@ FAULTS = (
         "recycling takes the oldest start of a partition with wide numbers for its newest",
     ),
     Fault(
-        "suppress.py", "last[part] < low[i]:", "last[part] <= low[i]:",
+        "suppress.py", "last[part] < low:", "last[part] <= low:",
         "SUPPRESS reports an event exactly at the end of its time",
     ),
     Fault(
