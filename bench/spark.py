@@ -4,6 +4,8 @@ Every master has a process of its own. What is measured of a query runs in turn,
 that count; the best time counts. So the start of Java and of Python workers, compilation by Java and the loading of
 kernels are not in it, and a busy moment hits all alike. Matches go to Spark's no-op sink. Beside them: Spark's own
 floor (reading and filtering the same rows, and counting them), S3 in plain Spark, and the local engine on these files.
+All of it on files in time order, and again on files with the same rows in random order, which have to be shuffled: read
+by the tasks, and read by Spark.
 Results are JSON lines; `--tables` prints those of earlier runs as Markdown.
 """
 
@@ -24,12 +26,11 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 import cerite
-from bench.spark_cases import KEYED, TIME, keyed_folder, plain_s3, queries, stock_folder
+from bench.spark_cases import KEYED, TIME, keyed_folder, plain_s3, queries, stock_folder, unordered_folder
 from bench.spark_report import tables
 from cerite import spark
 from cerite.spark.api import Reading, routed
 from cerite.spark.driver.request import Options, make_request
-from cerite.spark.driver.shuffle import job_of, prepared
 
 Row = dict[str, Any]
 KEYS = (10, 1_000, 100_000, 1_000_000)
@@ -58,31 +59,35 @@ def shipped(df: DataFrame, text: str) -> tuple[int, int]:
     """Rows and bytes that the shuffling plan hands to Python."""
     request = make_request(df, text, Options(time=TIME))
     route = routed(request, None, "spark")
-    assert route.layout is not None
+    assert route.shuffle is not None
 
     def sizes(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             yield pa.record_batch({"rows": [batch.num_rows], "bytes": [batch.nbytes]})
 
-    rows = prepared(request, route.layout, job_of(request, route.layout))
+    rows = route.shuffle.rows(request)
     counted = rows.mapInArrow(sizes, "rows long, bytes long").groupBy().sum().collect()[0]
     return int(counted[0] or 0), int(counted[1] or 0)
 
 
-def measured(session: SparkSession, name: str, text: str, path: str, repeats: int, *, whole: bool) -> Row:
-    """One query on one stream."""
-    df = session.read.parquet(path)
+def floor(df: DataFrame, text: str) -> Callable[[], object]:
+    """Spark reading the rows, filtering those that matter, and counting them."""
     request = make_request(df, text, Options(time=TIME))
-    relevant = request.frame.df.filter(request.conditions.column(request.relevance.formula))
+    return request.frame.df.filter(request.conditions.column(request.relevance.formula)).count
+
+
+def measured(session: SparkSession, name: str, text: str, paths: tuple[str, str], repeats: int, *, whole: bool) -> Row:
+    """One query on one stream, in order of time and in none."""
+    path, mixed = paths
+    df, unordered = session.read.parquet(path), session.read.parquet(mixed)
     matches = spark.count(df, text, time=TIME)
-    calls: dict[str, Callable[[], object]] = {
-        "floor": relevant.count,
-        "count": lambda: spark.count(df, text, time=TIME),
-        "shuffled_count": lambda: spark.count(df, text, time=TIME, read="spark"),
-    }
+    ways: dict[str, tuple[DataFrame, Reading]] = {
+        "": (df, "auto"), "unordered_": (unordered, "auto"), "shuffled_": (unordered, "spark")
+    }  # fmt: skip
+    calls: dict[str, Callable[[], object]] = {"floor": floor(df, text), "unordered_floor": floor(unordered, text)}
+    calls |= {f"{way}count": partial(_counted, frame, text, read) for way, (frame, read) in ways.items()}
     if matches <= MOST_DRAINED:
-        calls["match"] = lambda: drained(spark.match(df, text, time=TIME))
-        calls["shuffled_match"] = lambda: drained(spark.match(df, text, time=TIME, read="spark"))
+        calls |= {f"{way}match": partial(_drained, frame, text, read) for way, (frame, read) in ways.items()}
     row: Row = {"query": name, "matches": matches}
     if whole:
         row["rows_shipped"], row["bytes_shipped"] = shipped(df, text)
@@ -106,6 +111,14 @@ def by_keys(session: SparkSession, folder: Path, events: int, repeats: int) -> l
     return [{"keys": keys, "events": events} | {name: times[f"{name} {keys}"] for name, _ in plans} for keys in KEYS]
 
 
+def _counted(df: DataFrame, text: str, read: Reading) -> int:
+    return spark.count(df, text, time=TIME, read=read)
+
+
+def _drained(df: DataFrame, text: str, read: Reading) -> None:
+    drained(spark.match(df, text, time=TIME, read=read))
+
+
 def _drained_keyed(df: DataFrame, read: Reading) -> None:
     drained(spark.match(df, KEYED, time="at", read=read))
 
@@ -121,10 +134,10 @@ def process(request: argparse.Namespace, master: str) -> list[Row]:
             drained(spark.match(small, text, time=TIME, read=read))
     rows: list[Row] = []
     for events in map(int, request.events.split(",")):
-        path = stock_folder(request.data, events)
+        paths = stock_folder(request.data, events), unordered_folder(request.data, events)
         for name, text in wanted.items():
             whole = master == request.masters.split(";")[0]
-            row = measured(session, name, text, path, request.repeats, whole=whole)
+            row = measured(session, name, text, paths, request.repeats, whole=whole)
             rows.append({"master": master, "events": events, **row})
             print(json.dumps(rows[-1]), flush=True)
     if request.keys:

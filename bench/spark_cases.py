@@ -50,6 +50,21 @@ def stock_folder(folder: Path, events: int) -> str:
     return str(path)
 
 
+def unordered_folder(folder: Path, events: int) -> str:
+    """The stock stream with the rows of every file in random order."""
+    path = folder / f"unordered-{events}"
+    done = path / "_done"
+    if not done.exists():
+        path.mkdir(parents=True, exist_ok=True)
+        rng = np.random.default_rng(events)
+        for file in sorted(Path(stock_folder(folder, events)).glob("*.parquet")):
+            table = pq.read_table(file, read_dictionary=["type", "name"]).unify_dictionaries().combine_chunks()
+            table = table.take(pa.array(rng.permutation(table.num_rows)))
+            pq.write_table(table, path / file.name, row_group_size=GROUP)
+        done.touch()
+    return str(path)
+
+
 def keyed_folder(folder: Path, events: int, keys: int) -> str:
     """A stream with so many keys, one file in time order."""
     path = folder / f"keyed-{events}-{keys}"

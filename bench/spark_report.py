@@ -5,28 +5,41 @@ from __future__ import annotations
 from typing import Any
 
 Row = dict[str, Any]
-_COLUMNS = ("count", "match", "shuffled_count", "shuffled_match")
-_HEADS = ("count", "all matches", "count, shuffled", "all matches, shuffled")
+_ORDERED = {"count": "count", "match": "all matches"}
+_UNORDERED = {
+    "unordered_count": "count", "unordered_match": "all matches",
+    "shuffled_count": "count, Spark reads", "shuffled_match": "all matches, Spark reads",
+}  # fmt: skip
 
 
 def tables(rows: list[Row]) -> str:
     """All tables, one under the other."""
     queries = [row for row in rows if "query" in row]
     keys = [row for row in rows if "keys" in row]
-    parts = [_times(queries), _beside(queries), _by_keys(keys)]
+    parts = [_times(queries), _unordered(queries), _beside(queries), _by_keys(keys)]
     return "\n\n".join(part for part in parts if part)
 
 
 def _times(rows: list[Row]) -> str:
+    """Files in order of time."""
+    return _against_floor(rows, "floor", _ORDERED, "count")
+
+
+def _unordered(rows: list[Row]) -> str:
+    """Files in no order."""
+    return _against_floor(rows, "unordered_floor", _UNORDERED, "unordered_count")
+
+
+def _against_floor(rows: list[Row], floor: str, columns: dict[str, str], rate: str) -> str:
     lines = [[
-        row["query"], f"{row['events'] // 1_000_000} M", row["master"], f"{row['floor']:.2f}",
-        *(_against(row, name) for name in _COLUMNS), f"{row['events'] / row['count'] / 1e6:.1f}",
+        row["query"], f"{row['events'] // 1_000_000} M", row["master"], f"{row[floor]:.2f}",
+        *(_against(row, name, floor) for name in columns), f"{row['events'] / row[rate] / 1e6:.1f}",
     ] for row in rows]  # fmt: skip
-    return _table(["query", "events", "master", "floor", *_HEADS, "M events/s"], lines)
+    return _table(["query", "events", "master", "floor", *columns.values(), "M events/s"], lines)
 
 
-def _against(row: Row, name: str) -> str:
-    return f"{row[name]:.2f} ({row[name] / row['floor']:.1f}×)" if name in row else ""
+def _against(row: Row, name: str, floor: str) -> str:
+    return f"{row[name]:.2f} ({row[name] / row[floor]:.1f}×)" if name in row else ""
 
 
 def _beside(rows: list[Row]) -> str:

@@ -15,11 +15,12 @@ from cerite.engine.plan import Semantics
 from cerite.language.builder import Width
 from cerite.language.queries import SchemaLike
 from cerite.spark.driver.choose import Choice, choose
+from cerite.spark.driver.layout import laid_out
 from cerite.spark.driver.live import Late, LiveOptions, LivePlan, live_plan_of
 from cerite.spark.driver.parquet import ParquetPlan, parquet_plan, scanned, scanned_count
 from cerite.spark.driver.placement import parallelism
 from cerite.spark.driver.request import Options, QueryLike, Request, make_request
-from cerite.spark.driver.shuffle import Layout, laid_out, shuffled, shuffled_count
+from cerite.spark.driver.shuffle import Shuffle, shuffle_of
 from cerite.spark.worker.failures import refusals
 from cerite.spark.worker.footers import Rejected
 
@@ -34,21 +35,21 @@ class Route:
     request: Request
     choice: Choice
     ordered: ParquetPlan | Rejected
-    layout: Layout | None
+    shuffle: Shuffle | None
 
     def matches(self) -> DataFrame:
         """The result."""
         if isinstance(self.ordered, ParquetPlan):
             return scanned(self.request, self.ordered)
-        assert self.layout is not None
-        return shuffled(self.request, self.layout)
+        assert self.shuffle is not None
+        return self.shuffle.matches(self.request)
 
     def counts(self) -> DataFrame:
         """The numbers of matches of all tasks, as text."""
         if isinstance(self.ordered, ParquetPlan):
             return scanned_count(self.request, self.ordered)
-        assert self.layout is not None
-        return shuffled_count(self.request, self.layout)
+        assert self.shuffle is not None
+        return self.shuffle.counts(self.request)
 
 
 def routed(request: Request, partitions: int | None, read: Reading) -> Route:
@@ -61,7 +62,7 @@ def routed(request: Request, partitions: int | None, read: Reading) -> Route:
     if isinstance(ordered, ParquetPlan):
         return Route(request, choice, ordered, None)
     choice, layout = laid_out(request, choice, tasks, forced=forced)
-    return Route(request, choice, ordered, layout)
+    return Route(request, choice, ordered, shuffle_of(request, layout, tasks, by_spark=read != "auto"))
 
 
 class OneTaskWarning(UserWarning):

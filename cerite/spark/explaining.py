@@ -15,10 +15,11 @@ from cerite.language.builder import Width
 from cerite.language.queries import SchemaLike
 from cerite.predicate.formula import All, Formula, Negated, Some
 from cerite.spark.api import Reading, Route, live_route, routed
+from cerite.spark.driver.layout import Layout
 from cerite.spark.driver.live import LiveOptions, LivePlan
-from cerite.spark.driver.parquet import ParquetPlan, stretches
+from cerite.spark.driver.parquet import ParquetPlan, columns_read, stretches
 from cerite.spark.driver.request import Options, QueryLike, Request, make_request
-from cerite.spark.driver.shuffle import Layout, job_of, prepared
+from cerite.spark.driver.travelling import job_of
 from cerite.spark.worker.footers import Rejected
 from cerite.spark.worker.job import Cut, unary_tests
 
@@ -55,7 +56,9 @@ def explain(
     lines = [f"operator: {_operator(route)}", f"  why: {route.choice.why}"]
     lines += _ordered(route, route.ordered) if isinstance(route.ordered, ParquetPlan) else _shuffled(route)
     tests = ", ".join(map(str, unary_tests(request.plan)))
-    where = "by the engine, in the task" if isinstance(route.ordered, ParquetPlan) else "by Spark; they travel as bits"
+    inside = isinstance(route.ordered, ParquetPlan)
+    whose = "by the tasks that read" if route.shuffle is not None and route.shuffle.read_by_tasks else "by Spark"
+    where = "by the engine, in the task" if inside else f"{whose}; they travel as bits"
     lines.append(f"conditions on one event: {tests or 'none'}")
     lines.append(f"  evaluated {where}")
     lines.append(f"order: {', '.join(_order(request))}")
@@ -80,7 +83,8 @@ def _live(plan: LivePlan) -> str:
 
 
 def _operator(route: Route) -> str:
-    inside = isinstance(route.ordered, ParquetPlan) and route.choice.operator == "partitions"
+    chunked = route.shuffle is None or bool(route.shuffle.layout.cuts)
+    inside = chunked and route.choice.operator == "partitions"
     return "S&P, then T-CER, with all partitions inside each chunk" if inside else NAMES[route.choice.operator]
 
 
@@ -96,15 +100,23 @@ def _ordered(route: Route, plan: ParquetPlan) -> list[str]:
 
 
 def _shuffled(route: Route) -> list[str]:
-    request, layout = route.request, route.layout
-    assert layout is not None
+    request, shuffle = route.request, route.shuffle
+    assert shuffle is not None
     assert isinstance(route.ordered, Rejected)
-    job = job_of(request, layout)
-    lines = [f"read: by Spark, then a shuffle into {layout.tasks} tasks", f"  why: {route.ordered.reason}"]
+    layout = shuffle.layout
+    reader = "by the tasks themselves" if shuffle.read_by_tasks else "by Spark"
+    lines = [f"read: {reader}, then a shuffle into {layout.tasks} tasks", f"  why: {route.ordered.reason}"]
+    if not shuffle.read_by_tasks and shuffle.unread != route.ordered.reason:
+        lines.append(f"  why by Spark: {shuffle.unread}")
+    alone = f"one by one, sorted by Spark: {shuffle.unpacked}" if shuffle.unpacked else ""
+    lines.append(f"rows travel: {alone or 'in parcels, sorted by the tasks'}")
     lines += _hot(layout) if layout.hot is not None else _chunks(layout.cuts)
     lines.append(f"rows kept: {_rows_kept(request)}")
-    lines.append(f"pushed into the source: {pushed_filters(prepared(request, layout, job))}")
-    lines.append(f"columns shipped to Python: {', '.join(job.columns)}")
+    if shuffle.read_by_tasks:
+        lines.append(f"columns read: {', '.join(columns_read(request))}")
+    else:
+        lines.append(f"pushed into the source: {pushed_filters(shuffle.rows(request))}")
+    lines.append(f"columns shipped to Python: {', '.join(job_of(request, layout).columns)}")
     return lines
 
 

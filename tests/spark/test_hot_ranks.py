@@ -26,9 +26,9 @@ def test_a_hot_key_is_cut_by_rank(spark: SparkSession, pattern: str, tasks: int)
     df = spark.createDataFrame(table)
     request = make_request(df, text, Options(time="at"))
     route = routed(request, tasks, "auto")
-    assert route.layout is not None
-    assert route.layout.hot is not None
-    assert [len(cuts) > 0 for cuts in route.layout.hot.cuts.values()] == [True]
+    assert route.shuffle is not None
+    assert route.shuffle.layout.hot is not None
+    assert [len(cuts) > 0 for cuts in route.shuffle.layout.hot.cuts.values()] == [True]
     expected = Counter((each.start, each.end) for each in query(text).run(table, time="at"))
     assert ends(route.matches().collect()) == expected
     assert count(df, text, time="at", partitions=tasks) == sum(expected.values())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +15,11 @@ from pyspark.sql import SparkSession
 
 from cerite.api.query import Query, query
 from cerite.spark import OneTaskWarning, count, match
-from cerite.spark.api import routed
+from cerite.spark.api import Reading, routed
 from cerite.spark.driver.parquet import ParquetPlan
 from cerite.spark.driver.request import Options, make_request
 from cerite.spark.worker.footers import Rejected
-from tests.spark.support import POSITION, matches
+from tests.spark.support import POSITION, difference, matches, together
 
 QUERIES = {
     "chunks": "SELECT * FROM S WHERE A AS x ; B+ AS y FILTER x[v > 0.8] AND y[v < 0.1] WITHIN 30 milliseconds",
@@ -91,15 +92,45 @@ def _local(match: Any) -> str:
     return str(sorted((name, list(positions)) for name, positions in match.bindings))
 
 
+def test_parquet_in_no_order_is_read_by_the_tasks(quick: SparkSession, tmp_path: Path) -> None:
+    """By the tasks, by Spark, and sorted by Spark: the same matches and ids, which are the local engine's."""
+    table = stream(900)
+    mixed = table.take(np.random.default_rng(5).permutation(900))
+    df = quick.read.parquet(written(tmp_path, mixed, group=130))
+    names = ("absence", "partitions", "consume")
+    results: list[Any] = []
+    for name in names:
+        request = make_request(df, QUERIES[name], Options(time="at"))
+        ways: tuple[tuple[int, Reading], ...] = ((3, "auto"), (3, "spark"))
+        for tasks, read in ways:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", OneTaskWarning)
+                shuffle = routed(request, tasks, read).shuffle
+            assert shuffle is not None
+            assert shuffle.read_by_tasks is (read == "auto")
+            assert not shuffle.unpacked
+            results.append(shuffle.matches(request))
+        by_spark = routed(request, 3, "spark").shuffle
+        assert by_spark is not None
+        results.append(replace(by_spark, unpacked="for the test").matches(request))
+    seen = together(results)
+    for place, name in enumerate(names):
+        first, *others = seen[3 * place : 3 * place + 3]
+        assert sorted(map(_local, first.values())) == sorted(map(_local, query(QUERIES[name]).run(table, time="at")))
+        assert first
+        for each in others:
+            assert not difference(each.items(), first.items())
+    for read in ("auto", "spark"):
+        assert count(df, QUERIES["partitions"], time="at", partitions=3, read=read) == len(seen[3])
+
+
 def test_what_is_not_in_order_is_shuffled(quick: SparkSession, tmp_path: Path) -> None:
     table = stream(600)
-    df = quick.read.parquet(written(tmp_path, table.take(list(range(300, 600)) + list(range(300)))))
     plain = quick.read.parquet(written(tmp_path, table))
     assert isinstance(ordered(plain, QUERIES["chunks"]), ParquetPlan)
     assert "not a plain scan" in str(ordered(plain.filter("v > 0.1"), QUERIES["chunks"]))
     assert "gathered by key" in str(ordered(plain, "SELECT * FROM S WHERE A ; B PARTITION BY [k]"))
     assert "no statistics" in str(ordered(quick.read.parquet(_without_statistics(tmp_path, table)), QUERIES["chunks"]))
-    del df
 
 
 def _without_statistics(folder: Path, table: pa.Table) -> str:

@@ -44,9 +44,9 @@ def test_a_hot_key_is_cut(spark: SparkSession, tasks: int) -> None:
     df = spark.createDataFrame(table)
     request = make_request(df, TEXT, Options(time="at"))
     route = routed(request, tasks, "auto")
-    assert route.layout is not None
-    assert route.layout.hot is not None
-    assert len(route.layout.hot.cuts) == 1
+    assert route.shuffle is not None
+    assert route.shuffle.layout.hot is not None
+    assert len(route.shuffle.layout.hot.cuts) == 1
     expected = Counter((each.start, each.end) for each in query(TEXT).run(table, time="at"))
     result = route.matches()
     assert ends(result.collect()) == expected

@@ -11,13 +11,16 @@ comparisons of a plain column with a constant stay plain, so that Spark can push
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping
 from functools import reduce
 
 from pyspark.sql import Column
 from pyspark.sql import functions as fn
 
 from cerite.automaton.guards import Guard, Test
+from cerite.core.schema import Kind
+from cerite.engine.plan import Plan
 from cerite.predicate.expression import (
     Attribute,
     Comparison,
@@ -32,24 +35,20 @@ from cerite.predicate.expression import (
 from cerite.predicate.formula import All, Formula, Formulas, Negated, Some
 from cerite.spark.driver.frame import Frame
 from cerite.spark.driver.values import Value, Values, compared
+from cerite.spark.worker.job import BIT, unary_tests
 
 _MANY = 8  # constants from which a list of integers or strings is one IN instead of comparisons
 
 
-class Conditions:
-    """Makes Columns for the conditions of one query over one DataFrame."""
+class Guards(ABC):
+    """Formulas of guards, made of those of their tests."""
 
-    def __init__(self, frame: Frame, type_column: str | None) -> None:
-        self._type = type_column
-        self._formulas = Formulas(frame.kinds)
-        self._values = Values(frame)
+    def __init__(self, kinds: Mapping[str, Kind]) -> None:
+        self._formulas = Formulas(kinds)
 
+    @abstractmethod
     def test(self, test: Test) -> Formula:
         """Where an event has this type and satisfies this condition."""
-        conditions: list[Expression] = [] if test.condition is None else [test.condition]
-        if test.type is not None and self._type is not None:
-            conditions.insert(0, Comparison("=", Attribute(self._type), Literal(test.type)))
-        return self._formulas.every([self._formulas.of(each) for each in conditions])
 
     def guard(self, guard: Guard) -> Formula:
         """Where a guard without registers lets an event pass."""
@@ -75,6 +74,34 @@ class Conditions:
             parts = tuple(part.part for part in formula.parts if isinstance(part, Negated))
             return Some(parts) if isinstance(formula, All) else All(parts)
         return Negated(formula)
+
+
+class BitConditions(Guards):
+    """Says guards by the bits of the conditions on one event."""
+
+    def __init__(self, plan: Plan) -> None:
+        self._bits = {test: Attribute(f"{BIT}{number}") for number, test in enumerate(unary_tests(plan))}
+        super().__init__({bit.name: "bool" for bit in self._bits.values()})
+
+    def test(self, test: Test) -> Formula:
+        """Where the test's bit is set; what asks nothing has none."""
+        return self._bits.get(test.split()[0], True)
+
+
+class Conditions(Guards):
+    """Makes Columns for the conditions of one query over one DataFrame."""
+
+    def __init__(self, frame: Frame, type_column: str | None) -> None:
+        super().__init__(frame.kinds)
+        self._type = type_column
+        self._values = Values(frame)
+
+    def test(self, test: Test) -> Formula:
+        """Where an event has this type and satisfies this condition."""
+        conditions: list[Expression] = [] if test.condition is None else [test.condition]
+        if test.type is not None and self._type is not None:
+            conditions.insert(0, Comparison("=", Attribute(self._type), Literal(test.type)))
+        return self._formulas.every([self._formulas.of(each) for each in conditions])
 
     def column(self, formula: Formula) -> Column:
         """The formula as a Column; NULL counts as not true."""

@@ -32,7 +32,7 @@ from cerite.spark.driver.choose import Choice, choose_live
 from cerite.spark.driver.frame import Frame, ticks
 from cerite.spark.driver.placement import parallelism, placement
 from cerite.spark.driver.request import Request
-from cerite.spark.driver.shuffle import bit_words, inner_name
+from cerite.spark.driver.travelling import bit_words, inner_name
 from cerite.spark.worker.live_job import (
     COUNTS,
     FINAL,

@@ -46,11 +46,9 @@ def parquet_plan(request: Request, choice: Choice, tasks: int, *, forced: bool) 
     disorder = footers.disorder
     if disorder:
         return Rejected(disorder)
-    for name in _columns(request):
-        if name not in footers.schema.names or not same_type(
-            footers.schema.field(name).type, request.frame.types[name]
-        ):
-            return Rejected(f"Spark reads column `{name}` in another type than the file has")
+    name = foreign_column(request, footers)
+    if name:
+        return Rejected(f"Spark reads column `{name}` in another type than the file has")
     if choice.operator == "sequence":
         return ParquetPlan(footers, ())
     count = tasks if forced else chunk_count(footers.rows, tasks)
@@ -79,7 +77,7 @@ def stretches(request: Request, plan: ParquetPlan) -> OrderedParquet:
     ids = () if request.counting else tuple(request.order)
     sort = () if FILE in request.order else tuple(request.order)
     job = Job(
-        plan=request.plan, columns=_columns(request), tests=0, unit=(), order=sort or ids,
+        plan=request.plan, columns=columns_read(request), tests=0, unit=(), order=sort or ids,
         keys=request.plan.partition, time=request.time, position=request.position, shown=request.shown,
         window=(request.time or "", window) if window is not None and timed else None, owned=True,
         files=request.frame.paths, root=request.frame.root, measures=request.selection.measures,
@@ -87,7 +85,16 @@ def stretches(request: Request, plan: ParquetPlan) -> OrderedParquet:
     return OrderedParquet(job, Columns(request.type, request.time, unit=request.unit), plan.footers, plan.cuts, sort)
 
 
-def _columns(request: Request) -> tuple[str, ...]:
+def foreign_column(request: Request, footers: Footers) -> str | None:
+    """A column to be read that Spark reads in another type than the files have; None if there is none."""
+    for name in columns_read(request):
+        known = name in footers.schema.names
+        if not known or not same_type(footers.schema.field(name).type, request.frame.types[name]):
+            return name
+    return None
+
+
+def columns_read(request: Request) -> tuple[str, ...]:
     """The columns that are read: those that would travel, and those that conditions look at."""
     tests = [attributes(request.conditions.test(test)) for test in unary_tests(request.plan)]
     named = {request.type, *request.shipped, *(name for each in tests for name in each)}

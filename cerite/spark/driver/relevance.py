@@ -17,7 +17,7 @@ from cerite.automaton.relevance import relevance as shape_of
 from cerite.automaton.relevance import unconditional
 from cerite.engine.plan import Plan
 from cerite.predicate.formula import Formula
-from cerite.spark.driver.conditions import Conditions
+from cerite.spark.driver.conditions import Guards
 from cerite.spark.worker.job import computed_by_intake
 
 
@@ -34,7 +34,7 @@ class Relevance:
         return self.formula is True
 
 
-def relevance(plan: Plan, conditions: Conditions) -> Relevance:
+def relevance(plan: Plan, conditions: Guards) -> Relevance:
     """The rows that a plan needs."""
     if plan.late and plan.consume == "any":  # what is forgotten depends on which event closes a window
         return Relevance(True, False)
@@ -42,7 +42,7 @@ def relevance(plan: Plan, conditions: Conditions) -> Relevance:
     return Relevance(conditions.some(each.formula for each in every), any(each.gaps for each in every))
 
 
-def _relevance(automaton: Automaton, conditions: Conditions) -> Relevance:
+def _relevance(automaton: Automaton, conditions: Guards) -> Relevance:
     shape = shape_of(automaton)
     moving = [_possible(automaton, each, conditions) for each in shape.moving]
     ending = [
@@ -57,7 +57,7 @@ def _unary(tests: frozenset[Test | Reach]) -> frozenset[Test | Reach]:
     return frozenset(test.split()[0] for test in tests if isinstance(test, Test) and not computed_by_intake(test))
 
 
-def _possible(automaton: Automaton, transition: Transition, conditions: Conditions) -> Formula:
+def _possible(automaton: Automaton, transition: Transition, conditions: Guards) -> Formula:
     """Where the transition may fire, as far as one event can tell."""
     if transition.condition == TRUE:
         return True
@@ -66,7 +66,7 @@ def _possible(automaton: Automaton, transition: Transition, conditions: Conditio
     return conditions.guard(Guard(_unary(guard.tests), certain))
 
 
-def _certain(automaton: Automaton, transition: Transition, conditions: Conditions) -> Formula:
+def _certain(automaton: Automaton, transition: Transition, conditions: Guards) -> Formula:
     """Where the transition fires whatever other events hold."""
     guard: Guard = automaton.conditions[transition.condition]
     if any(test.reads for test in guard.tests) or any(isinstance(test, Reach) for test in guard.negated):

@@ -132,7 +132,7 @@ class OrderedChunk(Source):
         system, path = located(uri)
         strings = [field.name for field in self.schema if pa.types.is_dictionary(field.type)]
         with pq.ParquetFile(path, filesystem=system, read_dictionary=strings, pre_buffer=True) as file:
-            read = file.read_row_group(group.index, columns=self.schema.names, use_threads=_has_cores())
+            read = file.read_row_group(group.index, columns=self.schema.names, use_threads=has_cores())
             table = read.select(self.schema.names)
         table = table.cast(self.schema) if table.schema != self.schema else table
         tied = {FILE: pa.array(np.full(group.rows, group.file)),
@@ -179,7 +179,7 @@ def _place(ticks: Numbers, bound: Any) -> int:
     return int(np.searchsorted(ticks, ticks.dtype.type(bound)))
 
 
-def _has_cores() -> bool:
+def has_cores() -> bool:
     """Whether this task may use more than one core."""
     context = TaskContext.get()
     return context is None or context.cpus() > 1

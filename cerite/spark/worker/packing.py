@@ -36,18 +36,18 @@ def packer(live: LiveJob) -> Callable[[Batches], Batches]:
     def packed(batches: Batches) -> Batches:
         context = TaskContext.get()
         part = 0 if context is None else context.partitionId()
-        for flush, rows in enumerate(_gathered(batches)):
+        for flush, rows in enumerate(gathered(batches, FLUSH_ROWS, FLUSH_BYTES)):
             yield _flushed(live, rows.rename_columns(list(live.arriving)), part, flush)
 
     return packed
 
 
-def _gathered(batches: Batches) -> Batches:
+def gathered(batches: Batches, most_rows: int, most_bytes: int) -> Batches:
     """Rows in pieces that are worth packing; nothing where there is no row."""
     some: list[pa.RecordBatch] = []
     for batch in batches:
         some.append(batch)
-        if sum(each.num_rows for each in some) >= FLUSH_ROWS or sum(each.nbytes for each in some) >= FLUSH_BYTES:
+        if sum(each.num_rows for each in some) >= most_rows or sum(each.nbytes for each in some) >= most_bytes:
             yield _joined(some)
             some = []
     if any(each.num_rows for each in some):

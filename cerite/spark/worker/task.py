@@ -19,6 +19,7 @@ from pyspark.sql.types import StringType, StructField, StructType
 from cerite.engine.bind import bind
 from cerite.engine.events.rows import Columns
 from cerite.engine.run import count, find
+from cerite.spark.worker.arrivals import arrived
 from cerite.spark.worker.failures import refusal_first
 from cerite.spark.worker.feed import Packs, TaskRows
 from cerite.spark.worker.job import Job
@@ -28,20 +29,20 @@ Batches = Iterator[pa.RecordBatch]
 COUNTS = StructType([StructField("count", StringType(), False)])
 
 
-def task(job: Job) -> Callable[[Batches], Batches]:
-    """The function for `mapInArrow`."""
+def task(job: Job, *, parcels: bool = False) -> Callable[[Batches], Batches]:
+    """The function for `mapInArrow`; what comes in are parcels, or rows in order."""
 
     def recognise(batches: Batches) -> Batches:
-        yield from recognised(job, batches)
+        yield from recognised(job, arrived(job, batches) if parcels else batches)
 
     return recognise
 
 
-def counting_task(job: Job) -> Callable[[Batches], Batches]:
+def counting_task(job: Job, *, parcels: bool = False) -> Callable[[Batches], Batches]:
     """The function for `mapInArrow` that only counts."""
 
     def count(batches: Batches) -> Batches:
-        yield from counted(job, batches)
+        yield from counted(job, arrived(job, batches) if parcels else batches)
 
     return count
 

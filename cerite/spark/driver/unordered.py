@@ -1,0 +1,60 @@
+"""The plan in which the tasks read Parquet themselves, in whatever order it lies, and send on what matters in parcels.
+
+Used where the DataFrame is nothing but a scan of Parquet, its footers are known, and rows are told apart by time or
+all go to one task: neither does Spark decode rows then, nor does it hash them. Invariant: the parcels are those that
+Spark's own rows would give.
+"""
+
+from __future__ import annotations
+
+from pyspark.sql import DataFrame
+
+from cerite.engine.match_ids import FILE, ROW
+from cerite.spark.driver.conditions import BitConditions
+from cerite.spark.driver.cuts import chunk_count
+from cerite.spark.driver.layout import Layout
+from cerite.spark.driver.parcels import addresses, exchanged
+from cerite.spark.driver.parcels import obstacle as parcel_obstacle
+from cerite.spark.driver.parquet import columns_read, foreign_column
+from cerite.spark.driver.placement import packed
+from cerite.spark.driver.relevance import relevance
+from cerite.spark.driver.request import Request
+from cerite.spark.worker.footers import Footers, Rejected
+from cerite.spark.worker.job import Job, unary_tests
+from cerite.spark.worker.parcels import PARCELS
+from cerite.spark.worker.task import mapped
+from cerite.spark.worker.unordered_parquet import Shares, reader
+
+
+def obstacle(request: Request, layout: Layout) -> str:
+    """Why the tasks cannot read for themselves; empty if they can."""
+    why = parcel_obstacle(request)
+    if why:
+        return why
+    if isinstance(request.footers, Rejected):
+        return request.footers.reason
+    if layout.hot is not None or not (layout.cuts or layout.tasks == 1):
+        return "rows are spread by key"
+    name = foreign_column(request, request.footers)
+    return f"Spark reads column `{name}` in another type than the file has" if name else ""
+
+
+def read_parcels(request: Request, layout: Layout, job: Job, tasks: int) -> DataFrame:
+    """The parcels, each where it goes; so many tasks read."""
+    known = request.footers
+    assert isinstance(known, Footers)
+    shares = _shares(known, tasks)
+    tied = tuple(name for name in (FILE, ROW) if name in request.order)
+    where = addresses(request, layout, (*request.shipped, *tied, *job.words))
+    matter = relevance(request.plan, BitConditions(request.plan)).formula
+    what = Shares(job, where, known, shares, columns_read(request), unary_tests(request.plan), request.type, matter)
+    numbers = request.frame.original.sparkSession.range(0, len(shares), 1, len(shares))
+    return exchanged(mapped(numbers, reader(what), PARCELS), layout)
+
+
+def _shares(footers: Footers, tasks: int) -> tuple[tuple[int, ...], ...]:
+    """The row groups spread evenly; neighbours in time stay together as far as they can."""
+    sizes = [group.rows for group in footers.groups]
+    count = max(1, min(len(sizes), chunk_count(footers.rows, tasks)))
+    at = packed(sizes, count)
+    return tuple(tuple(place for place, share in enumerate(at) if share == number) for number in range(count))

@@ -1,0 +1,238 @@
+"""Behind the exchange: the parcels of a task become its rows, group by group and in stream order.
+
+Rows are sorted in memory as long as they fit there; what is more is sorted in runs, which wait in temporary files, and
+the runs are merged. Columns are compared as 64-bit numbers in the order of their values, NULLs last, and only as many
+of them as it takes to tell rows apart. Invariant: rows come in the order of `job.unit` and `job.order`, so that those
+of a group are next to each other; `HELD` bytes of rows are held, about twice, however many there are.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from cerite.core.arrays import Flags, Longs
+from cerite.engine.events.keys import MOST, ordered
+from cerite.spark.worker.feed import PACK
+from cerite.spark.worker.job import Job
+from cerite.spark.worker.packing import read
+
+Batches = Iterator[pa.RecordBatch]
+HELD = 1 << 27  # bytes of rows that are sorted at once
+PIECE = 1 << 20  # bytes of a run that are looked at together
+_DIGIT = 16  # bits by which NumPy sorts without comparing
+
+
+def arrived(job: Job, batches: Batches) -> Batches:
+    """The rows of all parcels, in order."""
+    columns = tuple(dict.fromkeys((*job.unit, *job.order)))
+    lead = len(job.unit) + 1
+    held: list[pa.RecordBatch] = []
+    size = 0
+    runs = Runs(columns, lead)
+    try:
+        for batch in batches:
+            for parcel in batch.column(0):
+                held.append(read(parcel.as_buffer()))
+                size += held[-1].nbytes
+                if size >= HELD:
+                    runs.add(_sorted(held, columns, lead))
+                    size = 0
+        if not runs.count:
+            yield from _sorted(held, columns, lead)
+            return
+        runs.add(_sorted(held, columns, lead))
+        yield from runs.merged()
+    finally:
+        runs.close()
+
+
+def _sorted(batches: list[pa.RecordBatch], columns: Sequence[str], lead: int) -> Batches:
+    """Some rows in order, piece by piece; the list is emptied, so that they are not held twice for long."""
+    if not batches:
+        return
+    rows = _one(batches)
+    batches.clear()
+    order = order_of(rows, columns, lead)
+    for begin in range(0, rows.num_rows, PACK):
+        yield rows.slice(begin, PACK) if order is None else rows.take(pa.array(order[begin : begin + PACK]))
+
+
+def _one(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
+    return batches[0] if len(batches) == 1 else pa.Table.from_batches(batches).combine_chunks().to_batches()[0]
+
+
+class Runs:
+    """Sorted runs in temporary files, and the merge of them."""
+
+    def __init__(self, columns: Sequence[str], lead: int) -> None:
+        self._columns, self._lead = columns, lead
+        self._folder: Path | None = None
+        self.count = 0
+
+    def add(self, pieces: Batches) -> None:
+        """A further run."""
+        if self._folder is None:
+            self._folder = Path(tempfile.mkdtemp(prefix="cerite-", dir=_local_folder()))
+        writer: pa.ipc.RecordBatchFileWriter | None = None
+        for rows in pieces:
+            if writer is None:
+                writer = pa.ipc.new_file(str(self._folder / f"{self.count}"), rows.schema)
+            size = max(1, rows.num_rows * PIECE // max(rows.nbytes, PIECE))
+            for begin in range(0, rows.num_rows, size):
+                writer.write_batch(rows.slice(begin, size))
+        if writer is not None:
+            writer.close()
+            self.count += 1
+
+    def merged(self) -> Batches:
+        """The rows of all runs in order: each time those up to the first end of a piece of some run."""
+        waiting = [_pieces(self._folder / str(number)) for number in range(self.count) if self._folder is not None]
+        heads = [next(pieces) for pieces in waiting]
+        while heads:
+            rows = _one(heads)
+            order = order_of(rows, self._columns, self._lead)
+            order = np.arange(rows.num_rows) if order is None else order
+            rank = np.empty(order.size, np.int64)
+            rank[order] = np.arange(order.size)
+            ends = np.cumsum([head.num_rows for head in heads])
+            certain = order[: int(rank[ends - 1].min()) + 1]
+            yield rows.take(pa.array(certain))
+            taken = np.bincount(np.searchsorted(ends, certain, side="right"), minlength=len(heads)).tolist()
+            left = [(head.slice(count), pieces) for head, count, pieces in zip(heads, taken, waiting, strict=True)]
+            left = [(head if head.num_rows else next(pieces, None), pieces) for head, pieces in left]
+            heads, waiting = [], []
+            for head, pieces in left:
+                if head is not None:
+                    heads.append(head)
+                    waiting.append(pieces)
+
+    def close(self) -> None:
+        """Remove the files."""
+        if self._folder is not None:
+            shutil.rmtree(self._folder, ignore_errors=True)
+
+
+def _pieces(path: Path) -> Batches:
+    with pa.memory_map(str(path)) as file:
+        reader = pa.ipc.open_file(file)
+        for number in range(reader.num_record_batches):
+            yield reader.get_batch(number)
+
+
+def _local_folder() -> str | None:
+    """Where Spark keeps what does not fit into memory, None if it does not say."""
+    folders = [each for each in os.environ.get("SPARK_LOCAL_DIRS", "").split(",") if os.path.isdir(each)]
+    return folders[0] if folders else None
+
+
+# ------------------------------------------------------------ order
+
+
+def order_of(rows: pa.RecordBatch, columns: Sequence[str], lead: int) -> Longs | None:
+    """The places of the rows in the order of some columns, None if they are in it; mostly `lead` of them decide."""
+    keys = Keys(rows, columns)
+    if keys.rise(None):
+        return None
+    order = keys.sorted(min(lead, len(columns)))
+    return order if keys.rise(order) else keys.sorted(len(columns))
+
+
+class Keys:
+    """Columns as numbers in the order of their values, worked out when they are needed."""
+
+    def __init__(self, rows: pa.RecordBatch, columns: Sequence[str]) -> None:
+        self._ways: list[Callable[[], list[Longs]]] = [partial(_numbers, rows.column(name)) for name in columns]
+        self._known: list[list[Longs]] = []
+
+    def of(self, place: int) -> list[Longs]:
+        """The numbers of a column, the most significant first."""
+        while len(self._known) <= place:
+            self._known.append(self._ways[len(self._known)]())
+        return self._known[place]
+
+    def rise(self, order: Longs | None) -> bool:
+        """Whether the rows are in order."""
+        equal: Flags | None = None
+        for place in range(len(self._ways)):
+            for key in self.of(place):
+                values = key if order is None else key[order]
+                falls = values[1:] < values[:-1]
+                if (falls if equal is None else falls & equal).any():
+                    return False
+                same = values[1:] == values[:-1]
+                equal = same if equal is None else equal & same
+                if not equal.any():
+                    return True
+        return True
+
+    def sorted(self, count: int) -> Longs:
+        """The rows by the first so many columns, else as they lie."""
+        order: Longs | None = None
+        for place in reversed(range(count)):
+            for key in reversed(self.of(place)):
+                order = _sorted_further(key, order)
+        assert order is not None
+        return order
+
+
+def _sorted_further(key: Longs, order: Longs | None) -> Longs:
+    """An order sorted by one more key, stably: NumPy counts digits where it would have to compare numbers."""
+    order = np.arange(key.size) if order is None else order
+    if not key.size:
+        return order
+    least = int(key.min())
+    above = (key - least).view(np.uint64)
+    for digit in range(0, (int(key.max()) - least).bit_length(), _DIGIT):
+        part = (above >> np.uint64(digit)).astype(np.uint16)
+        order = order[np.argsort(part[order], kind="stable")]
+    return order
+
+
+def _numbers(column: pa.Array) -> list[Longs]:
+    """A column as numbers in the order of its values; a flag before them where some are NULL."""
+    kind = column.type
+    if pa.types.is_floating(kind):
+        values = _floats(column)
+    elif pa.types.is_integer(kind) or pa.types.is_temporal(kind) or pa.types.is_boolean(kind):
+        values = _whole(column)
+    else:
+        values = _ranks(column)
+    if not column.null_count:
+        return [values]
+    missing = column.is_null().to_numpy(zero_copy_only=False)
+    return [missing.astype(np.int64), np.where(missing, 0, values)]
+
+
+def _whole(column: pa.Array) -> Longs:
+    kind = column.type
+    if pa.types.is_timestamp(kind) or pa.types.is_duration(kind):
+        column = column.view(pa.int64())
+    elif pa.types.is_date32(kind):
+        column = column.view(pa.int32())
+    values = pc.fill_null(column.cast(pa.int64()), 0) if column.null_count else column.cast(pa.int64())
+    return np.asarray(values.to_numpy(zero_copy_only=False))
+
+
+def _floats(column: pa.Array) -> Longs:
+    """As Spark orders them: NaN last."""
+    values = column.cast(pa.float64())
+    numbers = (pc.fill_null(values, 0.0) if values.null_count else values).to_numpy(zero_copy_only=False)
+    return np.where(np.isnan(numbers), MOST, ordered(numbers))
+
+
+def _ranks(column: pa.Array) -> Longs:
+    """The rank of each value among the different ones: texts by their bytes."""
+    coded = column.dictionary_encode()
+    rank = np.empty(len(coded.dictionary) + 1, np.int64)
+    rank[pc.sort_indices(coded.dictionary).to_numpy(zero_copy_only=False)] = np.arange(len(coded.dictionary))
+    places: Longs = pc.fill_null(coded.indices, 0).to_numpy(zero_copy_only=False)
+    return rank[places]

@@ -1,0 +1,142 @@
+"""Before the exchange of data at rest: the rows of a task become parcels, one binary of Arrow for each task they go to.
+
+So Spark moves few large values instead of rows, neither sorts them nor turns them into Arrow a second time, and what
+a row needs to find its way does not travel. Invariant: the parcels of a task hold its rows each once, or under T-CER
+once in every chunk that reads it, with the number of the chunk and whether the chunk owns it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+import pyarrow as pa
+
+from cerite.core.arrays import Flags, Longs, distinct
+from cerite.engine.events.keys import Numbers, numbers
+from cerite.engine.match_ids import FILE
+from cerite.spark.worker.job import CHUNK, OWNED, Cut, Job
+from cerite.spark.worker.packing import gathered, written
+
+Batches = Iterator[pa.RecordBatch]
+PARCELS = "seat int, parcel binary"
+FLUSH_ROWS, FLUSH_BYTES = 1 << 20, 1 << 25  # rows that are sorted into parcels at once
+PARCEL_BYTES = 1 << 25  # a parcel has more only if a row has
+_SCHEMA = pa.schema([("seat", pa.int32()), ("parcel", pa.binary())])
+
+
+@dataclass(frozen=True)
+class Addresses:
+    """Which task a row goes to; it travels to the workers.
+
+    `columns` are the names of what arrives; `bucket` is one of them, the number of the row's bucket, None if all rows
+    are in bucket 0. A bucket in `cuts` is cut into chunks by the column `clock`. A bucket without cuts is the unit of
+    its own number, chunk c of another is unit `first[bucket] + c`; `tasks` are those of the units, `seats` what Spark's
+    hash sends to each task.
+    """
+
+    columns: tuple[str, ...]
+    bucket: str | None
+    clock: str | None
+    cuts: Mapping[int, tuple[Cut, ...]]
+    first: Mapping[int, int]
+    tasks: tuple[int, ...]
+    seats: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Copies:
+    """Rows by their places, each as often as chunks read it: where each copy goes, its chunk, and who owns it."""
+
+    place: Longs | None
+    task: Longs
+    chunk: Longs
+    owned: Flags
+
+
+def sender(job: Job, addresses: Addresses) -> Callable[[Batches], Batches]:
+    """The function for `mapInArrow`: rows in, parcels out."""
+
+    def sent(batches: Batches) -> Batches:
+        for rows in gathered(batches, FLUSH_ROWS, FLUSH_BYTES):
+            yield from posted(job, addresses, rows.rename_columns(list(addresses.columns)))
+
+    return sent
+
+
+def posted(job: Job, addresses: Addresses, rows: pa.RecordBatch) -> Batches:
+    """The parcels of some rows, task by task."""
+    copies = addressed(addresses, rows)
+    events = rows.select([name for name in job.columns if name in rows.schema.names])
+    if FILE in job.columns and FILE not in rows.schema.names:  # there is one file
+        events = events.append_column(FILE, pa.array(np.zeros(rows.num_rows, np.int64)))
+    tasks = distinct(copies.task) if len(addresses.seats) > 1 else copies.task[:1]
+    order = copies.place
+    if tasks.size > 1:
+        by_task = _by_task(copies.task, len(addresses.seats))
+        order = by_task if order is None else order[by_task]
+        copies = Copies(order, copies.task[by_task], copies.chunk[by_task], copies.owned[by_task])
+    events = events if order is None else events.take(pa.array(order))
+    if job.owned:
+        events = events.append_column(CHUNK, pa.array(copies.chunk.astype(np.int32)))
+        events = events.append_column(OWNED, pa.array(copies.owned))
+    events = events.select(list(job.columns))
+    ends = np.append(np.searchsorted(copies.task, tasks), copies.task.size)
+    for task, (begin, stop) in zip(tasks.tolist(), pairwise(ends.tolist()), strict=True):
+        for part in _portions(events.slice(begin, stop - begin)):
+            payload = [written(part)]
+            seat = pa.array([addresses.seats[task]], pa.int32())
+            yield pa.RecordBatch.from_arrays([seat, pa.array(payload, pa.binary())], schema=_SCHEMA)
+
+
+def addressed(addresses: Addresses, rows: pa.RecordBatch) -> Copies:
+    """Where the rows go."""
+    count = rows.num_rows
+    bucket = (
+        np.zeros(count, np.int64)
+        if addresses.bucket is None
+        else rows.column(addresses.bucket).to_numpy(zero_copy_only=False).astype(np.int64)
+    )
+    tasks = np.array(addresses.tasks, np.int64)
+    if not addresses.cuts:
+        return Copies(None, tasks[bucket], np.zeros(count, np.int64), np.ones(count, np.bool_))
+    assert addresses.clock is not None
+    ticks, _ = numbers(rows.column(addresses.clock), addresses.clock)
+    own, last, unit = np.zeros(count, np.int64), np.zeros(count, np.int64), bucket.copy()
+    for number, cuts in addresses.cuts.items():
+        mine = slice(None) if addresses.bucket is None else np.flatnonzero(bucket == number)
+        own[mine], last[mine] = chunks_of(ticks[mine], cuts)
+        unit[mine] = addresses.first[number]
+    again = last - own + 1
+    if count and int(again.max()) == 1:
+        return Copies(None, tasks[unit + own], own, np.ones(count, np.bool_))
+    place = np.repeat(np.arange(count), again)
+    begin = np.cumsum(again) - again
+    chunk = own[place] + (np.arange(place.size) - begin[place])
+    return Copies(place, tasks[unit[place] + chunk], chunk, chunk == own[place])
+
+
+def chunks_of(ticks: Numbers, cuts: tuple[Cut, ...]) -> tuple[Longs, Longs]:
+    """The chunk that owns each tick, and the last one that reads it.
+
+    >>> own, last = chunks_of(np.array([4, 5, 8, 12]), (Cut(8, 5), Cut(12, 9)))
+    >>> own.tolist(), last.tolist()
+    ([0, 0, 1, 2], [0, 1, 1, 2])
+    """
+    owns, reads = (np.array(ends, ticks.dtype) for ends in zip(*((cut.own, cut.read) for cut in cuts), strict=True))
+    return np.searchsorted(owns, ticks, side="right"), np.searchsorted(reads, ticks, side="right")
+
+
+def _by_task(task: Longs, tasks: int) -> Longs:
+    """Places in the order of their tasks, which are few: small numbers are sorted by counting."""
+    return np.argsort(task.astype(np.uint16) if tasks <= 1 << 16 else task, kind="stable")
+
+
+def _portions(rows: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+    """The rows in parts that fit a parcel."""
+    parts = -(-rows.nbytes // PARCEL_BYTES) or 1
+    size = -(-rows.num_rows // parts)
+    for begin in range(0, rows.num_rows, size):
+        yield rows.slice(begin, size)

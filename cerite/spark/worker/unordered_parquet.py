@@ -1,0 +1,130 @@
+"""Parquet in any order, read by the tasks themselves: the relevant rows of some row groups, on their way into parcels.
+
+Conditions on one event are evaluated as the local engine does, on dictionaries; what is left has the columns, types and
+bits that Spark's rows would have. Invariant: every row group is in one share; of its rows those are kept that are in a
+partition and that matter to the query.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import reduce
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from cerite.automaton.guards import Test
+from cerite.core.arrays import Flags, Longs, Words
+from cerite.data.columns import canonical
+from cerite.engine.match_ids import FILE, ROW
+from cerite.predicate.columns.bits import ConditionBits
+from cerite.predicate.expression import Attribute
+from cerite.predicate.formula import All, Formula, Negated, Some
+from cerite.spark.worker.footers import Footers, Group, located
+from cerite.spark.worker.job import BIT, WORD, Job
+from cerite.spark.worker.ordered_parquet import has_cores
+from cerite.spark.worker.packing import gathered
+from cerite.spark.worker.parcels import FLUSH_BYTES, FLUSH_ROWS, Addresses, posted
+
+Batches = Iterator[pa.RecordBatch]
+
+
+@dataclass(frozen=True)
+class Shares:
+    """What the reading tasks have to know: `shares` are places among the footers' groups, one for every task.
+
+    `columns` are read. Rows are kept where `relevant` is true of the bits of `tests`; `type` is the column of types.
+    """
+
+    job: Job
+    addresses: Addresses
+    footers: Footers
+    shares: tuple[tuple[int, ...], ...]
+    columns: tuple[str, ...]
+    tests: tuple[Test, ...]
+    type: str | None
+    relevant: Formula
+
+
+def reader(shares: Shares) -> Callable[[Batches], Batches]:
+    """The function for `mapInArrow`: numbers of shares in, parcels out."""
+
+    def sent(batches: Batches) -> Batches:
+        for batch in batches:
+            for number in batch.column(0).to_pylist():
+                for rows in gathered(relevant_rows(shares, number), FLUSH_ROWS, FLUSH_BYTES):
+                    yield from posted(shares.job, shares.addresses, rows)
+
+    return sent
+
+
+def relevant_rows(shares: Shares, number: int) -> Batches:
+    """The rows of a share that matter, row group by row group, as they lie in the files."""
+    schema = shares.footers.schema
+    read = pa.schema([(name, canonical(schema.field(name).type)) for name in shares.columns])
+    conditions = ConditionBits([(test.type, test.condition) for test in shares.tests], read, shares.type)
+    groups = [shares.footers.groups[place] for place in shares.shares[number]]
+    for group in sorted(groups, key=lambda each: (each.file, each.index)):
+        yield _kept(shares, group, _read(shares, group, read), conditions)
+
+
+def _read(shares: Shares, group: Group, schema: pa.Schema) -> pa.RecordBatch:
+    """A row group; strings are dictionaries."""
+    system, path = located(shares.footers.files[group.file])
+    strings = [field.name for field in schema if pa.types.is_dictionary(field.type)]
+    with pq.ParquetFile(path, filesystem=system, read_dictionary=strings, pre_buffer=True) as file:
+        table = file.read_row_group(group.index, columns=schema.names, use_threads=has_cores()).select(schema.names)
+    table = table.cast(schema) if table.schema != schema else table
+    return table.unify_dictionaries().combine_chunks().to_batches()[0]
+
+
+def _kept(shares: Shares, group: Group, rows: pa.RecordBatch, conditions: ConditionBits) -> pa.RecordBatch:
+    """The rows that matter, with the columns that travel."""
+    bits = conditions.bits(rows)
+    keep = matters(shares.relevant, bits)
+    for name in shares.job.keys:
+        keep &= pc.invert(pc.is_null(rows.column(name), nan_is_null=True)).to_numpy(zero_copy_only=False)
+    places = np.flatnonzero(keep)
+    named = [name for name in shares.job.columns if name in rows.schema.names]
+    columns = {name: _plain(rows.column(name).take(pa.array(places))) for name in named}
+    columns[FILE] = pa.array(np.full(places.size, group.file, np.int64))
+    columns[ROW] = pa.array(places + group.first_row)
+    for word, name in enumerate(shares.job.words):
+        columns[name] = pa.array(_word(bits[places], word, len(shares.tests)))
+    mine = [name for name in shares.addresses.columns if name in columns]
+    return pa.RecordBatch.from_arrays([columns[name] for name in mine], names=mine)
+
+
+def matters(formula: Formula, bits: Words) -> Flags:
+    """Of which rows a formula over bits is true.
+
+    >>> matters(All((Attribute(f"{BIT}0"), Negated(Attribute(f"{BIT}1")))), np.array([[0], [1], [2], [3]], np.uint64))
+    array([False,  True, False, False])
+    """
+    if isinstance(formula, bool):
+        return np.full(len(bits), formula)
+    if isinstance(formula, (All, Some)):
+        join = np.logical_and if isinstance(formula, All) else np.logical_or
+        flags: Flags = reduce(join, (matters(part, bits) for part in formula.parts))
+        return flags
+    if isinstance(formula, Negated):
+        return ~matters(formula.part, bits)
+    assert isinstance(formula, Attribute)
+    number = int(formula.name.removeprefix(BIT))
+    is_set: Flags = (bits[:, number // 64] & np.uint64(1 << (number % 64))) != 0
+    return is_set
+
+
+def _word(bits: Words, word: int, tests: int) -> Longs:
+    """One of the words that Spark would send: fewer bits go into each of them."""
+    packed = np.zeros(len(bits), np.int64)
+    for place, number in enumerate(range(word * WORD, min((word + 1) * WORD, tests))):
+        packed |= ((bits[:, number // 64] >> np.uint64(number % 64)) & np.uint64(1)).astype(np.int64) << place
+    return packed
+
+
+def _plain(column: pa.Array) -> pa.Array:
+    return column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column

@@ -1,0 +1,167 @@
+"""Rows that travel in parcels: each arrives once where it belongs, those of a task in the order of their values.
+
+Spark is played here: parcels of several tasks are exchanged in any order. Runs that do not fit into memory are
+written and merged; the judge of order is Python's own sort.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from cerite.engine.plan import plan
+from cerite.language.queries import make_query
+from cerite.spark.driver.placement import murmur3, placement
+from cerite.spark.worker import arrivals, parcels
+from cerite.spark.worker.arrivals import arrived
+from cerite.spark.worker.job import CHUNK, OWNED, Cut, Job
+from cerite.spark.worker.parcels import Addresses, posted
+
+COLUMNS = ("k", "at", "f", "s", "d", "b", "n")
+
+
+def job(unit: Sequence[str], order: Sequence[str], *, owned: bool = False, columns: Sequence[str] = COLUMNS) -> Job:
+    every = (*columns, *((CHUNK, OWNED) if owned else ()))
+    return Job(
+        plan=plan(make_query("SELECT * FROM S WHERE A")), columns=every, tests=0, unit=tuple(unit), order=tuple(order),
+        keys=(), time=None, position=None, shown=(), window=None, owned=owned, files=(), root="",
+    )  # fmt: skip
+
+
+def stream(seed: int, rows: int) -> pa.RecordBatch:
+    """Columns of all kinds with ties, NULL, NaN and both zeros; `n` numbers the rows."""
+    rng = np.random.default_rng(seed)
+
+    def some(values: list[Any]) -> list[Any]:
+        return [values[place] for place in rng.integers(0, len(values), rows)]
+
+    floats = [None, math.nan, math.inf, -math.inf, 0.0, -0.0, 1.5, -2.0]
+    decimals = [None, Decimal("-99999999999999999999.50"), Decimal("0.25"), Decimal("99999999999999999999.25")]
+    return pa.record_batch(
+        {
+            "k": pa.array(some(["a", "b", "", "日本", "é", "e\u0301"])),
+            "at": pa.array(some([-(2**63), 2**63 - 1, *range(5)]), pa.int64()),
+            "f": pa.array(some(floats), pa.float64()),
+            "s": pa.array(some([None, "", "B", "a", "ä"])),
+            "d": pa.array(some(decimals), pa.decimal128(24, 2)),
+            "b": pa.array(some([None, True, False])),
+            "n": np.arange(rows),
+        }
+    )
+
+
+def key(value: Any) -> tuple[Any, ...]:
+    """As Spark sorts: NaN after all numbers, NULL after all; texts by their bytes."""
+    if value is None:
+        return (2,)
+    if isinstance(value, float) and math.isnan(value):
+        return (1,)
+    return (0, value.encode() if isinstance(value, str) else value)
+
+
+def exchanged(sent: Sequence[pa.RecordBatch], seed: int) -> dict[int, list[pa.RecordBatch]]:
+    """The parcels of every seat, in any order."""
+    tasks: dict[int, list[pa.RecordBatch]] = {}
+    for place in np.random.default_rng(seed).permutation(len(sent)):
+        tasks.setdefault(sent[place].column(0)[0].as_py(), []).append(sent[place].select([1]))
+    return tasks
+
+
+def one_task(columns: Sequence[str] = COLUMNS) -> Addresses:
+    return Addresses(tuple(columns), None, None, {}, {0: 0}, (0,), placement(1))
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("held", [1 << 27, 4_000, 300])
+def test_rows_arrive_in_order(seed: int, held: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(arrivals, "HELD", held)
+    monkeypatch.setattr(arrivals, "PIECE", 200 + 100 * seed)
+    monkeypatch.setenv("SPARK_LOCAL_DIRS", str(tmp_path))
+    rng = np.random.default_rng(seed)
+    rows = stream(seed, 400)
+    unit, order = [("k",), (), ("k", "b")][seed % 3], list(rng.permutation(["at", "f", "s", "d"]))
+    work = job(unit, [*order, "n"])
+    sent = [each for at in range(0, 400, 50) for each in posted(work, one_task(), rows.slice(at, 50))]
+    spilled = []
+    monkeypatch.setattr(
+        arrivals.Runs, "add", lambda runs, pieces, add=arrivals.Runs.add: spilled.append(add(runs, pieces))
+    )
+    table = pa.Table.from_batches(list(arrived(work, iter(exchanged(sent, seed)[placement(1)[0]]))))
+    assert len(spilled) > 2 if held < 1 << 27 else not spilled
+    assert not list(tmp_path.iterdir()), "nothing is left behind"
+    expected = sorted(rows.to_pylist(), key=lambda row: [key(row[name]) for name in (*unit, *order, "n")])
+    assert [row["n"] for row in table.to_pylist()] == [row["n"] for row in expected]
+    assert table.schema == rows.schema
+
+
+@pytest.mark.parametrize("tasks", [1, 2, 7, 500])
+@pytest.mark.parametrize("size", [1 << 25, 700])
+def test_every_row_arrives_once_where_its_bucket_goes(tasks: int, size: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Skewed: most rows are in one bucket; with 500 tasks there are more of them than rows; one row is very wide."""
+    monkeypatch.setattr(parcels, "PARCEL_BYTES", size)
+    rng = np.random.default_rng(tasks)
+    bucket = np.where(rng.random(300) < 0.8, 0, rng.integers(0, tasks, 300))
+    wide = ["x" * 5_000 if number == 7 else "y" for number in range(300)]
+    rows = pa.record_batch({"n": np.arange(300), "wide": wide, "bucket": bucket})
+    where = Addresses(("n", "wide", "bucket"), "bucket", None, {}, {}, tuple(range(tasks)), placement(tasks))
+    work = job((), ["n"], columns=("n", "wide"))
+    sent = list(posted(work, where, rows))
+    seats = exchanged(sent, 1)
+    assert len(seats) == np.unique(bucket).size
+    if size == 700:
+        assert len(sent) > len(seats), "several parcels for one task"
+    numbers: list[int] = []
+    for seat, mine in seats.items():
+        task = murmur3(seat) % tasks
+        got = pa.Table.from_batches(list(arrived(work, iter(mine))))
+        assert got["n"].to_pylist() == np.flatnonzero(bucket == task).tolist()
+        assert [len(each) for each in got["wide"].to_pylist()] == [len(wide[n]) for n in got["n"].to_pylist()]
+        numbers += got["n"].to_pylist()
+    assert sorted(numbers) == list(range(300))
+
+
+@pytest.mark.parametrize(
+    "kind", [pa.int64(), pa.float64(), pa.timestamp("us", "UTC"), pa.date32(), pa.decimal128(9, 1)]
+)
+@pytest.mark.parametrize("hot", [False, True])
+def test_rows_are_in_every_chunk_that_reads_them(kind: pa.DataType, hot: bool) -> None:
+    day = 86_400_000 if kind == pa.date32() else 10 if pa.types.is_decimal(kind) else 1
+    cuts = tuple(Cut(own * day, read * day) for own, read in ((30, 25), (40, 26), (70, 60)))
+    times = np.random.default_rng(1).integers(0, 100, 200)
+    bucket = np.arange(200) % 3
+    values = pa.array(times, pa.int32() if kind == pa.date32() else pa.int64())
+    values = values.cast(pa.decimal128(20, 1)).cast(kind) if pa.types.is_decimal(kind) else values.cast(kind)
+    rows = pa.record_batch({"at": values, "n": np.arange(200), "bucket": bucket})
+    first, tasks = ({1: 3}, (0, 0, 0, 0, 1, 1, 0)) if hot else ({0: 0}, (0, 1, 1, 0))
+    where = Addresses(
+        ("at", "n", "bucket"), "bucket" if hot else None, "at", {1 if hot else 0: cuts}, first, tasks, placement(2)
+    )
+    work = job([CHUNK], ["at", "n"], owned=True, columns=("at", "n"))
+    seen: list[tuple[int, int, bool]] = []
+    for seat, mine in exchanged(list(posted(work, where, rows)), 2).items():
+        for row in pa.Table.from_batches(list(arrived(work, iter(mine)))).to_pylist():
+            unit = row[CHUNK] + (first[1] if bucket[row["n"]] == 1 else bucket[row["n"]]) if hot else row[CHUNK]
+            assert murmur3(seat) % 2 == tasks[unit]
+            seen.append((row["n"], row[CHUNK], row[OWNED]))
+    expected = []
+    for number, at in enumerate(times * day):
+        if hot and bucket[number] != 1:
+            expected.append((number, 0, True))
+            continue
+        own, last = (
+            sum(end <= at for end in ends) for ends in zip(*((cut.own, cut.read) for cut in cuts), strict=True)
+        )
+        expected += [(number, chunk, chunk == own) for chunk in range(own, last + 1)]
+    assert sorted(seen) == expected
+
+
+def test_no_rows() -> None:
+    assert list(arrived(job(["k"], ["at"]), iter([]))) == []
+    assert list(parcels.sender(job(["k"], ["at"]), one_task())(iter([stream(1, 0)]))) == []
