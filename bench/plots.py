@@ -19,7 +19,10 @@ PEERS = {
     "core": "CORE (C++)", "core_limit": "CORE (C++) LIMIT 1", "core_java": "CORE (Java)", "wayeb": "Wayeb",
     "esper": "Esper", "flink": "FlinkCEP",
 }  # fmt: skip
-GROUP_TIMES = {"grouped": "counting in groups", "single": "counting one by one"}  # of bench.groups, µs per event
+GROUP_TIMES = {  # of bench.groups, µs per event, by plot
+    "window": {"grouped": "counting in groups", "single": "counting one by one"},
+    "updating": {"updating": "updating in groups", "updating_single": "updating one by one"},
+}
 
 
 @dataclass(frozen=True)
@@ -91,15 +94,19 @@ def _peers(result: Row) -> dict[str, Plot]:
 def _groups(result: Row) -> dict[str, Plot]:
     rows = [row for row in result["rows"] if row["window"] is not None]
     windows = sorted({row["window"] for row in rows})
-    series = {}
-    for shape in dict.fromkeys(row["shape"] for row in rows):
-        by_window = {row["window"]: row for row in rows if row["shape"] == shape}
-        for key, shown in GROUP_TIMES.items():
-            values = [by_window[window].get(key) if window in by_window else None for window in windows]
-            if any(values):
-                series[f"{shape}, {shown}"] = values
-    title = "Time per event against the window, all values different"
-    return {"window": Plot(title, "µs of processor time", windows, series, "events in the window")} if series else {}
+    drawn = {}
+    for name, times in GROUP_TIMES.items():
+        series = {}
+        for shape in dict.fromkeys(row["shape"] for row in rows):
+            by_window = {row["window"]: row for row in rows if row["shape"] == shape}
+            for key, shown in times.items():
+                values = [by_window[window].get(key) if window in by_window else None for window in windows]
+                if any(values):
+                    series[f"{shape}, {shown}"] = values
+        title = "Time per event against the window, all values different"
+        if series:
+            drawn[name] = Plot(title, "µs of processor time", windows, series, "events in the window")
+    return drawn
 
 
 def _threads(result: Row) -> dict[str, Plot]:

@@ -18,6 +18,7 @@ from bench.register_patterns import RegisterWorkload, register_workloads
 from bench.streams import STREAMS, Stream
 from bench.workloads import Workload
 from cerite.engine.registers.recogniser import RegisterRecogniser
+from cerite.engine.run import Run
 
 MOST_ENUMERATED = 1_000_000
 FIRST = 1_000
@@ -54,7 +55,7 @@ def measure_registers(name: str, events: int, repeats: int) -> Row:
 
 def peak_entries(passes: Passes) -> int:
     """The most entries alive at once: deterministic states that hold partial matches inside the window."""
-    run = passes.run()
+    run = Run(passes.run().program, in_groups=False)
     engine = run.recogniser
     assert isinstance(engine, RegisterRecogniser)
     peak = 0

@@ -129,15 +129,17 @@ def _live(result: Row) -> list[str]:
 
 def _groups(result: Row) -> list[str]:
     """Registers moved in groups and one by one, by window."""
-    times = [f"{shown.capitalize()}, µs" for shown in GROUP_TIMES.values()]
+    times = {key: shown for plot in GROUP_TIMES.values() for key, shown in plot.items()}
+    heads = ("Pattern", "Window", "Events", *(f"{shown.capitalize()}, µs" for shown in times.values()))
     cells = (
         (
             f"`{row['pattern']}`", row["within"], whole(row["events"]),
-            *(f"{row[name]:.2f}" if row.get(name) else "" for name in GROUP_TIMES), whole(row["bits"]),
+            *(f"{row[name]:.2f}" if row.get(name) else "" for name in times),
+            whole(None if row.get("enumerating") is None else round(row["enumerating"])), whole(row["bits"]),
         )
         for row in result["rows"]
     )  # fmt: skip
-    return [*_head(result), table(("Pattern", "Window", "Events", *times, "Bits of the count"), cells)]
+    return [*_head(result), table((*heads, "Enumerating in groups, ns a match", "Bits of the count"), cells)]
 
 
 def _threads(result: Row) -> list[str]:

@@ -184,8 +184,10 @@ class _Tracer:
         self._order = prepared.order
         self._program = prepared.program
         self._table = table
-        self._run = Run(prepared.program)
-        self._engine: Recogniser | RegisterRecogniser = self._run.recogniser
+        self._run = Run(prepared.program, in_groups=False)  # one entry for each value is what can be followed
+        engine = self._run.recogniser
+        assert isinstance(engine, Recogniser | RegisterRecogniser)
+        self._engine: Recogniser | RegisterRecogniser = engine
         self._keys: dict[int, tuple[Any, ...]] = {}
         self._seen = 0
         self._number: Sequence[int] = range(table.num_rows) if prepared.order is None else prepared.order.tolist()

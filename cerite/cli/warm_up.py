@@ -47,7 +47,10 @@ STEPS = (
         tuple(f"SELECT {each} {_WINDOW}" for each in (_PLAIN, f"{_PLAIN} PARTITION BY [k]", _NEXT_TO)),
     ),
     Step("counting matches", (f"SELECT {_PLAIN} {_WINDOW}", f"SELECT {_PLAIN}"), counted=True),
-    Step("conditions across events", (f"SELECT {_ACROSS} {_WINDOW}", f"SELECT {_LONGER} {_WINDOW}")),
+    Step(
+        "conditions across events",
+        (f"SELECT {_ACROSS} {_WINDOW}", f"SELECT {_ACROSS}", f"SELECT {_LONGER} {_WINDOW}"),
+    ),
     Step("counting with conditions across events", (f"SELECT {_ACROSS} {_WINDOW}", f"SELECT {_ACROSS}"), counted=True),
 )
 FURTHER = (

@@ -21,7 +21,7 @@ from cerite.core.errors import Hint, Setting, StreamError, listed, suggestion
 from cerite.engine.events.keys import time_of
 from cerite.engine.events.rows import Columns
 from cerite.engine.events.since import Since
-from cerite.engine.groups.grouping import Grouping, Rejected, grouped
+from cerite.engine.groups.grouping import Grouping, Rejected, grouped, moved_one_by_one
 from cerite.engine.plan import Plan
 from cerite.engine.registers.tables import Machine
 from cerite.predicate.columns.bits import ConditionBits
@@ -69,6 +69,14 @@ class Program:
         if self.machine is None:
             return None
         return grouped(self.plan, self.machine, typed=self.columns.type is not None)
+
+    @cached_property
+    def found_in_groups(self) -> Grouping | None:
+        """How matches are found with registers moved in groups, where they are."""
+        grouping = self.grouping
+        if not isinstance(grouping, Grouping) or moved_one_by_one(self.plan, grouping) is not None:
+            return None
+        return grouping
 
     @property
     def shared_clock(self) -> bool:

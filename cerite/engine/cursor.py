@@ -24,6 +24,7 @@ MORE_SETS, MORE_SCRATCH, MORE_INDEX, RESET = range(6, 10)  # no room with regist
 MORE_LIMBS, READ_AND_FULL = 10, 11  # a number needs more limbs; the same, and the event has been read
 HOT_BEFORE, HOT_AFTER, WIDE = range(12, 15)  # a number nears 62 bits, before or after reading; the partition is wide
 CHUNK_FULL, DEEPER, CHOOSER_FULL = range(15, 18)  # of enumeration: no room for matches, in the stack, for best sets
+MORE_STARTS = 18  # no room for a start that stores a value
 
 R = TypeVar("R", bound=np.void)
 

@@ -44,7 +44,8 @@ class KeepingRun:
 
     def pass_over(self, batch: pa.RecordBatch) -> None:
         """Read the next batch, whose own matches nobody wants."""
-        self.run.recogniser.discard(self._read(batch))
+        chunks = self._read(batch)
+        self.run.recogniser.discard(chunks)
 
     def _read(self, batch: pa.RecordBatch) -> Iterator[MatchChunk]:
         if self._buffer.full:

@@ -25,13 +25,15 @@ from collections.abc import Sequence
 from cerite.core.arrays import distinct
 from cerite.engine.counting.counter import Counter
 from cerite.engine.groups.counter import GroupCounter
+from cerite.engine.groups.finder import GroupFinder
 from cerite.engine.intake import Intake
 from cerite.engine.registers.counter import RegisterCounter
 from cerite.engine.registers.recogniser import RegisterRecogniser
 from cerite.engine.subset.recogniser import Recogniser
 from cerite.engine.suppress import Suppressor
 
-Storing = RegisterRecogniser | RegisterCounter | GroupCounter  # engines that keep values of events, strings among them
+# engines that keep values of events, strings among them
+Storing = RegisterRecogniser | RegisterCounter | GroupCounter | GroupFinder
 Engine = Recogniser | Counter | Storing | Suppressor
 
 FEWEST = 1 << 14  # numbers that are never worth looking for; tests recycle after fewer

@@ -21,8 +21,11 @@ from cerite.engine.counting.counter import Counter
 from cerite.engine.counting.kernel import count_events
 from cerite.engine.events.rows import Rows
 from cerite.engine.groups.counter import GroupCounter
+from cerite.engine.groups.crowd import are_few
+from cerite.engine.groups.enumerate import enumerate_runs
+from cerite.engine.groups.finder import GroupFinder
 from cerite.engine.groups.grouping import Grouping
-from cerite.engine.groups.kernel import count_groups
+from cerite.engine.groups.kernel import read_groups
 from cerite.engine.intake import Intake
 from cerite.engine.output import MatchChunk
 from cerite.engine.recycle import Engine, Recycler
@@ -31,6 +34,7 @@ from cerite.engine.registers.counter import RegisterCounter
 from cerite.engine.registers.counter import count as count_registers
 from cerite.engine.registers.recogniser import RegisterRecogniser
 from cerite.engine.registers.recogniser import update as update_registers
+from cerite.engine.snapshot import kind_of
 from cerite.engine.subset.recogniser import Recogniser, update
 from cerite.engine.suppress import Suppressor
 from cerite.engine.tecs.enumerate import enumerate_roots
@@ -41,23 +45,31 @@ _ENGINES = ("recogniser", "counter")
 class Run:
     """One reading of a stream."""
 
-    def __init__(self, program: Program, buffers: Buffers | None = None) -> None:
-        """`buffers` are those of a run that is over, if there is one."""
+    def __init__(self, program: Program, buffers: Buffers | None = None, *, in_groups: bool | None = None) -> None:
+        """`buffers` are those of a run that is over, if there is one.
+
+        `in_groups` says whether registers are moved in groups where they can be; None leaves it to the first events.
+        They decide about finding only, and only if the engine that finds was not looked at before them.
+        """
         suppress, window = program.plan.suppress, program.plan.deciding if program.plan.late else None
-        self.program = program
+        self.program, self._given = program, in_groups
+        self._finds_in_groups = in_groups is not False
         self.suppressor = None if suppress is None else Suppressor(suppress, program.columns, program.schema, window)
         self.intake = Intake(program, buffers)
         self._recycler = Recycler(self.intake)
 
     @cached_property
-    def recogniser(self) -> Recogniser | RegisterRecogniser:
+    def recogniser(self) -> Recogniser | RegisterRecogniser | GroupFinder:
         """The engine that finds the matches."""
         engine = self._recogniser()
         engine.suppressor = self.suppressor
         return engine
 
-    def _recogniser(self) -> Recogniser | RegisterRecogniser:
-        plan, machine = self.program.plan, self.program.machine
+    def _recogniser(self) -> Recogniser | RegisterRecogniser | GroupFinder:
+        plan, machine, grouping = self.program.plan, self.program.machine, self.program.found_in_groups
+        if grouping is not None and self._finds_in_groups:
+            expect("find matches with conditions across events", read_groups, enumerate_runs)
+            return GroupFinder(grouping, consume=plan.consume, limit=plan.limit, shared_clock=self.program.shared_clock)
         if machine is not None:
             expect(
                 "find matches with conditions across events", update_registers, enumerate_roots,
@@ -78,8 +90,8 @@ class Run:
         """The engine that counts the matches without enumerating them."""
         plan, machine, grouping = self.program.plan, self.program.machine, self.program.grouping
         windowed, clock = plan.window is not None, self.program.shared_clock
-        if isinstance(grouping, Grouping):
-            expect("count with conditions across events", count_groups)
+        if isinstance(grouping, Grouping) and self._given is not False:
+            expect("count with conditions across events", read_groups)
             return GroupCounter(grouping, consume=plan.consume, shared_clock=clock)
         if machine is not None:
             expect("count with conditions across events", count_registers, without=unneeded(machine))
@@ -94,6 +106,9 @@ class Run:
 
     def read(self, rows: Rows) -> Iterator[MatchChunk]:
         """`find` for a batch that the intake has taken."""
+        grouping = self.program.found_in_groups
+        if self._given is None and grouping is not None and "recogniser" not in self.__dict__:
+            self._finds_in_groups = not are_few(grouping, rows)
         if self.suppressor is not None:
             self.suppressor.begin(rows)
         return self.recogniser.read(rows)
@@ -105,7 +120,8 @@ class Run:
             self.recycle()
             return self.counter.read(self.intake.take(batch)).matches
         if plan.reports_one:
-            before, matches = self.recogniser.occurrences, self.find(batch)
+            matches = self.find(batch)
+            before = self.recogniser.occurrences
             self.recogniser.discard(matches)
             return self.recogniser.occurrences - before
         return sum(map(len, self.find(batch)))
@@ -152,6 +168,8 @@ class Run:
 
     def restore(self, state: dict[str, npt.NDArray[Any]]) -> None:
         """Continue, in a fresh run of the same program, where a snapshot was taken."""
+        if "recogniser" in state:  # whichever engine was the right one for the first events
+            self._finds_in_groups = kind_of(state["recogniser"].tobytes()) == GroupFinder.kind
         for name in _ENGINES:
             if name in state:
                 getattr(self, name).restore(state[name].tobytes())

@@ -40,6 +40,16 @@ def pack(kind: str, meta: dict[str, Any], arrays: Arrays) -> bytes:
     return MAGIC + struct.pack("<H", VERSION) + hashlib.blake2b(body, digest_size=_DIGEST).digest() + body
 
 
+def kind_of(data: bytes) -> str:
+    """What a snapshot is of; `unpack` says whether it is whole."""
+    start = len(MAGIC) + 2 + _DIGEST
+    try:
+        (length,) = struct.unpack_from("<I", data, start)
+        return str(json.loads(data[start + 4 : start + 4 + length])["kind"])
+    except (struct.error, ValueError, KeyError, TypeError):
+        return ""
+
+
 def unpack(data: bytes, kind: str) -> tuple[dict[str, Any], Arrays]:
     """The meta part and the arrays of a snapshot."""
     start = len(MAGIC) + 2 + _DIGEST

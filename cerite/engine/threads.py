@@ -235,7 +235,8 @@ class ThreadedRun:
     def _chunks(self, segment: Segment) -> Iterator[MatchChunk | None]:
         run = _begun(Run(self._program, self._buffers()), segment)
         for batch in segment.before:
-            run.recogniser.discard(run.find(batch))
+            chunks = run.find(batch)
+            run.recogniser.discard(chunks)
         for batch in segment.own:
             matches = 0
             for chunk in run.find(batch):

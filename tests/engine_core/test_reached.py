@@ -185,7 +185,7 @@ def run_registers(seed: int) -> None:
     rng = random.Random(seed)
     text, rows = read_case(rng)
     query = parse_query(text)
-    run = Run(bind(plan(query), SCHEMA, Columns("type", "at")))
+    run = Run(bind(plan(query), SCHEMA, Columns("type", "at")), in_groups=False)
     assert isinstance(run.recogniser, RegisterRecogniser)
     labels = run.program.plan.automaton.labels
     matches: list[Named] = []

@@ -231,10 +231,11 @@ def test_absences_are_measured_beside_the_pattern_without() -> None:
 
 @pytest.mark.parametrize("shape", groups.SHAPES)
 def test_groups_are_measured_beside_one_by_one(shape: str) -> None:
-    found = groups.measured(groups.text(shape, 50), groups.stream(400), Columns("type"), 1, both=True)
-    assert found[0] > 0
-    row = groups.row(shape, "A ; B", "50 events", 400, found)
-    assert re.search(r"µs per event in groups, one by one .* bits", groups.line(row))
+    grouped, single = groups.both(groups.text(shape, 50), groups.stream(400), Columns("type"), 1, single=True)
+    assert grouped.matches > 0
+    assert grouped.updating > 0
+    said = groups.line(groups.row(shape, "A ; B", "50 events", 400, grouped, single))
+    assert re.search(r"counting .* µs per event \(one by one .*\), updating .* ns per match \(one by one .* bits", said)
 
 
 def facts(suite: str, rows: list[dict[str, object]]) -> dict[str, object]:
@@ -244,20 +245,22 @@ def facts(suite: str, rows: list[dict[str, object]]) -> dict[str, object]:
 
 
 def test_groups_are_a_table_and_a_plot() -> None:
+    in_groups, one_by_one = groups.Figures(5, 0.4, 0.5, 30.0), groups.Figures(5, 1.2, 2.5, 31.0)
     rows = [
-        groups.row(f"A ; {shape} ; C", f"A ; {shape}", f"{window:,} events", 20_000, (5, 0.4, single))
+        groups.row(f"A ; {shape} ; C", f"A ; {shape}", f"{window:,} events", 20_000, in_groups, single)
         | {"shape": shape, "window": window}
-        for shape in groups.SHAPES for window, single in ((100, 1.2), (10_000, None))
+        for shape in groups.SHAPES for window, single in ((100, one_by_one), (10_000, None))
     ]  # fmt: skip
-    homes = groups.row("k3", "k3", "300 s of smart homes", 9, (2**600, 0.9, 10.1))
+    homes = groups.row("k3", "k3", "300 s of smart homes", 9, groups.Figures(2**600, 0.9, 1.0, 40.0), one_by_one)
     results = {"groups": facts("groups", [*rows, homes])}
     text = page(results)
-    assert "| `A ; B+` | 10,000 events | 20,000 | 0.40 |  | 3 |" in text
-    assert "| `k3` | 300 s of smart homes | 9 | 0.90 | 10.10 | 601 |" in text
+    assert "| `A ; B+` | 10,000 events | 20,000 | 0.40 |  | 0.50 |  | 30 | 3 |" in text
+    assert "| `k3` | 300 s of smart homes | 9 | 0.90 | 1.20 | 1.00 | 2.50 | 40 | 601 |" in text
     assert "](charts/groups-window.svg)" in text
     plot = plots(results)["groups-window"]
     assert plot.over == [100, 10_000]
     assert plot.series["B+, counting one by one"] == [1.2, None]
+    assert plots(results)["groups-updating"].series["B+, updating one by one"] == [2.5, None]
 
 
 def test_threads_are_a_table_with_their_target() -> None:
@@ -282,9 +285,11 @@ def test_what_is_published_is_kept_and_rendered(monkeypatch: pytest.MonkeyPatch,
     monkeypatch.setattr(publish, "read_results", lambda: read_results(tmp_path / "RESULTS"))
     (tmp_path / "CHARTS").mkdir()
     (tmp_path / "CHARTS" / "gone.svg").touch()
-    row = groups.row("A ; B ; C", "A ; B", "100 events", 9, (5, 0.4, 1.2)) | {"shape": "B", "window": 100}
+    figures = groups.Figures(5, 0.4, 0.5, 30.0)
+    row = groups.row("A ; B ; C", "A ; B", "100 events", 9, figures, None) | {"shape": "B", "window": 100}
     publish.publish(publish.result("groups", "Now", 1, [row]))
-    assert [path.name for path in (tmp_path / "CHARTS").iterdir()] == ["groups-window.svg"]
+    charts = {path.name for path in (tmp_path / "CHARTS").iterdir()}
+    assert charts == {"groups-updating.svg", "groups-window.svg"}
     assert "### Now" in (tmp_path / "page.md").read_text(encoding="utf-8")
 
 

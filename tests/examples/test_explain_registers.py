@@ -45,14 +45,17 @@ K3_ENGINE = """\
 ├── dropped before the loop: every event that satisfies none of SELL[name = 'INTC'], BUY[name = 'RIMM'], BUY AND
 │   _[name = 'QQQ']
 ├── entries, at most: per state, the distinct live values in the window
-│   └── q1, q2, q3: one per distinct x.price
+│   ├── q1, q2, q3: one per distinct x.price
+│   └── moved in groups, unless the first events say that a window has only a few of them
+│       ├── the n starts of the window are in one tree by x.price; what many of them have yet to do waits above them
+│       └── an event costs O(log n) small matrices of 2 × 2 sets of runs, however many it moves
 ├── kinds guessed from the query, for want of a schema: name, price
-├── per event: the entries that it wakes, each touched once per label
+├── per event: the logarithm of the starts in the window, or the few entries that it wakes
 ├── keeps: what is in the window; what has left it is forgotten
 │   └── a partial match: until 500 milliseconds have passed since its start, whatever events come
-└── per match: time linear in its number of events; counting enumerates nothing, and moves registers in groups: the
-    n starts of the window are in one tree by x.price, and an event costs O(log n) small matrices of 2 × 2 numbers,
-    however many it moves"""
+└── per match: time linear in its number of events, times the logarithm of the window at most; counting enumerates
+    nothing, and moves registers in groups: the n starts of the window are in one tree by x.price, and an event
+    costs O(log n) small matrices of 2 × 2 numbers, however many it moves"""
 
 
 def test_the_kleene_pattern_of_the_paper() -> None:

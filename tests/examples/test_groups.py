@@ -1,14 +1,19 @@
-"""Which queries are counted with registers moved in groups, and what `explain` says of the others."""
+"""Which queries are run with registers moved in groups, and what `explain` says of the others."""
 
 from __future__ import annotations
+
+import random
 
 import pyarrow as pa
 import pytest
 
 import cerite
-from cerite.engine.bind import bind
+from cerite.engine.bind import Program, bind
 from cerite.engine.events.rows import Columns
-from cerite.engine.groups.grouping import Grouping, Rejected
+from cerite.engine.groups.finder import GroupFinder
+from cerite.engine.groups.grouping import Grouping, Rejected, moved_one_by_one
+from cerite.engine.registers.recogniser import RegisterRecogniser
+from cerite.engine.run import Run
 
 SCHEMA = pa.schema(
     {"type": pa.string(), "k": pa.int64(), "v": pa.float64(), "w": pa.float64(), "s": pa.string(), "at": pa.int64()}
@@ -41,9 +46,73 @@ REJECTED = {
 }
 
 
+ONE_BY_ONE = {  # what is counted in groups, and found without them
+    "* FROM S WHERE A AS x ; B+ ; C[v > x.v] WITHIN 19 EVENTS": "in fewer than 20 events",
+    "NEXT * FROM S WHERE A AS x ; B+ ; C[v > x.v] WITHIN 5 minutes": "NEXT compares the matches of an event",
+    "* FROM S WHERE A AS x ; C[v = x.v] WITHIN 5 minutes": "only the starts whose values equal its own",
+    "* FROM S WHERE A AS x ; C[v = x.v AND v > 2 AND w < x.v] ; C[w = x.v] WITHIN 99 EVENTS": "only the starts",
+    "* FROM S WHERE A AS x ; C[v = x.v] ; D WITHIN 5 minutes": None,
+    "* FROM S WHERE A AS x ; C[v = x.v OR w = x.v] WITHIN 5 minutes": None,
+    "* FROM S WHERE A AS x ; NOT B[v = x.v] ; C[v = x.v] WITHIN 5 minutes": None,
+    "STRICT * FROM S WHERE A AS x ; B+ ; C[v > x.v] WITHIN 5 minutes LIMIT 3": None,
+}
+
+
+def program_of(query: str) -> Program:
+    return bind(cerite.query(f"SELECT {query}").plan(), SCHEMA, Columns("type", "at"))
+
+
 def grouping(where: str) -> Grouping | Rejected | None:
-    plan = cerite.query(f"SELECT * FROM S WHERE {where}").plan()
-    return bind(plan, SCHEMA, Columns("type", "at")).grouping
+    return program_of(f"* FROM S WHERE {where}").grouping
+
+
+@pytest.mark.parametrize("query", ONE_BY_ONE)
+def test_found_in_groups_or_why_not(query: str) -> None:
+    program, reason = program_of(query), ONE_BY_ONE[query]
+    assert isinstance(program.grouping, Grouping)
+    said = moved_one_by_one(program.plan, program.grouping)
+    assert (program.found_in_groups is not None) == (said is None) == (reason is None)
+    assert reason is None or reason in str(said)
+
+
+def batch_of(values: int, events: int = 3_000) -> pa.RecordBatch:
+    rng = random.Random(values)
+    rows = [
+        {"type": rng.choice("ABC"), "k": rng.choice((1, 1, 2)), "v": float(rng.randrange(values)), "at": at}
+        for at in range(events)
+    ]
+    return pa.RecordBatch.from_pylist(rows, SCHEMA)
+
+
+@pytest.mark.parametrize(
+    ("window", "batch", "engine"),
+    [
+        ("200 EVENTS", batch_of(10**6), GroupFinder),
+        ("200 EVENTS", batch_of(5), RegisterRecogniser),  # few values
+        ("20 milliseconds", batch_of(10**6), RegisterRecogniser),  # few starts
+        ("200 milliseconds", batch_of(10**6), GroupFinder),
+        ("90 EVENTS", batch_of(5, 300), GroupFinder),  # too few events to tell
+        ("5 seconds", batch_of(5), GroupFinder),  # no window is over
+    ],
+)
+@pytest.mark.parametrize("partition", ["", " PARTITION BY [k]"])
+def test_the_first_events_decide_and_a_snapshot_keeps_it(
+    window: str, batch: pa.RecordBatch, engine: type[GroupFinder | RegisterRecogniser], partition: str
+) -> None:
+    program = program_of(f"* FROM S WHERE A AS x ; B ; C[v > x.v]{partition} WITHIN {window}")
+    run = Run(program)
+    chunks = run.find(batch)
+    assert isinstance(run.recogniser, engine)
+    run.recogniser.discard(chunks)
+    again = Run(program)
+    again.restore(run.state())
+    assert isinstance(again.recogniser, engine)
+    other = batch_of(7, 50)
+    later = pa.RecordBatch.from_arrays(
+        [pa.array(range(3_000, 3_050)) if name == "at" else other.column(name) for name in other.schema.names],
+        schema=other.schema,
+    )
+    assert sum(map(len, again.find(later))) == sum(map(len, run.find(later)))
 
 
 @pytest.mark.parametrize("where", GROUPED)

@@ -1,31 +1,42 @@
 """Registers moved in groups: random patterns on random streams, against the judge and against the register engine.
 
 The two engines share the machine and nothing else: one keeps an entry for every live value, the other all starts in one
-tree. Streams are cut anywhere, with a snapshot at every cut, and everything begins with too little room.
+tree. Streams are cut anywhere, with a snapshot at every cut, and everything begins with too little room; both counting
+and finding are tested so, and what finding holds against the invariants that take the place of the tECS's.
 """
 
 from __future__ import annotations
 
 import random as chance
+from collections import Counter
+from contextlib import ExitStack
 from decimal import Decimal
+from itertools import pairwise
 from typing import Any
 from unittest.mock import patch
 
+import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import cerite
+from cerite.core.match import Match
 from cerite.data.columns import canonical_schema
 from cerite.engine.bind import Program, bind
 from cerite.engine.events.rows import Columns
-from cerite.engine.groups import counter, numbers
+from cerite.engine.groups import base, counter, finder, numbers
+from cerite.engine.groups import enumerate as walking
+from cerite.engine.groups.finder import GroupFinder
 from cerite.engine.groups.grouping import Grouping
+from cerite.engine.groups.runs import JOIN, NOTHING, RANK
+from cerite.engine.output import MatchChunk
 from cerite.engine.plan import plan
 from cerite.engine.recycle import Recycler
-from cerite.engine.registers.counter import RegisterCounter
 from cerite.engine.run import Run
+from cerite.engine.tecs import finder as tecs_finder
+from cerite.engine.tecs.nodes import UNION
 from cerite.reference.semantics import Stream, matches
 from tests.telling import often
 
@@ -99,13 +110,8 @@ def bound(text: str, table: pa.Table, semantics: Any) -> Program:
 
 
 def by_registers(program: Program) -> Run:
-    """A run that counts with today's register engine."""
-    run, plan = Run(program), program.plan
-    assert program.machine is not None
-    run.__dict__["counter"] = RegisterCounter(
-        program.machine, windowed=True, consume=plan.consume, shared_clock=program.shared_clock
-    )
-    return run
+    """A run that moves every start by itself."""
+    return Run(program, in_groups=False)
 
 
 def in_pieces(run: Run, table: pa.Table, cuts: list[int], *, restored: bool) -> list[int]:
@@ -118,6 +124,83 @@ def in_pieces(run: Run, table: pa.Table, cuts: list[int], *, restored: bool) -> 
             again.restore(run.state(finding=False, counting=True))
             run = again
     return counts
+
+
+def by_groups(program: Program) -> Run:
+    """A run that finds in groups whatever the chooser thinks of it."""
+    run, grouping = Run(program), program.grouping
+    if isinstance(grouping, Grouping):
+        plan = program.plan
+        engine = GroupFinder(grouping, consume=plan.consume, limit=plan.limit, shared_clock=program.shared_clock)
+        engine.suppressor = run.suppressor
+        run.__dict__["recogniser"] = engine
+    return run
+
+
+Named = tuple[int, int, tuple[int, ...], tuple[tuple[str, int], ...]]  # end, start, positions, what is bound
+
+
+def named(chunk: MatchChunk, labels: tuple[frozenset[str], ...]) -> list[Named]:
+    """Matches that can be compared."""
+    positions, marks, offsets = (each.tolist() for each in (chunk.positions, chunk.labels, chunk.offsets))
+    found: list[Named] = []
+    for m, (a, b) in enumerate(pairwise(offsets)):
+        marked = zip(positions[a:b], marks[a:b], strict=True)
+        pairs = sorted((variable, position) for position, label in marked for variable in labels[label])
+        found.append((int(chunk.ends[m]), int(chunk.starts[m]), tuple(positions[a:b]), tuple(pairs)))
+    return found
+
+
+def named_by_judge(match: Match) -> Named:
+    pairs = sorted((variable, position) for variable, positions in match.bindings for position in positions)
+    return match.end, match.start, match.positions, tuple(pairs)
+
+
+def found_in_pieces(run: Run, table: pa.Table, cuts: list[int], *, restored: bool) -> list[list[Named]]:
+    pieces = []
+    labels = run.program.plan.automaton.labels
+    for begin, end in zip([0, *cuts], [*cuts, table.num_rows], strict=True):
+        found: list[Named] = []
+        for batch in table.slice(begin, end - begin).combine_chunks().to_batches():
+            for chunk in run.find(batch):
+                found += named(chunk, labels)
+        pieces.append(found)
+        if isinstance(run.recogniser, GroupFinder):
+            check_nodes(run.recogniser)
+        if restored:
+            again = by_groups(run.program)
+            again.restore(run.state())
+            assert again.state()["recogniser"].tobytes() == run.state()["recogniser"].tobytes()
+            run = again
+    return pieces
+
+
+def check_nodes(engine: GroupFinder) -> None:
+    """The invariants of `runs`: what takes the place of those of the tECS."""
+    nodes = engine.nodes[: engine.cursor.nodes].tolist()
+    optional = [kind == NOTHING for kind, *_ in nodes]  # whether the word without marks is one of its words
+    for n, (kind, left, other, rank) in enumerate(nodes):
+        assert (kind == NOTHING) == (n == 0)
+        if kind in (UNION, JOIN):
+            assert left < n
+            assert other < n
+        if kind == UNION:
+            assert rank == nodes[left][RANK] + 1
+            assert nodes[left][RANK] <= nodes[other][RANK]
+            assert not optional[other] or left != 0  # at most once
+            optional[n] = optional[left] or optional[other]
+            assert 2**rank <= len(nodes)
+        else:
+            assert rank == 0
+        if kind == JOIN:
+            assert not optional[left]
+            assert not optional[other]
+        if kind > 0:
+            assert left < n
+    forest, (starts, _) = engine.forest, engine._alive()
+    entries = [forest.own[starts], forest.sums[starts], forest.pending[starts][forest.tagged[starts]]]
+    for entry in np.concatenate([each.ravel() for each in entries]).tolist():
+        assert entry < 2 or not optional[(entry >> 1) - 1]
 
 
 KINDS = st.sampled_from(list(VALUES))
@@ -134,7 +217,7 @@ def test_oracle(drawn: tuple[str, str], semantics: Any, seed: int) -> None:
     program = bound(text, table, semantics)
     cuts = sorted(rng.randrange(table.num_rows) for _ in range(rng.randrange(4)))
     found = matches(cerite.query(text).query, Stream.of(table.to_pylist(), time="at"), semantics=semantics)
-    with patch.object(counter, "FEWEST_NODES", 1):
+    with patch.object(base, "FEWEST_STARTS", 1):
         counts = in_pieces(Run(program), table, cuts, restored=rng.random() < 0.7)
     ends = zip([0, *cuts], [*cuts, table.num_rows], strict=True)
     assert counts == [sum(begin <= match.end < end for match in found) for begin, end in ends], text
@@ -151,9 +234,54 @@ def test_differential(drawn: tuple[str, str], semantics: Any, seed: int, bits: i
     cuts = sorted(rng.randrange(table.num_rows) for _ in range(rng.randrange(6)))
     expected = in_pieces(by_registers(program), table, cuts, restored=False)
     small, recycled = patch.object(counter, "NARROW_BITS", bits), patch.object(Recycler, "due", rng.random() < 0.5)
-    with patch.object(counter, "FEWEST_NODES", 1), small, recycled:
+    with patch.object(base, "FEWEST_STARTS", 1), small, recycled:
         counts = in_pieces(Run(program), table, cuts, restored=rng.random() < 0.3)
     assert counts == expected, text
+
+
+def few(rng: chance.Random) -> Any:
+    """Everything begins with too little room, and nodes are reclaimed all the time."""
+    stack = ExitStack()
+    stack.enter_context(patch.object(base, "FEWEST_STARTS", 1))
+    stack.enter_context(patch.object(finder, "MOST_ROOTS", rng.choice((1, 3, 100))))
+    stack.enter_context(patch.object(tecs_finder, "FEWEST", rng.choice((2, 64, 1_000))))
+    stack.enter_context(patch.object(walking, "FEWEST_MARKS", rng.choice((1, 4))))
+    return stack
+
+
+@often(240)
+@given(DRAWN, SEMANTICS, st.integers(0, 2**32))
+def test_found_as_the_judge_does(drawn: tuple[str, str], semantics: Any, seed: int) -> None:
+    """Any cutting with a snapshot at every cut gives the judge's matches, each once and with those of its end."""
+    (kind, text), rng = drawn, chance.Random(seed)
+    table = table_of(rng, 9, kind)
+    program, named_variables = bound(text, table, semantics), semantics == "valuations"
+    cuts = sorted(rng.randrange(table.num_rows) for _ in range(rng.randrange(4)))
+    judged = matches(cerite.query(text).query, Stream.of(table.to_pylist(), time="at"), semantics=semantics)
+    with few(rng):
+        pieces = found_in_pieces(by_groups(program), table, cuts, restored=rng.random() < 0.7)
+    ends = zip([0, *cuts], [*cuts, table.num_rows], strict=True)
+    for piece, (begin, end) in zip(pieces, ends, strict=True):
+        assert [each[0] for each in piece] == sorted(each[0] for each in piece)
+        assert len(set(piece)) == len(piece), text
+        shown = sorted((*each[:3], each[3] if named_variables else ()) for each in piece)
+        assert shown == sorted(named_by_judge(each) for each in judged if begin <= each.end < end), text
+
+
+@often(120)
+@given(DRAWN, SEMANTICS, st.integers(0, 2**32))
+def test_found_as_one_by_one(drawn: tuple[str, str], semantics: Any, seed: int) -> None:
+    """Longer streams and wider windows against the register engine, the numbers of strings and partitions recycled."""
+    (kind, text), rng = drawn, chance.Random(seed)
+    text = text.replace("7 EVENTS", "12 EVENTS").replace("9 milliseconds", "10 milliseconds")
+    table = table_of(rng, 80, kind)
+    program = bound(text, table, semantics)
+    cuts = sorted(rng.randrange(table.num_rows) for _ in range(rng.randrange(6)))
+    assume(sum(in_pieces(Run(program), table, [], restored=False)) < 20_000)
+    expected = found_in_pieces(by_registers(program), table, cuts, restored=False)
+    with few(rng), patch.object(Recycler, "due", rng.random() < 0.5):
+        pieces = found_in_pieces(by_groups(program), table, cuts, restored=rng.random() < 0.3)
+    assert list(map(sorted, pieces)) == list(map(sorted, expected)), text
 
 
 @pytest.mark.parametrize("kind", VALUES)
@@ -216,5 +344,85 @@ def test_memory_follows_the_window() -> None:
     in_pieces(run, table, [7_000], restored=False)
     assert isinstance(run.counter, counter.GroupCounter)
     assert run.counter.active <= 20
-    assert run.counter.forest.left.size <= counter.FEWEST_NODES
+    assert run.counter.forest.left.size <= base.FEWEST_STARTS
     assert numbers.NARROW_BITS == 60
+
+
+# ------------------------------------------------------------ finding
+CROWDED = [
+    "A AS x ; B ; C[v > x.v]", "A AS x ; B[v > x.v] ; C[v <= x.v]", "A AS x ; NOT C[v = x.v] ; B ; C[v != x.v]",
+    "A AS x ; B[v < x.v]+ ; C", "A AS x : (B[v >= x.v] OR A[v > x.v]) ; C[v < x.v]",
+]  # fmt: skip
+
+
+@often(60)
+@given(st.sampled_from(CROWDED), st.integers(0, 2**32))
+def test_found_in_a_crowd(where: str, seed: int) -> None:
+    """Trees of some dozen starts with equal values among them, and something pending wherever a snapshot is taken."""
+    rng = chance.Random(seed)
+    types, values = rng.choice(("AAAAAABC", "AAABBC", "ABC")), rng.choice((8, 50))
+    table = pa.table({
+        "type": [rng.choice(types) for _ in range(120)], "v": [float(rng.randrange(values)) for _ in range(120)],
+        "at": list(range(120)),
+    })  # fmt: skip
+    program = bound(f"SELECT * FROM S WHERE {where} WITHIN {rng.choice((14, 25))} EVENTS", table, "valuations")
+    assume(sum(in_pieces(Run(program), table, [], restored=False)) < 20_000)
+    cuts = sorted(rng.sample(range(120), rng.randrange(12)))
+    expected = found_in_pieces(by_registers(program), table, cuts, restored=False)
+    with few(rng):
+        pieces = found_in_pieces(by_groups(program), table, cuts, restored=rng.random() < 0.6)
+    assert list(map(sorted, pieces)) == list(map(sorted, expected)), where
+
+
+def test_nodes_follow_the_window() -> None:
+    table = streamed(20_000, 3)
+    program = bound(KLEENE.format(20), table, "valuations")
+    run = by_groups(program)
+    for begin in range(0, table.num_rows, 1_000):
+        for batch in table.slice(begin, 1_000).to_batches():
+            chunks = run.find(batch)
+            run.recogniser.discard(chunks)
+    engine = run.recogniser
+    assert isinstance(engine, GroupFinder)
+    run.recycle(now=True)
+    assert engine.active <= 20
+    assert engine.cursor.nodes < 2_000
+    assert engine.forest.left.size <= base.FEWEST_STARTS
+    assert engine.nodes.shape[0] == tecs_finder.FEWEST
+    assert int(engine.still_needed().min()) >= 20_000 - 20
+
+
+@pytest.mark.parametrize("clauses", ["LIMIT 3", "SUPPRESS 40 milliseconds", "CONSUME BY ANY LIMIT 1"])
+def test_limit_and_suppress_choose_among_the_matches(clauses: str) -> None:
+    """Which ones is not defined: as many of every event as one by one, and all of them matches."""
+    table = streamed(400, 5)
+    text = KLEENE.format(12)
+    program, every = (bound(each, table, "valuations") for each in (f"{text} {clauses}", text))
+    whole = {each for piece in found_in_pieces(by_registers(every), table, [], restored=False) for each in piece}
+    cuts = [100, 250]
+    chosen = found_in_pieces(by_groups(program), table, cuts, restored=True)
+    others = found_in_pieces(by_registers(program), table, cuts, restored=False)
+    assert [Counter(end for end, *_ in piece) for piece in chosen] == [
+        Counter(end for end, *_ in piece) for piece in others
+    ]
+    assert all(set(piece) <= whole for piece in chosen)
+    assert sum(map(len, chosen)) > 4
+
+
+def test_astronomically_many_matches_are_read_as_far_as_wanted() -> None:
+    """What nobody reads costs nothing, and what is read late is what it was when its event came."""
+    table = streamed(3_000, 7)
+    program = bound(KLEENE.format(600), table, "valuations")
+    run, (batch,) = by_groups(program), table.combine_chunks().to_batches()
+    chunks = run.find(batch)
+    some = named(next(chunks), program.plan.automaton.labels)
+    run.recogniser.discard(chunks)
+    values, types = table["v"].to_pylist(), table["type"].to_pylist()
+    assert len(set(some)) == len(some) > 1_000
+    for end, start, positions, _ in some:
+        assert types[start] == "A"
+        assert types[end] == "C"
+        assert values[end] > values[start]
+        assert end - start < 600
+        assert {types[position] for position in positions[1:-1]} == {"B"}
+    assert not list(run.find(batch.slice(0, 0)))

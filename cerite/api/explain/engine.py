@@ -12,9 +12,9 @@ from cerite.automaton import Automaton
 from cerite.automaton.automaton import TRUE
 from cerite.core.errors import PatternError, SchemaError
 from cerite.core.schema import Schema
-from cerite.engine.bind import bind
+from cerite.engine.bind import Program, bind
 from cerite.engine.events.rows import Columns
-from cerite.engine.plan import Plan, plan
+from cerite.engine.plan import plan
 from cerite.pattern.query import QuerySpec
 
 
@@ -37,16 +37,17 @@ def explain_engine(tree: Tree, query: QuerySpec, schema: Schema | None = None) -
             tests.add(Text(str(test)))
         tree.add(Text(_dropped(automaton)))
     else:
-        explain_registers(tree, runnable, machine)
+        explain_registers(tree, program, machine)
         if guessed:
             tree.add(Text(f"kinds guessed from the query, for want of a schema: {', '.join(guessed)}", style="dim"))
-    tree.add(Text(_cost(runnable)))
+    tree.add(Text(_cost(program)))
     explain_keeping(tree, program)
     exact = runnable.counts_without_enumerating
     counting = "; counting enumerates nothing" if exact or runnable.reports_one else ""
     if exact and machine is not None:
-        counting += f", {counted(runnable, machine)}"
-    tree.add(f"per match: time linear in its number of events{counting}")
+        counting += f", {counted(program, machine)}"
+    walk = "" if program.found_in_groups is None else ", times the logarithm of the window at most"
+    tree.add(f"per match: time linear in its number of events{walk}{counting}")
 
 
 def _dropped(automaton: Automaton) -> str:
@@ -62,7 +63,10 @@ def _dropped(automaton: Automaton) -> str:
     )
 
 
-def _cost(plan: Plan) -> str:
+def _cost(program: Program) -> str:
+    plan = program.plan
+    if program.found_in_groups is not None:
+        return "per event: the logarithm of the starts in the window, or the few entries that it wakes"
     if plan.has_registers:
         return "per event: the entries that it wakes, each touched once per label"
     states = plan.automaton.n_states - 1

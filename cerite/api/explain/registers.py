@@ -15,7 +15,8 @@ from rich.tree import Tree
 from cerite.automaton import Transition
 from cerite.automaton.automaton import LAST, MAX, NEXT, OTHERS, PLAIN, TRUE
 from cerite.automaton.guards import Reach
-from cerite.engine.groups.grouping import Rejected, grouped
+from cerite.engine.bind import Program
+from cerite.engine.groups.grouping import Grouping, Rejected, moved_one_by_one
 from cerite.engine.plan import Plan
 from cerite.engine.registers import layout as lay
 from cerite.engine.registers.compile import Signature, signatures, tables, watched
@@ -36,8 +37,9 @@ _WATCHED = {
 }
 
 
-def explain_registers(tree: Tree, plan: Plan, machine: Machine) -> None:
+def explain_registers(tree: Tree, program: Program, machine: Machine) -> None:
     """Add what a run carries along and how it is looked up."""
+    plan, grouping, in_groups = program.plan, program.grouping, program.found_in_groups
     tests = tree.add("tests on one event, each evaluated once per batch")
     for guard in machine.guards:
         tests.add(Text(_shown(str(guard))))
@@ -52,12 +54,17 @@ def explain_registers(tree: Tree, plan: Plan, machine: Machine) -> None:
     if plan.automaton.before:
         tree.add(f"late starts: in {_states(plan.automaton.before)} nothing is marked yet, so no match has started")
     tree.add(Text(_dropped(machine)))
-    _bound(tree, plan, machine)
+    bound = _bound(tree, plan, machine)
+    if in_groups is not None:
+        _in_groups(bound, machine, in_groups)
+    elif isinstance(grouping, Grouping):
+        bound.add(Text(f"moved one by one: {moved_one_by_one(plan, grouping)}"))
 
 
-def counted(plan: Plan, machine: Machine) -> str:
+def counted(program: Program, machine: Machine) -> str:
     """What counting costs an event: the logarithm of the starts where they are moved in groups, else all it moves."""
-    grouping = grouped(plan, machine, typed=True)
+    grouping = program.grouping
+    assert grouping is not None
     if isinstance(grouping, Rejected):
         return f"a moved entry costs its distinct starts in the window (not moved in groups: {grouping.reason})"
     states = len(grouping.states)
@@ -132,7 +139,20 @@ def _named(machine: Machine, words: np.ndarray[tuple[int], np.dtype[np.uint64]])
     return ", ".join(_shown(str(machine.guards[bit])) for bit in bits)
 
 
-def _bound(tree: Tree, plan: Plan, machine: Machine) -> None:
+def _in_groups(tree: Tree, machine: Machine, grouping: Grouping) -> None:
+    value, states = _slot(machine.slots[0]), len(grouping.states)
+    branch = tree.add("moved in groups, unless the first events say that a window has only a few of them")
+    branch.add(
+        Text(
+            f"the n starts of the window are in one tree by {value}; what many of them have yet to do waits above them"
+        )
+    )
+    branch.add(
+        Text(f"an event costs O(log n) small matrices of {states} × {states} sets of runs, however many it moves")
+    )
+
+
+def _bound(tree: Tree, plan: Plan, machine: Machine) -> Tree:
     windowed = "in the window" if plan.window is not None else "since the stream began (no window)"
     branch = tree.add(f"entries, at most: per state, the distinct live values {windowed}")
     unclear = _unlabelled(machine)
@@ -152,6 +172,7 @@ def _bound(tree: Tree, plan: Plan, machine: Machine) -> None:
         branch.add("times the different watched sets: what has been seen since the part began")
     for line in _changing(machine):
         branch.add(Text(line))
+    return branch
 
 
 def _changing(machine: Machine) -> Iterator[str]:

@@ -20,7 +20,7 @@ from cerite.automaton import TRUE, Automaton, Transition
 from cerite.automaton.guards import Guard, Test
 from cerite.engine.plan import Plan
 from cerite.engine.registers.conditions import one_comparison
-from cerite.engine.registers.interpret import ALL, ANY_OF, IS_NULL, IS_TRUE, NEGATE
+from cerite.engine.registers.interpret import ALL, ANY_OF, EQUAL, IS_NULL, IS_TRUE, NEGATE
 from cerite.engine.registers.leaves import Running, Value
 from cerite.engine.registers.programs import Program
 from cerite.engine.registers.tables import KEEP, Machine, Split
@@ -30,6 +30,7 @@ from cerite.predicate.expression import Comparison as Written
 MOST_GUARDS = 16  # an event's class is looked up by the bits of its guards
 MOST_COMPARISONS = 4
 MOST_STATES = 12  # a pending step is a matrix over the deterministic states
+FEWEST_EVENTS = 20  # in a window; of fewer, starts are sooner moved one by one
 MOST_CONDITIONS = 10  # of one deterministic state, all combinations of which are tried
 
 NO, YES, UNKNOWN = range(3)  # what a comparison says
@@ -58,8 +59,9 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """Where runs that mark an event in one way go (None: they end), and whether they complete a match."""
+    """Where runs that mark an event with a label go (None: they end), and whether they complete a match."""
 
+    label: int
     target: State | None
     accepts: bool
 
@@ -120,6 +122,26 @@ class Grouping:
             for split in splits
         )
 
+    @cached_property
+    def moves_many(self) -> bool:
+        """Whether an event may move starts with different values: it need not equal them."""
+        begins = self.machine.automaton.initial
+        for t in self.machine.automaton.transitions:
+            split = self.machine.split(t.condition)
+            if split.groups or (t.source != begins and (t.label or t.source != t.target) and not self._equals(split)):
+                return True
+        return False
+
+    def _equals(self, split: Split) -> bool:
+        """Whether what a step needs holds only where an event has the stored value."""
+        for number in split.programs:
+            formula = self.formulas[number]
+            every = formula[:-1] if formula[-1][0] == ALL else formula
+            joined = all(name == COMPARISON for name, _ in every)
+            if joined and any(self.comparisons[at].op == EQUAL for _, at in every):
+                return True
+        return False
+
     def _by_label(self, taken: Iterator[tuple[Row, Transition]]) -> list[Move]:
         finals = self.machine.automaton.finals
         targets: dict[int, set[Row]] = {}
@@ -130,7 +152,7 @@ class Grouping:
                 accepting.add(t.label)
             else:
                 rows.add((t.target, self._known_after(known, t)))
-        moves = (Move(frozenset(rows) or None, label in accepting) for label, rows in targets.items())
+        moves = (Move(label, frozenset(rows) or None, label in accepting) for label, rows in targets.items())
         return [move for move in moves if move.target or move.accepts]
 
     def _known_after(self, known: bool, t: Transition) -> bool:
@@ -222,6 +244,18 @@ def grouped(plan: Plan, machine: Machine, *, typed: bool) -> Grouping | Rejected
     grouping = Grouping(machine, tuple(comparisons), tuple(formulas), floats == {True})
     states = grouping.explored(typed=typed)
     return states if isinstance(states, Rejected) else replace(grouping, states=states)
+
+
+def moved_one_by_one(plan: Plan, grouping: Grouping) -> str | None:
+    """Why a plan whose matches are counted in groups is found with `registers/` nevertheless; None where it is not."""
+    if plan.strategy != "all":
+        return f"{plan.strategy.upper()} compares the matches of an event"
+    window = plan.window
+    if window is not None and window.unit == "events" and window.amount < FEWEST_EVENTS:
+        return f"in fewer than {FEWEST_EVENTS} events there are so few starts that each is moved by itself"
+    if not grouping.moves_many:
+        return "an event moves only the starts whose values equal its own, found by hash"
+    return None
 
 
 def _outside(plan: Plan) -> str | None:

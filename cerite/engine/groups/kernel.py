@@ -1,4 +1,4 @@
-"""Counting by groups, event by event: what has left the window goes, stretches of values step, a new start comes.
+"""Counting and finding by groups, event by event: what has left the window goes, stretches of values step, starts come.
 
 An event's values cut the stored ones into stretches: below the least, equal to it, between it and the next, and so on,
 and those that are NULL. In each the event's comparisons say the same, so that all its starts do the same step;
@@ -10,11 +10,25 @@ by then is only what doing it twice does not change.
 
 import numpy as np
 
-from cerite.core.arrays import Longs, Words
-from cerite.core.jit import inner, kernel
-from cerite.engine.cursor import DONE, MISS, MORE_LIMBS, MORE_NODES
+from cerite.core.arrays import Ints, Longs
+from cerite.core.jit import inlined, inner, kernel
+from cerite.engine.cursor import DONE, MISS, MORE_LIMBS, MORE_NODES, MORE_STARTS, ROOTS_FULL
 from cerite.engine.groups.grouping import NO, UNKNOWN, YES
-from cerite.engine.groups.steps import CODE_BITS, MISSING, Steps
+from cerite.engine.groups.numbers import Numbers
+from cerite.engine.groups.reading import read_range
+from cerite.engine.groups.runs import (
+    DEAD,
+    EMPTY,
+    Runs,
+    compact_nodes,
+    has_room,
+    keep_entries,
+    marked,
+    move_entries,
+    new_bottom,
+    united,
+)
+from cerite.engine.groups.steps import CODE_BITS, MISSING, Steps, label_of, source_of
 from cerite.engine.groups.tree import (
     ABOVE,
     BELOW,
@@ -24,16 +38,20 @@ from cerite.engine.groups.tree import (
     VALUES,
     Forest,
     Room,
+    changes,
     clear_cut,
     hand_down,
+    is_left,
     make_way,
     plant,
+    step_nodes,
     step_range,
     uproot,
 )
 from cerite.engine.registers.index import sortable
 from cerite.engine.registers.interpret import compare
 from cerite.engine.registers.layout import Events
+from cerite.engine.tecs.nodes import note_root
 
 
 @inner
@@ -102,15 +120,41 @@ def find_ranges(i: int, c: int, events: Events, steps: Steps, forest: Forest, ro
 
 
 @inner
-def expire(part: int, low: int, forest: Forest, room: Room) -> bool:
-    """Take out the starts of a partition that have left the window; False where a number has no room."""
+def drop_empty(part: int, ranges: int, forest: Forest, room: Room) -> int:
+    """Keep of the ranges those in which there are starts; how many these are."""
+    count = 0
+    for which in range(ranges):
+        low, from_side = room.ranges[which, 0], room.ranges[which, 1]
+        high, to_side = room.ranges[which, 2], room.ranges[which, 3]
+        at = forest.root[part]
+        while at >= 0:
+            below = is_left(at, low, from_side, forest)
+            if not below and is_left(at, high, to_side, forest):
+                break
+            at = forest.right[at] if below else forest.left[at]
+        if at >= 0:
+            for k in range(room.ranges.shape[1]):
+                room.ranges[count, k] = room.ranges[which, k]
+            count += 1
+    return count
+
+
+@inlined
+def full(runs: Runs | None) -> int:
+    """Why to stop where there is no room: a number has none, or the nodes have."""
+    return MORE_LIMBS if runs is None else MORE_NODES
+
+
+@inner
+def expire(part: int, low: int, forest: Forest, room: Room, numbers: Numbers | None, runs: Runs | None) -> bool:
+    """Take out the starts of a partition that have left the window; False where something has no room."""
     x = forest.oldest[part]
     while x >= 0 and forest.key[x] < low:
         following = forest.after[x]
         if following < 0 or forest.key[forest.newest[part]] < low:
             clear(part, forest)
             return True
-        if not uproot(x, part, forest, room):
+        if not uproot(x, part, forest, room, numbers, runs):
             return False
         forest.oldest[part] = following
         release(x, forest)
@@ -138,7 +182,9 @@ def clear(part: int, forest: Forest) -> None:
 
 
 @inner
-def new_start(i: int, part: int, begins: int, events: Events, steps: Steps, forest: Forest) -> int:
+def new_start(
+    i: int, begins: int, events: Events, steps: Steps, forest: Forest, numbers: Numbers | None, runs: Runs | None
+) -> int:
     """A node for the start at event i, not planted yet; callers have made sure of room."""
     x, first, place = forest.place.free, steps.begun_at[begins], forest.place
     leaf, limbs = steps.leaf[0], forest.size[1]
@@ -150,20 +196,35 @@ def new_start(i: int, part: int, begins: int, events: Events, steps: Steps, fore
     forest.born[x], forest.key[x] = place.born, events.key[i]
     for j in range(forest.own.shape[1]):
         forest.own[x, j] = np.uint64(0)
-    for k in range(first + 2, steps.begun_at[begins + 1]):
-        forest.own[x, steps.begun[k] * limbs] += np.uint64(1)
+    if runs is not None:
+        begun = new_bottom(place.position, runs)
+        for k in range(first + 2, steps.begun_at[begins + 1]):
+            state = source_of(steps.begun[k])
+            run = marked(begun, label_of(steps.begun[k]), place.position, runs)
+            forest.own[x, state] = united(forest.own[x, state], run, runs)
+    if numbers is not None:
+        for k in range(first + 2, steps.begun_at[begins + 1]):
+            forest.own[x, steps.begun[k] * limbs] += np.uint64(1)
     return x
 
 
+@inlined
+def beginning(begins: int, steps: Steps) -> int:
+    """How many nodes of `runs` it takes at most to begin runs, or matches of one event."""
+    first = steps.begun_at[begins]
+    most: int = 3 * (steps.begun_at[begins + 1] - first + steps.begun[first])
+    return most
+
+
 @inner
-def begin(x: int, part: int, forest: Forest, room: Room) -> None:
+def begin(x: int, part: int, forest: Forest, room: Room, numbers: Numbers | None, runs: Runs | None) -> None:
     """Plant a new start, for which way has been made."""
     place = forest.place
     place.free = forest.after[x]
     place.nodes += 1
     place.born += 1
     forest.after[x] = NONE
-    plant(x, part, forest, room)
+    plant(x, part, forest, room, numbers, runs)
     if forest.newest[part] >= 0:
         forest.after[forest.newest[part]] = x
     else:
@@ -172,36 +233,86 @@ def begin(x: int, part: int, forest: Forest, room: Room) -> None:
 
 
 @inner
+def clear_cuts(part: int, ranges: int, begins: int, forest: Forest, steps: Steps, room: Room,
+               numbers: Numbers | None, runs: Runs | None) -> bool:  # fmt: skip
+    """Make the way for the steps of an event; False where something, matches of the event alone too, has no room."""
+    need = beginning(begins, steps) if begins >= 0 else 0
+    for which in range(ranges):
+        step, levels = room.ranges[which, 4], 1
+        if runs is not None and not changes(step, steps):
+            continue
+        for side in range(0, 4, 2):
+            along = clear_cut(part, room.ranges[which, side], room.ranges[which, side + 1], forest, room, numbers, runs)
+            if along < 0:
+                return False
+            levels += along
+        if runs is not None:
+            need += levels * step_nodes(step, forest, steps)
+    fits = True
+    if runs is not None:
+        fits = has_room(need, runs)
+    return fits
+
+
+@inner
+def read_ranges(part: int, ranges: int, forest: Forest, steps: Steps, room: Room, runs: Runs) -> bool:
+    """Take the matches of all ranges whose steps change nothing; False where there is no room."""
+    forest.place.matches = EMPTY
+    for which in range(ranges):
+        if not changes(room.ranges[which, 4], steps) and not read_range(part, which, forest, steps, room, runs):
+            return False
+    return True
+
+
+@inner
+def begin_matches(begins: int, steps: Steps, forest: Forest, numbers: Numbers | None, runs: Runs | None) -> bool:
+    """The matches that consist of the event alone; whether there are any."""
+    single = steps.begun[steps.begun_at[begins]]
+    if numbers is not None:
+        numbers.total[0] += np.uint64(single)
+    if runs is not None and single > 0:
+        place, begun = forest.place, new_bottom(forest.place.position, runs)
+        for k in range(steps.single_at[begins], steps.single_at[begins + 1]):
+            match = marked(begun, label_of(steps.single[k]), place.position, runs)
+            place.matches = united(place.matches, match, runs)
+    return bool(single > 0)
+
+
+@inner
 def move(i: int, part: int, c: int, begins: int, events: Events, steps: Steps, forest: Forest, room: Room,
-         total: Words) -> int:  # fmt: skip
+         numbers: Numbers | None, runs: Runs | None) -> int:  # fmt: skip
     """Let the starts of a partition take event i: `DONE` or why not; place.stage is then 1 or, where matches end, 2."""
-    if not expire(part, events.low[i], forest, room):
-        return MORE_LIMBS
-    some, ranges = False, 0
+    if not expire(part, events.low[i], forest, room, numbers, runs):
+        return full(runs)
+    some, ranges, place = False, 0, forest.place
     if forest.root[part] >= 0:
         ranges = find_ranges(i, c, events, steps, forest, room)
         if ranges < 0:
             return MISS
-    if begins >= 0 and forest.place.free < 0:
-        return MORE_NODES
+        ranges = drop_empty(part, ranges, forest, room)
+    if begins >= 0 and place.free < 0:
+        return MORE_STARTS
+    if runs is not None and not read_ranges(part, ranges, forest, steps, room, runs):
+        return full(runs)
+    if not clear_cuts(part, ranges, begins, forest, steps, room, numbers, runs):
+        return full(runs)
     for which in range(ranges):
-        for side in range(0, 4, 2):
-            if not clear_cut(part, room.ranges[which, side], room.ranges[which, side + 1], forest, room):
-                return MORE_LIMBS
-    for which in range(ranges):
-        some |= step_range(part, which, forest, steps, room, total)
+        if runs is None or changes(room.ranges[which, 4], steps):
+            some |= step_range(part, which, forest, steps, room, numbers, runs)
     if begins >= 0:
-        single = steps.begun[steps.begun_at[begins]]
-        total[0] += np.uint64(single)
-        some |= single > 0
-    forest.place.stage = 2 if some else 1
-    return MORE_LIMBS if forest.place.wide else DONE
+        some |= begin_matches(begins, steps, forest, numbers, runs)
+    if runs is not None:
+        some = place.matches != EMPTY
+        if some:
+            note_root(i, (place.matches >> 1) - 1, runs.roots, runs.cursor)
+    place.stage = 2 if some else 1
+    return MORE_LIMBS if place.wide else DONE
 
 
 @kernel
-def count_groups(events: Events, consume: int, steps: Steps, forest: Forest, room: Room, total: Words,
-                 lows: Longs) -> int:  # fmt: skip
-    """Read events.selection[place.next:], adding all matches to `total`; returns why it stopped."""
+def read_groups(events: Events, consume: int, steps: Steps, forest: Forest, room: Room, lows: Longs,
+                numbers: Numbers | None, runs: Runs | None) -> int:  # fmt: skip
+    """Read events.selection[place.next:], adding all matches to the total or to the roots; returns why it stopped."""
     place = forest.place
     for at in range(place.next, events.selection.size):
         place.next = at
@@ -214,20 +325,25 @@ def count_groups(events: Events, consume: int, steps: Steps, forest: Forest, roo
             return MISS
         begins = steps.begins[c]
         lows[part] = events.low[i]
+        place.position = events.position[i]
         if place.stage == 0:
             if begins < 0 and forest.root[part] < 0:
                 continue
-            why = move(i, part, c, begins, events, steps, forest, room, total)
+            if runs is not None and runs.cursor.roots == runs.roots.node.size:
+                return ROOTS_FULL
+            why = move(i, part, c, begins, events, steps, forest, room, numbers, runs)
             if why != DONE:
                 place.bits = bits
                 return why
         if consume and place.stage == 2:
             clear(part, forest)
         elif begins >= 0 and steps.begun_at[begins + 1] > steps.begun_at[begins] + 2:
-            x = new_start(i, part, begins, events, steps, forest)
-            if not make_way(x, part, forest, room):
-                return MORE_LIMBS
-            begin(x, part, forest, room)
+            if runs is not None and not has_room(beginning(begins, steps), runs):
+                return full(runs)
+            x = new_start(i, begins, events, steps, forest, numbers, runs)
+            if not make_way(x, part, forest, room, numbers, runs):
+                return full(runs)
+            begin(x, part, forest, room, numbers, runs)
         place.occurrences += place.stage == 2
         place.stage = 0
         if place.wide:
@@ -238,16 +354,16 @@ def count_groups(events: Events, consume: int, steps: Steps, forest: Forest, roo
 
 
 @kernel
-def expire_all(lows: Longs, forest: Forest, room: Room) -> int:
-    """`expire` for all partitions; `DONE` or `MORE_LIMBS`."""
+def expire_all(lows: Longs, forest: Forest, room: Room, numbers: Numbers | None, runs: Runs | None) -> int:
+    """`expire` for all partitions; `DONE` or why not."""
     for part in range(min(lows.size, forest.root.size)):
-        if forest.root[part] >= 0 and not expire(part, lows[part], forest, room):
-            return MORE_LIMBS
+        if forest.root[part] >= 0 and not expire(part, lows[part], forest, room, numbers, runs):
+            return full(runs)
     return DONE
 
 
 @kernel
-def hand_down_all(order: Longs, forest: Forest, room: Room) -> int:
+def hand_down_all(order: Longs, forest: Forest, room: Room, numbers: Numbers) -> int:
     """Do all pending steps, so that `own` says it all; `order` has room for every node. `DONE` or `MORE_LIMBS`."""
     for part in range(forest.root.size):
         n, at = 0, 0
@@ -257,7 +373,7 @@ def hand_down_all(order: Longs, forest: Forest, room: Room) -> int:
         while at < n:
             x = order[at]
             at += 1
-            if not hand_down(x, forest, room):
+            if not hand_down(x, forest, room, numbers, None):
                 return MORE_LIMBS
             for y in (forest.left[x], forest.right[x]):
                 if y >= 0:
@@ -267,10 +383,10 @@ def hand_down_all(order: Longs, forest: Forest, room: Room) -> int:
 
 
 @kernel
-def plant_all(part: Longs, forest: Forest, room: Room) -> None:
+def plant_all(part: Longs, forest: Forest, room: Room, numbers: Numbers) -> None:
     """Plant nodes 0, 1, … into the trees of their partitions; nothing is pending."""
     for x in range(part.size):
-        begin(x, part[x], forest, room)
+        begin(x, part[x], forest, room, numbers, None)
 
 
 @kernel
@@ -283,3 +399,20 @@ def list_starts(nodes: Longs, part: Longs, forest: Forest) -> None:
             nodes[n], part[n] = x, p
             n += 1
             x = forest.after[x]
+
+
+@kernel
+def compact_groups(starts: Longs, target: Ints, forest: Forest, runs: Runs) -> None:
+    """Keep the nodes that these starts, which are all, still name; `target` has room for a number for every node."""
+    target[: runs.cursor.nodes] = DEAD
+    for x in starts:
+        keep_entries(forest.own, x, target)
+        keep_entries(forest.sums, x, target)
+        if forest.tagged[x]:
+            keep_entries(forest.pending, x, target)
+    compact_nodes(target, runs)
+    for x in starts:
+        move_entries(forest.own, x, target)
+        move_entries(forest.sums, x, target)
+        if forest.tagged[x]:
+            move_entries(forest.pending, x, target)

@@ -8,6 +8,10 @@ once, and the top limb of a wide one is below the base. Adding within an event m
 told, and never 64 bits; what a product would exceed is found out before anything is written.
 """
 
+from __future__ import annotations
+
+from typing import NamedTuple
+
 import numpy as np
 
 from cerite.core.arrays import Longs, Words
@@ -15,6 +19,16 @@ from cerite.core.jit import inlined, inner
 from cerite.engine.counting.limbs import MASK, SHIFT, settle
 
 NARROW_BITS = 60
+
+
+class Numbers(NamedTuple):
+    """What a tree of numbers needs besides them; None where a tree holds `runs`, and then nothing of it is compiled."""
+
+    total: Words  # of all matches, in limbs
+    limit: Words  # of one number: the most that a narrow number may be between two events
+    low: Words  # room for a product
+    high: Words
+    lengths: Longs  # room for the limbs in use of a matrix
 
 
 @inlined

@@ -4,6 +4,9 @@ A step is a sparse matrix over deterministic states, as in `counting/steps.py`, 
 matches. An event's class says which guards hold; where its comparisons say different things of different stored values,
 there is a step for each (`step_of`, by the code of what they say).
 
+Where matches are found, a source stands with the label that runs from there get (`source_of`, `label_of`); where they
+are only counted labels say nothing, and all are 0, which is that of an event that is passed over.
+
 Invariant: step 0 changes nothing and completes nothing; equal steps have one number.
 """
 
@@ -15,11 +18,13 @@ import numpy as np
 
 from cerite.automaton.guards import Guard
 from cerite.core.arrays import Flags, Ints, Longs
+from cerite.core.jit import inlined
 from cerite.engine.groups.grouping import Grouping, Move
 from cerite.engine.slots import grown
 
 MISSING, NOTHING = -1, -1
 CODE_BITS = 2  # of what one comparison says
+SOURCE_BITS = 8  # of a state, beside its label
 
 Step = tuple[tuple[tuple[int, tuple[int, ...]], ...], tuple[int, ...]]  # targets with their sources, and accepting ones
 
@@ -33,6 +38,8 @@ class Steps(NamedTuple):
     begins: Ints  # by class: the number of the states in which runs begin, or -1
     begun: Longs  # from begun_at[number] on: how often one event is a match, whether the value is kept, and the states
     begun_at: Longs
+    single: Longs  # from single_at[number] on: the labels of matches of one event
+    single_at: Longs
     changed: Longs  # from changed_at[step] on: target, how many sources, sources
     changed_at: Longs
     accepting: Longs  # from accepting_at[step] on: states, once for every way to complete a match
@@ -42,16 +49,28 @@ class Steps(NamedTuple):
     leaf: Longs  # of one number: what a start stores; and whether it is a float
 
 
+@inlined
+def source_of(marked: int) -> int:
+    """The state of a source that stands with its label."""
+    return marked & ((1 << SOURCE_BITS) - 1)
+
+
+@inlined
+def label_of(marked: int) -> int:
+    """The label of a source."""
+    return marked >> SOURCE_BITS
+
+
 class StepTables:
     """The steps met so far."""
 
-    def __init__(self, grouping: Grouping) -> None:
-        self.grouping = grouping
+    def __init__(self, grouping: Grouping, *, labelled: bool = False) -> None:
+        self.grouping, self._labelled = grouping, labelled
         self._number = {state: number for number, state in enumerate(grouping.states)}
         self._guards = {guard: bit for bit, guard in enumerate(grouping.machine.guards)}
         self._holds: list[int] = []
         self._steps: dict[Step, int] = {((), ()): 0}
-        self._begun: dict[tuple[int, ...], int] = {}
+        self._begun: dict[tuple[tuple[int, ...], tuple[int, ...]], int] = {}
         labels = len(grouping.machine.automaton.labels)
         self.fan_in = max(1, len(grouping.states)) * labels  # no number gains more terms at once
         comparisons = grouping.comparisons
@@ -59,7 +78,8 @@ class StepTables:
         self.tables = Steps(
             np.full(1 << len(self._guards), MISSING, np.int32), np.zeros(0, np.bool_),
             np.zeros((0, 1 << CODE_BITS * len(comparisons)), np.int32), np.zeros(0, np.int32),
-            empty, np.zeros(1, np.int64), empty, np.zeros(2, np.int64), empty, np.zeros(2, np.int64),
+            empty, np.zeros(1, np.int64), empty, np.zeros(1, np.int64), empty, np.zeros(2, np.int64), empty,
+            np.zeros(2, np.int64),
             np.array([each.op for each in comparisons], np.int64),
             np.array([each.leaf for each in comparisons], np.int64),
             np.array([grouping.leaf, grouping.is_float], np.int64),
@@ -89,19 +109,27 @@ class StepTables:
         return number
 
     def _beginning(self, moves: list[Move]) -> int:
-        states = [move.target for move in moves if move.target is not None]
-        single = sum(move.accepts for move in moves)
+        states = [move for move in moves if move.target is not None]
+        single = tuple(self._marked(0, move) for move in moves if move.accepts)
         if not states and not single:
             return NOTHING
-        kept = any(known for state in states for _, known in state)
-        begun = (single, int(kept), *(self._number[state] for state in states))
-        if begun not in self._begun:
-            self._begun[begun] = len(self._begun)
-            at = np.append(self.tables.begun_at, self.tables.begun.size + len(begun))
-            self.tables = self.tables._replace(
-                begun=np.append(self.tables.begun, np.array(begun, np.int64)), begun_at=at
+        kept = any(known for move in states for _, known in move.target or ())
+        numbers = (self._marked(self._number[move.target], move) for move in states if move.target is not None)
+        begun = (len(single), int(kept), *numbers)
+        if (begun, single) not in self._begun:
+            self._begun[begun, single] = len(self._begun)
+            tables = self.tables
+            self.tables = tables._replace(
+                begun=np.append(tables.begun, np.array(begun, np.int64)),
+                begun_at=np.append(tables.begun_at, tables.begun.size + len(begun)),
+                single=np.append(tables.single, np.array(single, np.int64)),
+                single_at=np.append(tables.single_at, tables.single.size + len(single)),
             )
-        return self._begun[begun]
+        return self._begun[begun, single]
+
+    def _marked(self, state: int, move: Move) -> int:
+        """A state with the label of a move that leaves or enters it."""
+        return state | move.label << SOURCE_BITS if self._labelled else state
 
     def _step(self, bits: int, code: int) -> int:
         holds = _Holding(bits, self._guards)
@@ -112,8 +140,9 @@ class StepTables:
         for state, number in self._number.items():
             for move in self.grouping.moves(state, holds, said):
                 if move.target is not None:
-                    sources[self._number[move.target]].append(number)
-                accepting += [number] * move.accepts
+                    sources[self._number[move.target]].append(self._marked(number, move))
+                if move.accepts:
+                    accepting.append(self._marked(number, move))
         changed = tuple((target, tuple(each)) for target, each in sources.items() if each != [target])
         return self._numbered((changed, tuple(accepting)))
 

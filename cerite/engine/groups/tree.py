@@ -3,25 +3,39 @@
 A node is a start: its value, its place in the stream, and in `own` how many of its partial matches are in each
 deterministic state. `sums` adds up what is below it, itself included; `pending` is the product of the steps that its
 children have not done yet, a matrix over the states: a step for a whole stretch of values costs the few nodes at its
-two ends. A treap keeps trees balanced: priorities are hashes of places, so no order of values is a worst one, and the
-shape follows from the starts alone. Starts leave in the order in which they came, which `after` chains.
+two ends. Trees that find matches have entries of `runs` where others have numbers: not how many partial matches there
+are but which, with unions for sums and joins for products.
+
+A treap keeps trees balanced: priorities are hashes of places, so no order of values is a worst one, and the shape
+follows from the starts alone. Starts leave in the order in which they came, which `after` chains.
 
 Invariant: `own` and `sums` of a node are right once the pending steps of the nodes above it are done. Nothing here
 multiplies but `hand_down`, which changes either all or, where a number has no room, nothing; what is about to change a
-tree hands down on all its way first, so that it can stop there and begin again with wider numbers.
+tree hands down on all its way first, so that it can stop there and begin again with wider numbers or more nodes.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from cerite.core.arrays import Flags, Longs, Words
 from cerite.core.hashing import mix
 from cerite.core.jit import inlined, inner
 from cerite.engine.cursor import record
-from cerite.engine.groups.numbers import add_to, length, narrow_product, settled, wide_product
+from cerite.engine.groups.numbers import Numbers, add_to, length, narrow_product, settled, wide_product
+from cerite.engine.groups.runs import (
+    EMPTY,
+    MOST_OF_A_TERM,
+    Runs,
+    completed,
+    has_room,
+    moved,
+    multiplied,
+    united,
+)
 from cerite.engine.groups.steps import Steps
 
 NONE = -1
@@ -43,6 +57,11 @@ class Place(np.void):  # type: ignore[misc]
     born: int  # starts so far: their places
     wide: int  # whether a number has outgrown its form
     stage: int  # 1: the event at hand has moved what there was, and not yet begun anything
+    position: int  # of the event at hand
+    matches: int  # those that it completes, as an entry of `runs`
+
+
+Entries = npt.NDArray[Any]  # numbers, which are words, or entries of `runs`, which are longs
 
 
 class Forest(NamedTuple):
@@ -55,15 +74,14 @@ class Forest(NamedTuple):
     null: Flags  # whether the value is NULL or not known: these come last
     born: Longs
     key: Longs  # of the window
-    own: Words
-    sums: Words
-    pending: Words
+    own: Entries
+    sums: Entries
+    pending: Entries
     tagged: Flags  # whether something is pending; what `pending` holds otherwise means nothing
     root: Longs  # by partition
     oldest: Longs
     newest: Longs
     size: Longs  # of two numbers: states, and limbs of a number
-    limit: Words  # of one number: the most that a narrow number may be between two events
     place: Place
 
 
@@ -71,11 +89,8 @@ class Room(NamedTuple):
     """Room for one event's work."""
 
     path: Longs
-    kids: Words  # what both children of a node become
-    spare: Words
-    low: Words
-    high: Words
-    lengths: Longs
+    kids: Entries  # what both children of a node become
+    spare: Entries
     cuts: Longs  # the distinct values of an event, rising
     ranges: Longs  # from value, side, to value, side, step
 
@@ -107,17 +122,16 @@ def comes_first(x: int, y: int, forest: Forest) -> bool:
 
 
 @inner
-def hand_down(x: int, forest: Forest, room: Room) -> bool:
-    """Give a node's pending step to its children; False, and nothing is changed, where a number has no room."""
+def hand_down(x: int, forest: Forest, room: Room, numbers: Numbers | None, runs: Runs | None) -> bool:
+    """Give a node's pending step to its children; False, and nothing is changed, where something has no room."""
     if not forest.tagged[x]:
         return True
-    size, limbs = forest.size[0], forest.size[1]
-    width = size * limbs
+    size, width = forest.size[0], forest.size[0] * forest.size[1]
     own, sums, pending, kids = forest.own, forest.sums, forest.pending, room.kids
-    limit = float(forest.limit[0])
-    if limbs > 1:
-        for k in range(size * size):
-            room.lengths[k] = length(pending, x, k * limbs, limbs)
+    if runs is not None and not has_room(2 * MOST_OF_A_TERM * (size + 2) * size * size, runs):
+        return False
+    if numbers is not None:
+        measure(pending, x, forest, numbers)
     for side in range(2):
         y = forest.right[x] if side else forest.left[x]
         if y < 0:
@@ -126,11 +140,11 @@ def hand_down(x: int, forest: Forest, room: Room) -> bool:
         for which in range(3 if forest.tagged[y] else 2):
             rows = own if which == 0 else sums if which == 1 else pending
             columns = size if which == 2 else 1
-            if limbs == 1:
-                done = narrow_product(pending, x, rows, y, size, columns, limit, kids, at + which * width)
-            else:
-                done = wide_product(pending, x, rows, y, size, columns, limbs, kids, at + which * width, room.low,
-                                    room.high, room.lengths)  # fmt: skip
+            if runs is not None:
+                multiplied(pending, x, rows, y, size, columns, kids, at + which * width, runs)
+            done = True
+            if numbers is not None:
+                done = product(pending, x, rows, y, columns, kids, at + which * width, forest, numbers)
             if not done:
                 return False
     for side in range(2):
@@ -148,41 +162,78 @@ def hand_down(x: int, forest: Forest, room: Room) -> bool:
 
 
 @inner
-def sum_up(x: int, forest: Forest) -> None:
-    """The sums of a node without pending step, from its children's."""
+def measure(pending: Words, x: int, forest: Forest, numbers: Numbers) -> None:
+    """Note how long the numbers of a node's pending step are, if they may be long."""
     size, limbs = forest.size[0], forest.size[1]
-    left, right = forest.left[x], forest.right[x]
-    for j in range(size * limbs):
-        value = forest.own[x, j]
-        if left >= 0:
-            value += forest.sums[left, j]
-        if right >= 0:
-            value += forest.sums[right, j]
-        forest.sums[x, j] = value
-    forest.place.wide |= settled(forest.sums, x, size * limbs, limbs, forest.limit[0])
+    if limbs > 1:
+        for k in range(size * size):
+            numbers.lengths[k] = length(pending, x, k * limbs, limbs)
 
 
 @inner
-def sum_up_path(n: int, forest: Forest, room: Room) -> None:
+def product(
+    pending: Words, x: int, rows: Words, y: int, columns: int, out: Words, at: int, forest: Forest, numbers: Numbers
+) -> bool:
+    """out[at:] ← pending[x] · rows[y], of `columns` columns; False where a number has no room."""
+    size, limbs = forest.size[0], forest.size[1]
+    if limbs == 1:
+        return narrow_product(pending, x, rows, y, size, columns, float(numbers.limit[0]), out, at)
+    return wide_product(pending, x, rows, y, size, columns, limbs, out, at, numbers.low, numbers.high, numbers.lengths)
+
+
+@inner
+def sum_up(x: int, forest: Forest, numbers: Numbers | None, runs: Runs | None) -> None:
+    """The sums of a node without pending step, from its children's."""
+    size, limbs, own, sums = forest.size[0], forest.size[1], forest.own, forest.sums
+    left, right = forest.left[x], forest.right[x]
+    for j in range(size * limbs):
+        if runs is not None:
+            below = sums[left, j] if left >= 0 else EMPTY
+            if right >= 0:
+                below = united(below, sums[right, j], runs)
+            sums[x, j] = united(own[x, j], below, runs)
+        if numbers is not None:
+            value = own[x, j]
+            if left >= 0:
+                value += sums[left, j]
+            if right >= 0:
+                value += sums[right, j]
+            sums[x, j] = value
+    if numbers is not None:
+        forest.place.wide |= settled(sums, x, size * limbs, limbs, numbers.limit[0])
+
+
+@inner
+def sum_up_path(n: int, forest: Forest, room: Room, numbers: Numbers | None, runs: Runs | None) -> None:
     """`sum_up` for room.path[:n], what comes later first."""
     for at in range(n - 1, -1, -1):
-        sum_up(room.path[at], forest)
+        sum_up(room.path[at], forest, numbers, runs)
+
+
+@inlined
+def can_sum_up(levels: int, forest: Forest, runs: Runs | None) -> bool:
+    """Whether there is room to sum up so many nodes."""
+    fits = True
+    if runs is not None:
+        fits = has_room(2 * levels * forest.size[0], runs)
+    return fits
 
 
 # ------------------------------------------------------------ starts come and go
 @inner
-def make_way(x: int, part: int, forest: Forest, room: Room) -> bool:
-    """Hand down on the way to where start x is, or will be; False where a number has no room."""
-    at = forest.root[part]
+def make_way(x: int, part: int, forest: Forest, room: Room, numbers: Numbers | None, runs: Runs | None) -> bool:
+    """Hand down on the way to where start x is, or will be; False where something has no room."""
+    at, levels = forest.root[part], 1
     while at >= 0 and at != x:
-        if not hand_down(at, forest, room):
+        if not hand_down(at, forest, room, numbers, runs):
             return False
         at = forest.right[at] if comes_first(at, x, forest) else forest.left[at]
-    return True
+        levels += 1
+    return can_sum_up(levels, forest, runs)
 
 
 @inner
-def plant(x: int, part: int, forest: Forest, room: Room) -> None:
+def plant(x: int, part: int, forest: Forest, room: Room, numbers: Numbers | None, runs: Runs | None) -> None:
     """Put a start into the tree; its way has been made, and its `own` is set."""
     left, right, path = forest.left, forest.right, room.path
     n, above, to_right, at = 0, np.int64(NONE), False, forest.root[part]
@@ -224,19 +275,20 @@ def plant(x: int, part: int, forest: Forest, room: Room) -> None:
         right[x] = NONE
     else:
         left[larger] = NONE
-    sum_up_path(n, forest, room)
+    sum_up_path(n, forest, room, numbers, runs)
 
 
 @inner
-def uproot(x: int, part: int, forest: Forest, room: Room) -> bool:
-    """Take a start out of its tree; False, and no start is changed, where a number has no room."""
+def uproot(x: int, part: int, forest: Forest, room: Room, numbers: Numbers | None, runs: Runs | None) -> bool:
+    """Take a start out of its tree; False, and no start is changed, where something has no room."""
     left, right, path = forest.left, forest.right, room.path
-    if not make_way(x, part, forest, room) or not hand_down(x, forest, room):
+    if not make_way(x, part, forest, room, numbers, runs) or not hand_down(x, forest, room, numbers, runs):
         return False
-    smaller, larger = left[x], right[x]
+    smaller, larger, below = left[x], right[x], 0
     while smaller >= 0 and larger >= 0:
+        below += 1
         first = priority(smaller, forest) > priority(larger, forest)
-        if not hand_down(smaller if first else larger, forest, room):
+        if not hand_down(smaller if first else larger, forest, room, numbers, runs):
             return False
         if first:
             smaller = right[smaller]
@@ -248,6 +300,8 @@ def uproot(x: int, part: int, forest: Forest, room: Room) -> bool:
         n += 1
         above, to_right = at, comes_first(at, x, forest)
         at = right[at] if to_right else left[at]
+    if not can_sum_up(n + below, forest, runs):
+        return False
     smaller, larger = left[x], right[x]
     while True:
         lower = larger < 0 or (smaller >= 0 and priority(smaller, forest) > priority(larger, forest))
@@ -267,13 +321,20 @@ def uproot(x: int, part: int, forest: Forest, room: Room) -> bool:
             smaller = right[smaller]
         else:
             larger = left[larger]
-    sum_up_path(n, forest, room)
+    sum_up_path(n, forest, room, numbers, runs)
     return True
 
 
 # ------------------------------------------------------------ steps
+@inlined
+def changes(step: int, steps: Steps) -> bool:
+    """Whether a step does more than complete matches."""
+    return bool(steps.changed_at[step] < steps.changed_at[step + 1])
+
+
 @inner
-def step_rows(rows: Words, x: int, width: int, step: int, forest: Forest, steps: Steps, spare: Words) -> None:
+def step_rows(rows: Entries, x: int, width: int, step: int, forest: Forest, steps: Steps, spare: Entries,
+              numbers: Numbers | None, runs: Runs | None) -> None:  # fmt: skip
     """rows[x] ← M rows[x], for a row of `width` words for every state."""
     size, limbs = forest.size[0], forest.size[1]
     for j in range(size * width):
@@ -283,38 +344,53 @@ def step_rows(rows: Words, x: int, width: int, step: int, forest: Forest, steps:
         target, first = steps.changed[at] * width, at + 2
         at = first + steps.changed[at + 1]
         for j in range(width):
-            value = np.uint64(0)
-            for s in range(first, at):
-                value += spare[steps.changed[s] * width + j]
-            rows[x, target + j] = value
-    forest.place.wide |= settled(rows, x, size * width, limbs, forest.limit[0])
+            if runs is not None:
+                rows[x, target + j] = moved(spare, steps.changed, first, at, width, j, forest.place.position, runs)
+            if numbers is not None:
+                value = np.uint64(0)
+                for s in range(first, at):
+                    value += spare[steps.changed[s] * width + j]
+                rows[x, target + j] = value
+    if numbers is not None:
+        forest.place.wide |= settled(rows, x, size * width, limbs, numbers.limit[0])
 
 
 @inner
-def accepted(rows: Words, x: int, step: int, forest: Forest, steps: Steps, total: Words) -> bool:
-    """Add the matches that the step completes to the total; whether there are any."""
-    some = False
-    for a in range(steps.accepting_at[step], steps.accepting_at[step + 1]):
-        some |= add_to(total, rows, x, steps.accepting[a] * forest.size[1], forest.size[1])
+def accepted(
+    rows: Entries, x: int, step: int, forest: Forest, steps: Steps, numbers: Numbers | None, runs: Runs | None
+) -> bool:
+    """Add the matches that the step completes to the total, or to those of the event; whether there are any."""
+    some, first, end = False, steps.accepting_at[step], steps.accepting_at[step + 1]
+    if runs is not None:
+        matches = completed(rows, x, steps.accepting, first, end, forest.place.position, runs)
+        forest.place.matches = united(forest.place.matches, matches, runs)
+        some = matches != EMPTY
+    if numbers is not None:
+        for a in range(first, end):
+            some |= add_to(numbers.total, rows, x, steps.accepting[a] * forest.size[1], forest.size[1])
     return some
 
 
 @inner
-def step_one(x: int, step: int, forest: Forest, steps: Steps, room: Room, total: Words) -> bool:
+def step_one(
+    x: int, step: int, forest: Forest, steps: Steps, room: Room, numbers: Numbers | None, runs: Runs | None
+) -> bool:
     """Let one start do a step; whether it completes matches. Its sums are not right afterwards."""
-    some = accepted(forest.own, x, step, forest, steps, total)
-    if steps.changed_at[step] < steps.changed_at[step + 1]:
-        step_rows(forest.own, x, forest.size[1], step, forest, steps, room.spare)
+    some = accepted(forest.own, x, step, forest, steps, numbers, runs)
+    if changes(step, steps):
+        step_rows(forest.own, x, forest.size[1], step, forest, steps, room.spare, numbers, runs)
     return some
 
 
 @inner
-def step_all(x: int, step: int, forest: Forest, steps: Steps, room: Room, total: Words) -> bool:
+def step_all(
+    x: int, step: int, forest: Forest, steps: Steps, room: Room, numbers: Numbers | None, runs: Runs | None
+) -> bool:
     """Let all starts below a node do a step; whether they complete matches."""
     if x < 0:
         return False
-    some = accepted(forest.sums, x, step, forest, steps, total)
-    if steps.changed_at[step] == steps.changed_at[step + 1]:
+    some = accepted(forest.sums, x, step, forest, steps, numbers, runs)
+    if not changes(step, steps):
         return some
     size, limbs, pending = forest.size[0], forest.size[1], forest.pending
     if not forest.tagged[x]:
@@ -323,32 +399,36 @@ def step_all(x: int, step: int, forest: Forest, steps: Steps, room: Room, total:
         for t in range(size):
             pending[x, (t * size + t) * limbs] = np.uint64(1)
         forest.tagged[x] = True
-    step_rows(forest.own, x, limbs, step, forest, steps, room.spare)
-    step_rows(forest.sums, x, limbs, step, forest, steps, room.spare)
-    step_rows(pending, x, size * limbs, step, forest, steps, room.spare)
+    step_rows(forest.own, x, limbs, step, forest, steps, room.spare, numbers, runs)
+    step_rows(forest.sums, x, limbs, step, forest, steps, room.spare, numbers, runs)
+    step_rows(pending, x, size * limbs, step, forest, steps, room.spare, numbers, runs)
     return some
 
 
 @inner
-def clear_cut(part: int, value: int, side: int, forest: Forest, room: Room) -> bool:
-    """Hand down on both sides of a cut; False where a number has no room."""
-    at = forest.root[part]
+def clear_cut(
+    part: int, value: int, side: int, forest: Forest, room: Room, numbers: Numbers | None, runs: Runs | None
+) -> int:
+    """Hand down on both sides of a cut: how many nodes there are along it, or -1 where something has no room."""
+    at, levels = forest.root[part], 0
     while at >= 0 and FIRST < side < LAST:
-        if not hand_down(at, forest, room):
-            return False
+        if not hand_down(at, forest, room, numbers, runs):
+            return -1
         at = forest.right[at] if is_left(at, value, side, forest) else forest.left[at]
-    return True
+        levels += 1
+    return levels
 
 
 @inner
-def step_range(part: int, which: int, forest: Forest, steps: Steps, room: Room, total: Words) -> bool:
+def step_range(part: int, which: int, forest: Forest, steps: Steps, room: Room, numbers: Numbers | None,
+               runs: Runs | None) -> bool:  # fmt: skip
     """Let the starts between two cleared cuts do a step, as room.ranges[which] says; whether they complete matches."""
     left, right, path = forest.left, forest.right, room.path
     low, from_side = room.ranges[which, 0], room.ranges[which, 1]
     high, to_side, step = room.ranges[which, 2], room.ranges[which, 3], room.ranges[which, 4]
     at = forest.root[part]
     if from_side == FIRST and to_side == LAST:
-        return step_all(at, step, forest, steps, room, total)
+        return step_all(at, step, forest, steps, room, numbers, runs)
     n = 0
     while at >= 0:
         below = is_left(at, low, from_side, forest)
@@ -361,13 +441,13 @@ def step_range(part: int, which: int, forest: Forest, steps: Steps, room: Room, 
         return False
     path[n] = at
     n += 1
-    some = step_one(at, step, forest, steps, room, total)
+    some = step_one(at, step, forest, steps, room, numbers, runs)
     smaller, larger = left[at], right[at]
     if from_side == FIRST:
-        some |= step_all(smaller, step, forest, steps, room, total)
+        some |= step_all(smaller, step, forest, steps, room, numbers, runs)
         smaller = np.int64(NONE)
     if to_side == LAST:
-        some |= step_all(larger, step, forest, steps, room, total)
+        some |= step_all(larger, step, forest, steps, room, numbers, runs)
         larger = np.int64(NONE)
     while smaller >= 0:
         path[n] = smaller
@@ -375,18 +455,28 @@ def step_range(part: int, which: int, forest: Forest, steps: Steps, room: Room, 
         if is_left(smaller, low, from_side, forest):
             smaller = right[smaller]
         else:
-            some |= step_one(smaller, step, forest, steps, room, total)
-            some |= step_all(right[smaller], step, forest, steps, room, total)
+            some |= step_one(smaller, step, forest, steps, room, numbers, runs)
+            some |= step_all(right[smaller], step, forest, steps, room, numbers, runs)
             smaller = left[smaller]
     while larger >= 0:
         path[n] = larger
         n += 1
         if is_left(larger, high, to_side, forest):
-            some |= step_one(larger, step, forest, steps, room, total)
-            some |= step_all(left[larger], step, forest, steps, room, total)
+            some |= step_one(larger, step, forest, steps, room, numbers, runs)
+            some |= step_all(left[larger], step, forest, steps, room, numbers, runs)
             larger = right[larger]
         else:
             larger = left[larger]
-    if steps.changed_at[step] < steps.changed_at[step + 1]:
-        sum_up_path(n, forest, room)
+    if changes(step, steps):
+        sum_up_path(n, forest, room, numbers, runs)
     return some
+
+
+@inner
+def step_nodes(step: int, forest: Forest, steps: Steps) -> int:
+    """How many nodes of `runs` a step takes at most for one start, all that is below it, and summing up."""
+    sources = steps.changed_at[step + 1] - steps.changed_at[step]
+    accepting = steps.accepting_at[step + 1] - steps.accepting_at[step]
+    size = forest.size[0]
+    most: int = (3 * sources * (size + 2) + 2 * (3 * accepting + 1)) * 2 + 2 * size
+    return most

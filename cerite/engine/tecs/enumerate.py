@@ -16,9 +16,10 @@ stack has a start inside the window, so every descent ends in a match. The walk 
 """
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import NamedTuple, Protocol, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 
 from cerite.core.arrays import Ints, Longs
 from cerite.core.jit import inlined, inner, kernel
@@ -26,6 +27,8 @@ from cerite.engine.cursor import CHOOSER_FULL, CHUNK_FULL, DEEPER, DONE, Walk, f
 from cerite.engine.output import MatchChunk, alike
 from cerite.engine.tecs.nodes import BOTTOM, KIND, LEFT, MAX, OTHER, UNION, Roots
 from cerite.engine.tecs.select import UNKNOWN, Chooser, Selector, choose
+
+S = TypeVar("S", bound=np.generic)
 
 MIXED = -1
 LAST_MARK = np.iinfo(np.int64).min  # instead of the position of the event: a match ends at its last mark
@@ -167,7 +170,7 @@ def enumerate_roots(
                 top = 0
 
 
-# From noted roots to chunks of matches, lazily: the Python side of `enumerate_roots`.
+# From noted roots to chunks of matches, lazily: the Python side of `enumerate_roots`, and of any other walk.
 #
 # Invariant: a chunk holds at most `CHUNK` matches; nothing is walked before it is requested.
 
@@ -175,31 +178,69 @@ CHUNK = 1 << 14
 FEWEST_MARKS = 32  # of a match that there is room for to begin with
 
 
+class Walker(Protocol):
+    """Something that walks to matches and writes them."""
+
+    @property
+    def marks(self) -> int:
+        """Of a match that there is room for."""
+
+    def advance(self, room: Room, walk: Walk) -> int:
+        """Fill one chunk; `DONE`, `CHUNK_FULL` or what there is no room for."""
+
+    def make_room(self, why: int) -> None:
+        """Room for that."""
+
+
+class _RootWalker:
+    """`enumerate_roots` with what it walks on."""
+
+    def __init__(self, roots: Roots, low: Longs, position: Longs, limit: int, nodes: Longs, selector: Selector) -> None:
+        self._given = roots, low, position, limit, nodes
+        self._selector = selector
+        depth = FEWEST_MARKS
+        self._trail = Trail(
+            stack_node=np.zeros(4 * depth, np.int64), stack_depth=np.zeros(4 * depth, np.int64),
+            path_position=np.zeros(depth, np.int64), path_label=np.zeros(depth, np.int32),
+        )  # fmt: skip
+
+    @property
+    def marks(self) -> int:
+        return self._trail.path_position.size
+
+    def advance(self, room: Room, walk: Walk) -> int:
+        return enumerate_roots(*self._given, self._selector.chooser, self._trail, room, walk)
+
+    def make_room(self, why: int) -> None:
+        if why == CHOOSER_FULL:
+            self._selector.more_sets()
+            return
+        nodes, depths, positions, labels = self._trail
+        self._trail = Trail(doubled(nodes), doubled(depths), doubled_left(positions), doubled_left(labels))
+
+
 def enumerate_matches(
     roots: Roots, low: Longs, position: Longs, limit: int | None, nodes: Longs, selector: Selector
 ) -> Iterator[MatchChunk]:
     """The matches under the roots, each with its event's index in the batch; at most `limit` for one event."""
     selector.fit(nodes.shape[0])
+    return chunks(_RootWalker(roots, low, position, -1 if limit is None else limit, nodes, selector))
+
+
+def chunks(walker: Walker) -> Iterator[MatchChunk]:
+    """What a walk leads to, some at a time."""
     walk = fresh(Walk)
-    depth = FEWEST_MARKS
-    trail = Trail(
-        stack_node=np.zeros(4 * depth, np.int64), stack_depth=np.zeros(4 * depth, np.int64),
-        path_position=np.zeros(depth, np.int64), path_label=np.zeros(depth, np.int32),
-    )  # fmt: skip
     none = np.empty(0, np.int64)
     room = Room(none, none, none, none, np.empty(0, np.int32))
     why = CHUNK_FULL
     while why != DONE:
-        if why == DEEPER:
-            trail = _deeper(trail)
-            room = _longer(room, trail.path_position.size)
-        elif why == CHOOSER_FULL:
-            selector.more_sets()
-        else:
+        if why == CHUNK_FULL:
             walk.matches = walk.marks = 0
-            room = _emptied(room, walk.width == MIXED, max(16 * CHUNK, 2 * trail.path_position.size))
-        most = -1 if limit is None else limit
-        why = enumerate_roots(roots, low, position, most, nodes, selector.chooser, trail, room, walk)
+            room = _emptied(room, walk.width == MIXED, max(16 * CHUNK, 2 * walker.marks))
+        else:
+            walker.make_room(why)
+            room = _longer(room, walker.marks)
+        why = walker.advance(room, walk)
         m, k, width = walk.matches, walk.marks, walk.width
         if why not in (DONE, CHUNK_FULL) or not m:
             continue
@@ -210,15 +251,14 @@ def enumerate_matches(
             yield alike(starts, ends, positions, tuple(room.labels[:width].tolist()))
 
 
-def _deeper(trail: Trail) -> Trail:
-    """Twice the room, stacks as they lie and the path at the right."""
-    nodes, depths, positions, labels = trail
-    return Trail(
-        stack_node=np.concatenate([nodes, np.zeros_like(nodes)]),
-        stack_depth=np.concatenate([depths, np.zeros_like(depths)]),
-        path_position=np.concatenate([np.zeros_like(positions), positions]),
-        path_label=np.concatenate([np.zeros_like(labels), labels]),
-    )
+def doubled(stack: npt.NDArray[S]) -> npt.NDArray[S]:
+    """Twice the room, what there is as it lies."""
+    return np.concatenate([stack, np.zeros_like(stack)])
+
+
+def doubled_left(path: npt.NDArray[S]) -> npt.NDArray[S]:
+    """Twice the room, what there is at the right."""
+    return np.concatenate([np.zeros_like(path), path])
 
 
 def _longer(room: Room, marks: int) -> Room:
@@ -236,4 +276,5 @@ def _emptied(room: Room, mixed: bool, marks: int) -> Room:
     offsets, labels = room.offsets, room.labels
     if mixed or labels.size < marks:
         offsets, labels = np.empty(CHUNK + 1, np.int64), np.empty(marks, np.int32)
-    return Room(np.empty(CHUNK, np.int64), np.empty(CHUNK, np.int64), offsets, np.empty(marks, np.int64), labels)
+    starts, ends = np.empty(CHUNK, np.int64), np.empty(CHUNK, np.int64)
+    return Room(starts, ends, offsets, np.empty(marks, np.int64), labels)

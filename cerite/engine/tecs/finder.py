@@ -80,8 +80,7 @@ class Finder:
             chosen = self._chosen(roots.event)
             roots, most = Roots(roots.event[chosen], roots.node[chosen]), 1
         if roots.event.size and not self._silent:
-            limit = None if self.strategy == "max" else most
-            every = enumerate_matches(roots, low, position, limit, self.nodes, self._selector)
+            every = self._enumerated(roots, low, position, None if self.strategy == "max" else most)
             for chunk in maximal(every, most) if self.strategy == "max" else every:
                 yield chunk
                 if self._silent:  # discarded meanwhile: what is left may be more than can ever be enumerated
@@ -92,6 +91,9 @@ class Finder:
         """Which roots SUPPRESS reports, given the event of each."""
         assert self.suppressor is not None
         return self.suppressor.reported(events)
+
+    def _enumerated(self, roots: Roots, low: Longs, position: Longs, limit: int | None) -> Iterator[MatchChunk]:
+        return enumerate_matches(roots, low, position, limit, self.nodes, self._selector)
 
     def _fit_nodes(self) -> None:
         """After compaction: if more than half of the nodes are alive or needed at once, double the room."""
