@@ -41,6 +41,7 @@ from tests.properties.agreement import (
     SEMANTICS,
     Rows,
     cases,
+    deciding,
     engine_queries,
     judged,
     picks,
@@ -248,7 +249,7 @@ def shards_agree(query: QuerySpec, rows: Rows, semantics: Any, rng: Any, share: 
     everything = judged(unpicked(query), stream, semantics) if picks(query) else expected
     place = {n: at for at, n in enumerate(serial)}
     matches = [_match(row, live, place, semantics) for row in cluster.matches]
-    same(matches, expected, query, everything)
+    same(matches, expected, query, everything, deciding(query, stream, semantics))
     assert len({row["match"] for row in cluster.matches}) == len(matches)
     unread = sum(map(cluster.total, ("late", "untimed", "duplicates")))
     assert cluster.total("relevant") - unread == len(_keyed(live, plain.read)), "every event is counted once"
