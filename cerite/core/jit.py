@@ -5,6 +5,10 @@ with them (a count over registers took three times as long). A kernel that only 
 needs none of that; only a `maker`, which makes arrays of its own, does. The option that leaves it out is not one of
 Numba's public ones: a Numba that refuses it compiles the same kernels, and slower ones, without.
 
+A call hands over every array of every record, some hundred words: a helper that is called for every event costs more by
+that than by what it does. So it is compiled into its caller: by Numba where there is one caller (`inlined`), by LLVM
+where there are several and it is small (`embedded`).
+
 To inline a helper Numba copies its blocks, and with every single block all variables of the helper: a third of the time
 that the large kernels take to compile. Here the copies share them (`inlining`), in a Numba that has the parts for it.
 """
@@ -86,6 +90,11 @@ def maker(function: F) -> F:
 def inner(function: F) -> F:
     """Compile a helper that only kernels call: without the wrappers for Python, which take longest to compile."""
     return _compiled(function, _BORROWS | _CALLED_BY_KERNELS)
+
+
+def embedded(function: F) -> F:
+    """Compile a helper of kernels once, and let LLVM put its code where it is called: arguments cost nothing there."""
+    return _compiled(function, _BORROWS | _CALLED_BY_KERNELS | {"forceinline": True})
 
 
 def inlined(function: F) -> F:

@@ -21,10 +21,9 @@ from cerite.core.arrays import Longs
 DONE, MISS = 0, 1  # the batch is read; an entry of the determinised automaton is missing
 MORE_SLOTS, MORE_NODES, MORE_CELLS, ROOTS_FULL = range(2, 6)  # no room for a partition, in the tECS, for roots
 MORE_SETS, MORE_SCRATCH, MORE_INDEX, RESET = range(6, 10)  # no room with registers; RESET: most of the sets are empty
-MORE_LIMBS, READ_AND_FULL = 10, 11  # a number needs more limbs; the same, and the event has been read
-HOT_BEFORE, HOT_AFTER, WIDE = range(12, 15)  # a number nears 62 bits, before or after reading; the partition is wide
-CHUNK_FULL, DEEPER, CHOOSER_FULL = range(15, 18)  # of enumeration: no room for matches, in the stack, for best sets
-MORE_STARTS = 18  # no room for a start that stores a value
+MORE_LIMBS, HOT, WIDE = range(10, 13)  # a number needs more limbs, or nears 62 bits; the partition is wide
+CHUNK_FULL, DEEPER, CHOOSER_FULL = range(13, 16)  # of enumeration: no room for matches, in the stack, for best sets
+MORE_STARTS = 16  # no room for a start that stores a value
 
 R = TypeVar("R", bound=np.void)
 
@@ -79,7 +78,6 @@ class Cursor(np.void):  # type: ignore[misc]
     back_end: int
     front: int
     front_end: int
-    is_read: int  # whether the next event is read and not yet counted
 
 
 @record

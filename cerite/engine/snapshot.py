@@ -19,7 +19,7 @@ from cerite.automaton import Automaton
 from cerite.core.errors import SnapshotError
 
 MAGIC = b"CERITE\x00S"
-VERSION = 5
+VERSION = 6
 _DIGEST = 16
 
 Arrays = dict[str, npt.NDArray[Any]]

@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from cerite.automaton import TRUE, Automaton, Transition
 from cerite.engine.counting import counter as count_module
 from cerite.engine.counting.counter import Counter
+from cerite.engine.subset.recogniser import Recogniser
 from tests.engine_core.cases import Case, cases
 from tests.engine_core.common import expected_counts, kleene
 from tests.engine_core.wide import WideSlot
@@ -66,7 +67,7 @@ def test_differential_limbs_and_python_integers(consume: str, windowed: bool) ->
     key = np.arange(3000, dtype=np.int64)
     bits = rng.choice(np.array([1, 2, 2, 2, 4], np.uint64), key.size).reshape(-1, 1)
     bits[rng.random(key.size) < 0.9] &= np.uint64(3)
-    counter, reference = Counter(kleene(), consume=consume, windowed=windowed), Counter(kleene())
+    counter, reference = Counter(kleene(), consume=consume, windowed=windowed), Recogniser(kleene())
     wide, largest = WideSlot(windowed), 0
     for part in (slice(a, a + 600) for a in range(0, 3000, 600)):
         result = counter.feed(bits[part], key[part], key[part] - 400)
@@ -89,7 +90,7 @@ def test_differential_long_windows_flip(case: Case) -> None:
     if case.partitioned or case.consume != "none":
         return
     counter = Counter(case.automaton, windowed=case.windowed)
-    reference = Counter(case.automaton, windowed=case.windowed)
+    reference = Recogniser(case.automaton)
     wide = WideSlot(case.windowed)
     for k in range(len(case.events)):
         batch = Case(case.automaton, case.events[k : k + 1], "none", case.windowed, False, []).batches()[0]

@@ -21,9 +21,9 @@ from cerite.core.errors import SnapshotError
 from cerite.engine.chains import packed
 from cerite.engine.counting.kernel import Batch, Queue, Scratch, Starts, count_events, sweep
 from cerite.engine.counting.limbs import LimbSlot, to_kernel, to_limbs
+from cerite.engine.counting.steps import CountedStates
 from cerite.engine.cursor import (
     DONE,
-    HOT_AFTER,
     MISS,
     MORE_NODES,
     MORE_SLOTS,
@@ -58,13 +58,13 @@ _BY_SLOT = ("epochs", "wide", "front", "back", "starts", "oldest", "newest", "p"
 _BY_NODE = ("node_class", "node_key", "node_next", "node_v")
 
 
-class Counter(SubsetEngine):
+class Counter(SubsetEngine[CountedStates]):
     """Counts the matches of one automaton over a stream given in batches."""
 
     def __init__(
         self, automaton: Automaton, *, windowed: bool = True, consume: str = "none", shared_clock: bool = False
     ) -> None:
-        super().__init__(automaton)
+        super().__init__(automaton, CountedStates)
         self.windowed = windowed
         self.consume = consume
         self.shared_clock = shared_clock
@@ -136,7 +136,7 @@ class Counter(SubsetEngine):
                 self.cursor.next = x + 1
             else:
                 slot = self.cursor.slot
-                self.wide_slots[slot] = to_limbs(self, slot, read=why == HOT_AFTER)
+                self.wide_slots[slot] = to_limbs(self, slot)
                 since[slot] = x
                 if not ids.size:
                     self._read_wide(x, batch)
@@ -233,7 +233,7 @@ class Counter(SubsetEngine):
         limit = np.uint64((1 << CEILING_BITS) // det.fan_in)
         self.cursor.free_slots = self.slots.n_free
         why = count_events(
-            batch, self.windowed, CONSUME[self.consume], limit, det.n_dstates, det.steps,
+            batch, self.windowed, CONSUME[self.consume], limit, det.n_dstates, det.counting_steps,
             self.starts_by_slot, self.queue, self._scratch,
         )  # fmt: skip
         self.slots.n_free = self.cursor.free_slots

@@ -3,12 +3,14 @@
 A partition's live starts form a queue, aggregated with two stacks (Tangwongsan et al., "two-stacks"): the back stack
 lists the events since the last flip with their product P and the vector v of the starts among them; the front stack
 holds older starts, each with the sum of its own and all newer front starts' vectors as they were at the flip. The
-matches ending now are the accepting part of P · front + v. When the oldest start leaves the window and the front is
-empty, a flip walks the back once, new to old; each event is walked at most once, so an event costs amortised O(1).
+matches that an event completes are its gain · (P · front + v), before it moves anything. When the oldest start leaves
+the window and the front is empty, a flip walks the back once, new to old; each event is walked at most once, so that
+one costs amortised O(1). What neither moves a state nor starts a run is not in the back.
 
 Invariants: both stacks are linked lists in one arena of nodes; `oldest` is the key of the back's first start, `newest`
 that of the latest start; with no start alive a partition owns no node and no slot. Numbers stay below 2**62 (see
-`steps`), so nothing ever wraps: a partition that would get there is handed to `limbs` (`wide[slot]` set).
+`steps`), so nothing ever wraps: a partition that would get there is handed to `limbs` (`wide[slot]` set). No run is in
+dstate 0, so that vectors and matrices begin at 1.
 """
 
 from typing import NamedTuple
@@ -17,9 +19,16 @@ import numpy as np
 
 from cerite.core.arrays import Flags, Ints, Longs, Words
 from cerite.core.jit import inlined, inner, kernel
-from cerite.engine.counting.steps import advance_matrix, advance_vector, retreat_matrix, set_identity, unknown_state
-from cerite.engine.cursor import DONE, HOT_AFTER, HOT_BEFORE, MISS, MORE_NODES, MORE_SLOTS, WIDE, Cursor
-from cerite.engine.subset.determinise import MISSING, Steps
+from cerite.engine.counting.steps import (
+    Steps,
+    advance_matrix,
+    advance_vector,
+    retreat_matrix,
+    set_identity,
+    unknown_state,
+)
+from cerite.engine.cursor import DONE, HOT, MISS, MORE_NODES, MORE_SLOTS, WIDE, Cursor
+from cerite.engine.subset.determinise import MISSING
 
 CEILING = 4.0e18  # below 2**62
 
@@ -114,13 +123,13 @@ def flip(s: int, size: int, limit: np.uint64, steps: Steps, slots: Starts, queue
         top = np.uint64(0)
         for y in range(offset + 1, offset + 1 + 2 * succ[offset], 2):
             target = succ[y + 1]
-            for k in range(size):
+            for k in range(1, size):
                 suffix[k] += r[target, k]
                 top = max(top, suffix[k])
         if succ[offset]:
-            for k in range(size):
+            for k in range(1, size):
                 queue.node_v[node, k] = suffix[k]
-        top = max(top, retreat_matrix(r, size, c, steps, scratch.spare))
+        top = max(top, retreat_matrix(r, 1, size, c, steps, scratch.spare))
         if top > limit:
             return False
         node = node_next[node]
@@ -142,6 +151,15 @@ def flip(s: int, size: int, limit: np.uint64, steps: Steps, slots: Starts, queue
     return True
 
 
+@inlined
+def note_matches(matches: np.uint64, total: Words, cursor: Cursor) -> None:
+    """An event completes matches."""
+    cursor.occurrences += 1
+    total[0] += matches
+    if total[0] < matches:
+        cursor.high += 1
+
+
 @kernel
 def count_events(batch: Batch, windowed: bool, consume: int, limit: np.uint64, size: int, steps: Steps, slots: Starts,
                  queue: Queue, scratch: Scratch) -> int:  # fmt: skip
@@ -157,9 +175,13 @@ def count_events(batch: Batch, windowed: bool, consume: int, limit: np.uint64, s
         if entry[c, 0] == MISSING:
             cursor.dstate, cursor.event_class = 0, c
             return MISS
-        fresh = succ[entry[c, 0]]
+        fresh, alone = succ[entry[c, 0]], np.uint64(steps.gain[c, 0])
         if s < 0:
             if fresh == 0:
+                if alone:
+                    note_matches(alone, scratch.total, cursor)
+                    if consume == 2:
+                        cursor.epoch += 1
                 continue
             if cursor.free_slots == 0:
                 return MORE_SLOTS
@@ -187,24 +209,44 @@ def count_events(batch: Batch, windowed: bool, consume: int, limit: np.uint64, s
             if front[s] < 0 and starts[s] and slots.oldest[s] < low:
                 if not flip(s, size, limit, steps, slots, queue, scratch):
                     cursor.slot = s
-                    return HOT_BEFORE
+                    return HOT
                 starts[s] = 0
                 expire(s, low, slots, queue)
         if front[s] < 0 and starts[s] == 0:
             free_chain(back[s], queue)
             back[s] = -1
             v[s, :size] = np.uint64(0)
-            if fresh == 0:
-                release(part, s, slots, queue)
-                continue
         lead = front[s]
         missing = unknown_state(c, v[s], p[s], queue.node_v[max(lead, 0)], lead >= 0, size, steps)
         if missing >= 0:
             cursor.dstate, cursor.event_class = missing, c
             return MISS
+        matches, estimate = alone, 0.0
+        for y in range(steps.n_gaining[c]):
+            d = steps.gaining[c, y]
+            runs, about = v[s, d], np.float64(v[s, d])
+            if lead >= 0:
+                for k in range(1, size):
+                    runs += p[s, d, k] * queue.node_v[lead, k]
+                    about += np.float64(p[s, d, k]) * np.float64(queue.node_v[lead, k])
+            matches += np.uint64(steps.gain[c, d]) * runs
+            estimate += steps.gain[c, d] * about
+        if estimate > CEILING:
+            cursor.slot = s
+            return HOT
+        if matches:
+            note_matches(matches, scratch.total, cursor)
+            if consume:
+                if consume == 2:
+                    cursor.epoch += 1
+                release(part, s, slots, queue)
+                continue
+        if fresh == 0 and lead < 0 and starts[s] == 0:
+            release(part, s, slots, queue)
+            continue
         top = advance_vector(v[s], c, steps, spare[size])
         if lead >= 0:
-            top = max(top, advance_matrix(p[s], size, c, steps, spare))
+            top = max(top, advance_matrix(p[s], 1, size, c, steps, spare))
         if fresh:
             offset = entry[c, 0]
             for y in range(offset + 1, offset + 1 + 2 * fresh, 2):
@@ -213,34 +255,14 @@ def count_events(batch: Batch, windowed: bool, consume: int, limit: np.uint64, s
                 slots.oldest[s] = key
             slots.newest[s] = key
             starts[s] = starts[s] + 1 if windowed else 1
-        if windowed:
+        if windowed and (fresh or steps.n_touched[c]):
             node = cursor.free_node
             cursor.free_node = queue.node_next[node]
             queue.node_class[node], queue.node_key[node], queue.node_next[node] = c, key, back[s]
             back[s] = node
         if top > limit:
-            cursor.slot = s
-            return HOT_AFTER
-        matches, estimate = np.uint64(0), 0.0
-        for a in steps.accepting:
-            matches += v[s, a]
-            estimate += np.float64(v[s, a])
-            if lead >= 0:
-                for k in range(size):
-                    matches += p[s, a, k] * queue.node_v[lead, k]
-                    estimate += np.float64(p[s, a, k]) * np.float64(queue.node_v[lead, k])
-        if estimate > CEILING:
-            cursor.slot = s
-            return HOT_AFTER
-        if matches:
-            cursor.occurrences += 1
-            scratch.total[0] += matches
-            if scratch.total[0] < matches:
-                cursor.high += 1
-            if consume == 1:
-                release(part, s, slots, queue)
-            elif consume == 2:
-                cursor.epoch += 1
+            cursor.slot, cursor.next = s, x + 1
+            return HOT
     cursor.next = batch.selection.size
     return DONE
 

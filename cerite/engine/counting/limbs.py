@@ -20,10 +20,10 @@ from cerite.core.arrays import Ints, Longs, Words
 from cerite.core.budget import check_counting
 from cerite.core.jit import inner, kernel
 from cerite.engine.counting.kernel import Batch, Scratch, free_chain
-from cerite.engine.counting.steps import advance_matrix, retreat_matrix
-from cerite.engine.cursor import DONE, MISS, MORE_LIMBS, READ_AND_FULL, Cursor, new_cursor, of_longs, to_longs
+from cerite.engine.counting.steps import CountedStates, Steps, advance_matrix, retreat_matrix
+from cerite.engine.cursor import DONE, MISS, MORE_LIMBS, Cursor, new_cursor, of_longs, to_longs
 from cerite.engine.slots import grown
-from cerite.engine.subset.determinise import MISSING, Determinised, Steps
+from cerite.engine.subset.determinise import MISSING
 
 if TYPE_CHECKING:
     from cerite.engine.counting.counter import Counter
@@ -105,7 +105,7 @@ def flip_limbs(size: int, limbs: int, limit: np.uint64, steps: Steps, stacks: St
             stacks.front_key[place] = stacks.back_key[b]
             for k in range(width):
                 stacks.front_v[place, k] = suffix[0, k]
-        if retreat_matrix(r, width, c, steps, scratch.spare) > limit and settle(r, 0, size, width, limbs):
+        if retreat_matrix(r, 0, width, c, steps, scratch.spare) > limit and settle(r, 0, size, width, limbs):
             return False
     cursor.front, cursor.front_end = place, stacks.front_key.size
     cursor.back, cursor.back_end = 0, 0
@@ -113,15 +113,14 @@ def flip_limbs(size: int, limbs: int, limit: np.uint64, steps: Steps, stacks: St
 
 
 @inner
-def read_event(c: int, now: int, oldest: int, windowed: bool, limit: np.uint64, size: int, limbs: int, steps: Steps,
-               stacks: Stacks, scratch: Scratch) -> int:  # fmt: skip
-    """Expire, advance and start; a return of `MISS` or `MORE_LIMBS` has not read the event."""
+def prepare(c: int, oldest: int, windowed: bool, limit: np.uint64, size: int, limbs: int, steps: Steps, stacks: Stacks,
+            scratch: Scratch) -> int:  # fmt: skip
+    """Let go of what has left the window, and see that all is there to count and move; else nothing is counted."""
     entry, succ, cursor, p, v = steps.entry, steps.succ, stacks.cursor, stacks.p, stacks.v
     width = size * limbs
     if entry[c, 0] == MISSING:
         cursor.dstate, cursor.event_class = 0, c
         return MISS
-    fresh = succ[entry[c, 0]]
     if windowed:
         while cursor.front < cursor.front_end and stacks.front_key[cursor.front] < oldest:
             cursor.front += 1
@@ -152,60 +151,77 @@ def read_event(c: int, now: int, oldest: int, windowed: bool, limit: np.uint64, 
             if occupied:
                 cursor.dstate, cursor.event_class = d, c
                 return MISS
-    if windowed and (fresh or led or cursor.back < cursor.back_end):
+    full = False
+    for y in range(steps.n_gaining[c]):
+        d = steps.gaining[c, y]
+        full |= settle(v, d, d + 1, limbs, limbs)
+        full |= led and settle(p, d, d + 1, width, limbs)
+    return MORE_LIMBS if full else DONE
+
+
+@inner
+def add_completed(c: int, width: int, limbs: int, steps: Steps, stacks: Stacks, total: Words) -> bool:
+    """total += the matches that the event completes; whether there are any. Products are of settled numbers."""
+    cursor, p, v = stacks.cursor, stacks.p, stacks.v
+    completes = steps.gain[c, 0] > 0
+    total[0, 0] += np.uint64(steps.gain[c, 0])
+    for y in range(steps.n_gaining[c]):
+        d = steps.gaining[c, y]
+        for _ in range(steps.gain[c, d]):
+            if not is_zero(v[d], 0, limbs):
+                completes = True
+                for k in range(limbs):
+                    total[0, k] += v[d, k]
+            if cursor.front < cursor.front_end:
+                lead = stacks.front_v[cursor.front]
+                for k in range(0, width, limbs):
+                    if not is_zero(p[d], k, limbs) and not is_zero(lead, k, limbs):
+                        completes = True
+                        add_product(total, p[d], lead, k, limbs)
+            settle(total, 0, 1, total.shape[1], total.shape[1])
+    return bool(completes)
+
+
+@inner
+def move(c: int, now: int, windowed: bool, limit: np.uint64, size: int, limbs: int, steps: Steps, stacks: Stacks,
+         scratch: Scratch) -> bool:  # fmt: skip
+    """Advance and start; whether a number needs more limbs now."""
+    succ, cursor, p, v = steps.succ, stacks.cursor, stacks.p, stacks.v
+    start = steps.entry[c, 0]
+    led = cursor.front < cursor.front_end
+    moves = succ[start] or (steps.n_touched[c] and (led or cursor.back < cursor.back_end))
+    if windowed and moves:
         stacks.back_class[cursor.back_end], stacks.back_key[cursor.back_end] = c, now
         cursor.back_end += 1
-    full = advance_matrix(v, limbs, c, steps, scratch.spare) > limit and settle(v, 0, size, limbs, limbs)
-    if led and advance_matrix(p, width, c, steps, scratch.spare) > limit:
-        full |= settle(p, 0, size, width, limbs)
-    for y in range(entry[c, 0] + 1, entry[c, 0] + 1 + 2 * fresh, 2):
+    full = advance_matrix(v, 0, limbs, c, steps, scratch.spare) > limit and settle(v, 0, size, limbs, limbs)
+    if led and advance_matrix(p, 0, size * limbs, c, steps, scratch.spare) > limit:
+        full |= settle(p, 0, size, size * limbs, limbs)
+    for y in range(start + 1, start + 1 + 2 * succ[start], 2):
         v[succ[y + 1], 0] += np.uint64(1)
-    return READ_AND_FULL if full else DONE
+    return bool(full)
 
 
 @kernel
 def count_limbs(batch: Batch, windowed: bool, consume: bool, limit: np.uint64, size: int, limbs: int, steps: Steps,
                 stacks: Stacks, scratch: Scratch) -> int:  # fmt: skip
     """Count over batch.selection[cursor.next:] of one partition, adding to scratch.total; returns why it stopped."""
-    cursor, p, v, total = stacks.cursor, stacks.p, stacks.v, scratch.total
-    width = size * limbs
+    cursor = stacks.cursor
     for x in range(cursor.next, batch.selection.size):
         cursor.next = x
         i = batch.selection[x]
-        if not cursor.is_read:
-            why = read_event(batch.classes[i], batch.key[i], batch.low[i], windowed, limit, size, limbs, steps, stacks,
-                             scratch)  # fmt: skip
-            if why in (MISS, MORE_LIMBS):
-                return why
-            cursor.is_read = 1
-            if why == READ_AND_FULL:
-                return MORE_LIMBS
-        led = cursor.front < cursor.front_end
-        full = False
-        for a in steps.accepting:
-            full |= settle(v, a, a + 1, limbs, limbs)
-            full |= led and settle(p, a, a + 1, width, limbs)
-        if full:
-            return MORE_LIMBS
-        cursor.is_read = 0
-        completes = False
-        for a in steps.accepting:
-            if not is_zero(v[a], 0, limbs):
-                completes = True
-                for k in range(limbs):
-                    total[0, k] += v[a, k]
-            if led:
-                lead = stacks.front_v[cursor.front]
-                for k in range(0, width, limbs):
-                    if not is_zero(p[a], k, limbs) and not is_zero(lead, k, limbs):
-                        completes = True
-                        add_product(total, p[a], lead, k, limbs)
-        if completes:
-            settle(total, 0, 1, total.shape[1], total.shape[1])
+        c = batch.classes[i]
+        why = prepare(c, batch.low[i], windowed, limit, size, limbs, steps, stacks, scratch)
+        if why != DONE:
+            return why
+        if add_completed(c, size * limbs, limbs, steps, stacks, scratch.total):
             cursor.occurrences += 1
             if consume:
                 cursor.back, cursor.back_end, cursor.front, cursor.front_end = 0, 0, 0, 0
-                v[:, :] = np.uint64(0)
+                stacks.v[:, :] = np.uint64(0)
+                continue
+        if move(c, batch.key[i], windowed, limit, size, limbs, steps, stacks, scratch):
+            cursor.next = x + 1
+            return MORE_LIMBS
     cursor.next = batch.selection.size
     return DONE
 
@@ -246,7 +262,7 @@ class LimbSlot:
         """The width of the numbers."""
         return int(self.v.shape[1])
 
-    def count(self, det: Determinised, batch: Batch, consume: bool) -> tuple[int, int]:
+    def count(self, det: CountedStates, batch: Batch, consume: bool) -> tuple[int, int]:
         """Read the relevant events, all of this partition; returns matches and occurrences."""
         matches, why = 0, MISS
         self.cursor.next = self.cursor.occurrences = 0
@@ -257,8 +273,9 @@ class LimbSlot:
             limit = (1 << 62) // det.fan_in
             scratch = Scratch(self._spare, self._r, np.zeros((1, 2 * limbs + 4), np.uint64))
             why = count_limbs(
-                batch, self.windowed, consume, np.uint64(limit), det.n_dstates, limbs, det.steps, self._stacks, scratch
-            )
+                batch, self.windowed, consume, np.uint64(limit), det.n_dstates, limbs, det.counting_steps,
+                self._stacks, scratch,
+            )  # fmt: skip
             matches += _number(scratch.total[0])
             if why == MISS:
                 det.fill(self.cursor.dstate, self.cursor.event_class)
@@ -373,8 +390,8 @@ class LimbSlot:
             self.cursor.front, self.cursor.front_end = moved.start, moved.stop
 
 
-def to_limbs(counter: Counter, slot: int, *, read: bool) -> LimbSlot:
-    """Take a partition's state out of the kernel's arrays; `read`: the event at hand is read and not yet counted."""
+def to_limbs(counter: Counter, slot: int) -> LimbSlot:
+    """Take a partition's state out of the kernel's arrays."""
     front, back = _chain(counter, counter.front, slot), _chain(counter, counter.back, slot)[::-1]
     limb = LimbSlot(counter.windowed, counter.det.capacity)
     limb._make_room(len(front) + len(back) + 1)
@@ -387,7 +404,7 @@ def to_limbs(counter: Counter, slot: int, *, read: bool) -> LimbSlot:
         limb.front_v[first:] = _split(counter.node_v[front])
         limb.p[:] = _split(counter.p[slot])
     at = limb.cursor
-    at.back_end, at.front, at.front_end, at.is_read = len(back), first, limb.front_key.size, int(read)
+    at.back_end, at.front, at.front_end = len(back), first, limb.front_key.size
     for stack in (counter.front, counter.back):
         free_chain(int(stack[slot]), counter.queue)
         stack[slot] = -1

@@ -54,7 +54,7 @@ from cerite.engine.registers.layout import Events
 from cerite.engine.tecs.nodes import note_root
 
 
-@inner
+@inlined
 def cut_values(i: int, events: Events, steps: Steps, cuts: Longs) -> int:
     """The distinct values of the event that its comparisons look at, rising, in `cuts`; how many."""
     n = 0
@@ -75,7 +75,7 @@ def cut_values(i: int, events: Events, steps: Steps, cuts: Longs) -> int:
     return n
 
 
-@inner
+@inlined
 def code_of(stretch: int, n: int, i: int, events: Events, steps: Steps, cuts: Longs) -> int:
     """What the comparisons say of a stretch: 2k is below the k-th cut, 2k + 1 at it; the last is of the NULLs."""
     code = 0
@@ -91,7 +91,7 @@ def code_of(stretch: int, n: int, i: int, events: Events, steps: Steps, cuts: Lo
     return code
 
 
-@inner
+@inlined
 def find_ranges(i: int, c: int, events: Events, steps: Steps, forest: Forest, room: Room) -> int:
     """The ranges of values in which an event of class c does something, in room.ranges; how many, or -1: one misses."""
     n = cut_values(i, events, steps, room.cuts) if steps.depends[c] else 0
@@ -119,7 +119,7 @@ def find_ranges(i: int, c: int, events: Events, steps: Steps, forest: Forest, ro
     return count
 
 
-@inner
+@inlined
 def drop_empty(part: int, ranges: int, forest: Forest, room: Room) -> int:
     """Keep of the ranges those in which there are starts; how many these are."""
     count = 0
@@ -145,7 +145,7 @@ def full(runs: Runs | None) -> int:
     return MORE_LIMBS if runs is None else MORE_NODES
 
 
-@inner
+@inlined
 def expire(part: int, low: int, forest: Forest, room: Room, numbers: Numbers | None, runs: Runs | None) -> bool:
     """Take out the starts of a partition that have left the window; False where something has no room."""
     x = forest.oldest[part]
@@ -181,7 +181,7 @@ def clear(part: int, forest: Forest) -> None:
     forest.oldest[part] = forest.newest[part] = forest.root[part] = NONE
 
 
-@inner
+@inlined
 def new_start(
     i: int, begins: int, events: Events, steps: Steps, forest: Forest, numbers: Numbers | None, runs: Runs | None
 ) -> int:
@@ -216,7 +216,7 @@ def beginning(begins: int, steps: Steps) -> int:
     return most
 
 
-@inner
+@inlined
 def begin(x: int, part: int, forest: Forest, room: Room, numbers: Numbers | None, runs: Runs | None) -> None:
     """Plant a new start, for which way has been made."""
     place = forest.place
@@ -232,7 +232,7 @@ def begin(x: int, part: int, forest: Forest, room: Room, numbers: Numbers | None
     forest.newest[part] = x
 
 
-@inner
+@inlined
 def clear_cuts(part: int, ranges: int, begins: int, forest: Forest, steps: Steps, room: Room,
                numbers: Numbers | None, runs: Runs | None) -> bool:  # fmt: skip
     """Make the way for the steps of an event; False where something, matches of the event alone too, has no room."""
@@ -254,7 +254,7 @@ def clear_cuts(part: int, ranges: int, begins: int, forest: Forest, steps: Steps
     return fits
 
 
-@inner
+@inlined
 def read_ranges(part: int, ranges: int, forest: Forest, steps: Steps, room: Room, runs: Runs) -> bool:
     """Take the matches of all ranges whose steps change nothing; False where there is no room."""
     forest.place.matches = EMPTY
@@ -264,7 +264,7 @@ def read_ranges(part: int, ranges: int, forest: Forest, steps: Steps, room: Room
     return True
 
 
-@inner
+@inlined
 def begin_matches(begins: int, steps: Steps, forest: Forest, numbers: Numbers | None, runs: Runs | None) -> bool:
     """The matches that consist of the event alone; whether there are any."""
     single = steps.begun[steps.begun_at[begins]]
@@ -278,7 +278,7 @@ def begin_matches(begins: int, steps: Steps, forest: Forest, numbers: Numbers | 
     return bool(single > 0)
 
 
-@inner
+@inlined
 def move(i: int, part: int, c: int, begins: int, events: Events, steps: Steps, forest: Forest, room: Room,
          numbers: Numbers | None, runs: Runs | None) -> int:  # fmt: skip
     """Let the starts of a partition take event i: `DONE` or why not; place.stage is then 1 or, where matches end, 2."""

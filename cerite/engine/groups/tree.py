@@ -181,7 +181,7 @@ def product(
     return wide_product(pending, x, rows, y, size, columns, limbs, out, at, numbers.low, numbers.high, numbers.lengths)
 
 
-@inner
+@inlined
 def sum_up(x: int, forest: Forest, numbers: Numbers | None, runs: Runs | None) -> None:
     """The sums of a node without pending step, from its children's."""
     size, limbs, own, sums = forest.size[0], forest.size[1], forest.own, forest.sums
@@ -225,14 +225,14 @@ def make_way(x: int, part: int, forest: Forest, room: Room, numbers: Numbers | N
     """Hand down on the way to where start x is, or will be; False where something has no room."""
     at, levels = forest.root[part], 1
     while at >= 0 and at != x:
-        if not hand_down(at, forest, room, numbers, runs):
+        if forest.tagged[at] and not hand_down(at, forest, room, numbers, runs):
             return False
         at = forest.right[at] if comes_first(at, x, forest) else forest.left[at]
         levels += 1
     return can_sum_up(levels, forest, runs)
 
 
-@inner
+@inlined
 def plant(x: int, part: int, forest: Forest, room: Room, numbers: Numbers | None, runs: Runs | None) -> None:
     """Put a start into the tree; its way has been made, and its `own` is set."""
     left, right, path = forest.left, forest.right, room.path
@@ -355,7 +355,7 @@ def step_rows(rows: Entries, x: int, width: int, step: int, forest: Forest, step
         forest.place.wide |= settled(rows, x, size * width, limbs, numbers.limit[0])
 
 
-@inner
+@inlined
 def accepted(
     rows: Entries, x: int, step: int, forest: Forest, steps: Steps, numbers: Numbers | None, runs: Runs | None
 ) -> bool:
@@ -371,7 +371,7 @@ def accepted(
     return some
 
 
-@inner
+@inlined
 def step_one(
     x: int, step: int, forest: Forest, steps: Steps, room: Room, numbers: Numbers | None, runs: Runs | None
 ) -> bool:
@@ -412,14 +412,14 @@ def clear_cut(
     """Hand down on both sides of a cut: how many nodes there are along it, or -1 where something has no room."""
     at, levels = forest.root[part], 0
     while at >= 0 and FIRST < side < LAST:
-        if not hand_down(at, forest, room, numbers, runs):
+        if forest.tagged[at] and not hand_down(at, forest, room, numbers, runs):
             return -1
         at = forest.right[at] if is_left(at, value, side, forest) else forest.left[at]
         levels += 1
     return levels
 
 
-@inner
+@inlined
 def step_range(part: int, which: int, forest: Forest, steps: Steps, room: Room, numbers: Numbers | None,
                runs: Runs | None) -> bool:  # fmt: skip
     """Let the starts between two cleared cuts do a step, as room.ranges[which] says; whether they complete matches."""

@@ -5,7 +5,7 @@ Invariant: a partition has a slot exactly while it may hold a partial match; wha
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 
@@ -16,11 +16,13 @@ from cerite.engine.snapshot import Arrays
 from cerite.engine.subset.classes import EventClasses
 from cerite.engine.subset.determinise import Determinised
 
+D = TypeVar("D", bound=Determinised)
 
-class SubsetEngine:
+
+class SubsetEngine(Generic[D]):
     """One automaton without registers, determinised while it runs."""
 
-    def __init__(self, automaton: Automaton, determinised: type[Determinised] = Determinised) -> None:
+    def __init__(self, automaton: Automaton, determinised: type[D]) -> None:
         self.automaton = automaton.trim()
         self.det = determinised(self.automaton)
         self.classes = EventClasses(self.automaton, self.det)

@@ -58,7 +58,7 @@ STRATEGIES = ("all", "next", "last", "max")
 _BY_SLOT = {"epochs": 0, "lows": 0, "head": -1}  # what an unused slot holds
 
 
-class Recogniser(SubsetEngine, Finder):
+class Recogniser(SubsetEngine[Determinised], Finder):
     """Finds the matches of one automaton in a stream given in batches."""
 
     def __init__(

@@ -18,7 +18,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from cerite.core.arrays import Ints, Longs
-from cerite.core.jit import inlined, inner
+from cerite.core.jit import embedded, inlined
 from cerite.engine.cursor import Cursor
 from cerite.engine.slots import grown
 
@@ -92,7 +92,7 @@ def link(tecs: Tecs, left: int, right: int) -> int:
     return add_node(tecs, UNION, left, right, tecs.nodes[left, MAX])
 
 
-@inner
+@embedded
 def union(tecs: Tecs, a: int, b: int) -> int:
     """union(n1, n2) of safe nodes with equal MAX: the gadgets (a) to (d) of Figure 5."""
     nodes = tecs.nodes
@@ -165,24 +165,31 @@ def length(cells: Cells, head: int) -> int:
     return n
 
 
-@inner
-def merge_tail(tecs: Tecs, cell: int, low: int) -> int:
-    """The chain u1 = (n1, u2), u2 = (n2, ...) of Figure 5 (e), without what left the window; -1 if nothing is left."""
-    nodes, cell_node = tecs.nodes, tecs.cell_node
-    if cell < 0 or nodes[cell_node[cell], MAX] < low:
-        return -1
-    rest = merge_tail(tecs, tecs.cell_next[cell], low)
-    return cell_node[cell] if rest < 0 else link(tecs, cell_node[cell], rest)
-
-
-@inner
+@embedded
 def merge(tecs: Tecs, head: int, low: int) -> int:
-    """merge(ul): one safe node for the whole list."""
-    rest = merge_tail(tecs, tecs.cell_next[head], low)
-    return tecs.cell_node[head] if rest < 0 else link(tecs, tecs.cell_node[head], rest)
+    """merge(ul): one safe node for the list without what left the window, the chain of Figure 5 (e).
+
+    Its union nodes are u0 = (n0, u1), u1 = (n1, u2), …; the last comes first, so that children have smaller numbers.
+    """
+    nodes, cell_node, cell_next = tecs.nodes, tecs.cell_node, tecs.cell_next
+    n, cell = 0, cell_next[head]
+    while cell >= 0 and nodes[cell_node[cell], MAX] >= low:
+        n += 1
+        cell = cell_next[cell]
+    if n == 0:
+        return int(cell_node[head])
+    first = tecs.cursor.nodes
+    tecs.cursor.nodes = first + n
+    cell = head
+    for u in range(first + n - 1, first - 1, -1):
+        left = cell_node[cell]
+        cell = cell_next[cell]
+        right = cell_node[cell] if u == first else u - 1
+        nodes[u, KIND], nodes[u, LEFT], nodes[u, OTHER], nodes[u, MAX] = UNION, left, right, nodes[left, MAX]
+    return first + n - 1
 
 
-@inner
+@embedded
 def insert(tecs: Tecs, head: int, node: int, low: int) -> None:
     """insert(ul, n) for a safe node with MAX(n) <= MAX(n0)."""
     nodes, cell_node, cell_next = tecs.nodes, tecs.cell_node, tecs.cell_next
