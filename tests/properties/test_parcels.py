@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -16,12 +17,15 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from cerite.engine.match_ids import ROW
 from cerite.engine.plan import plan
 from cerite.language.queries import make_query
 from cerite.spark.driver.placement import murmur3, placement
 from cerite.spark.worker import arrivals, parcels
 from cerite.spark.worker.arrivals import arrived
 from cerite.spark.worker.job import CHUNK, OWNED, Cut, Job
+from cerite.spark.worker.narrow import first_number, joined, narrowed, wide_bytes
+from cerite.spark.worker.packing import read
 from cerite.spark.worker.parcels import Addresses, posted
 
 COLUMNS = ("k", "at", "f", "s", "d", "b", "n")
@@ -160,6 +164,57 @@ def test_rows_are_in_every_chunk_that_reads_them(kind: pa.DataType, hot: bool) -
         )
         expected += [(number, chunk, chunk == own) for chunk in range(own, last + 1)]
     assert sorted(seen) == expected
+
+
+NUMBERS = {
+    "wide": [-(2**63), 2**63 - 1, 0], "constant": [-7, -7, -7], "rising": [2**62, 2**62 + 1, 2**62 + 2],
+    "byte": [1_000, 1_255, 1_000], "short": [-1, 255, 0], "int": [2**40, 2**40 + 2**32 - 1, 2**40],
+    "long": [0, 2**32, 1], "missing": [5, None, 5], "falling": [3, 2, 1],
+}  # fmt: skip
+KINDS = [pa.int64(), pa.int32(), pa.int8(), pa.timestamp("us", "UTC"), pa.timestamp("ns"), pa.date32(),
+         pa.duration("ms"), pa.time64("us"), pa.uint64(), pa.float64(), pa.bool_(), pa.string(),
+         pa.decimal128(22, 2)]  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=str)
+def test_narrow_columns_are_what_they_were(kind: pa.DataType) -> None:
+    """Of all types, alone and joined in any order: narrow in one way, in another, and not at all."""
+    columns = []
+    for values in NUMBERS.values():
+        try:
+            stored = pa.int32() if kind == pa.date32() else pa.int64()
+            columns.append(pa.array(values, stored).cast(kind) if kind != pa.time64("us") else pa.array(values, kind))
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError, OverflowError):
+            continue
+    columns.append(columns[0].slice(0, 0))
+    rng = np.random.default_rng(1)
+    batches = [pa.record_batch({"it": column}) for column in columns]
+    for batch in batches:
+        assert joined([narrowed(batch)]).equals(batch)
+    for _ in range(20):
+        some = [batches[place] for place in rng.integers(0, len(batches), 4)]
+        whole = joined([narrowed(batch) for batch in some])
+        assert whole.column(0).equals(pa.concat_arrays([batch.column(0) for batch in some]))
+        assert whole.schema == some[0].schema
+        assert sum(wide_bytes(narrowed(batch)) for batch in some) == pytest.approx(whole.nbytes, abs=64)
+
+
+def test_rows_whose_numbers_say_no_more_than_their_order_take_no_room() -> None:
+    """Only their order counts then: in a parcel they are consecutive, whatever lay between them."""
+    work = job((), ["at", ROW], columns=("at", ROW))
+    where = replace(one_task(("at", ROW)), numbered=True)
+    rng = np.random.default_rng(1)
+    number = np.flatnonzero(rng.random(4_000) < 0.3)
+    at = rng.integers(0, 9, number.size)
+    rows = pa.record_batch({"at": at, ROW: number})
+    parts = [rows.slice(begin, 100) for begin in range(0, number.size, 100)]
+    sent = [each for part in parts for each in posted(work, where, part)]
+    assert all(first_number(read(each.column(1)[0].as_buffer()), ROW) in number for each in sent)
+    assert all(pa.types.is_null(read(each.column(1)[0].as_buffer()).column(1).type) for each in sent)
+    got = pa.Table.from_batches(list(arrived(work, iter(exchanged(sent, 3)[placement(1)[0]]))))
+    assert got["at"].to_pylist() == sorted(at.tolist())
+    ranks = [np.flatnonzero(number <= row)[-1] // 100 for row in got[ROW].to_pylist()]
+    assert ranks == (np.argsort(at, kind="stable") // 100).tolist()
 
 
 def test_no_rows() -> None:

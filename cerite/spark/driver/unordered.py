@@ -7,6 +7,8 @@ Spark's own rows would give.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from pyspark.sql import DataFrame
 
 from cerite.engine.match_ids import FILE, ROW
@@ -16,7 +18,6 @@ from cerite.spark.driver.layout import Layout
 from cerite.spark.driver.parcels import addresses, exchanged
 from cerite.spark.driver.parcels import obstacle as parcel_obstacle
 from cerite.spark.driver.parquet import columns_read, foreign_column
-from cerite.spark.driver.placement import packed
 from cerite.spark.driver.relevance import relevance
 from cerite.spark.driver.request import Request
 from cerite.spark.worker.footers import Footers, Rejected
@@ -45,7 +46,8 @@ def read_parcels(request: Request, layout: Layout, job: Job, tasks: int) -> Data
     assert isinstance(known, Footers)
     shares = _shares(known, tasks)
     tied = tuple(name for name in (FILE, ROW) if name in request.order)
-    where = addresses(request, layout, (*request.shipped, *tied, *job.words))
+    numbered = request.counting and ROW in request.order
+    where = replace(addresses(request, layout, (*request.shipped, *tied, *job.words)), numbered=numbered)
     matter = relevance(request.plan, BitConditions(request.plan)).formula
     what = Shares(job, where, known, shares, columns_read(request), unary_tests(request.plan), request.type, matter)
     numbers = request.frame.original.sparkSession.range(0, len(shares), 1, len(shares))
@@ -53,8 +55,14 @@ def read_parcels(request: Request, layout: Layout, job: Job, tasks: int) -> Data
 
 
 def _shares(footers: Footers, tasks: int) -> tuple[tuple[int, ...], ...]:
-    """The row groups spread evenly; neighbours in time stay together as far as they can."""
-    sizes = [group.rows for group in footers.groups]
-    count = max(1, min(len(sizes), chunk_count(footers.rows, tasks)))
-    at = packed(sizes, count)
-    return tuple(tuple(place for place, share in enumerate(at) if share == number) for number in range(count))
+    """The row groups in the order of files and rows in even shares: rows of one share lie before those of the next."""
+    groups = footers.groups
+    places = sorted(range(len(groups)), key=lambda place: (groups[place].file, groups[place].index))
+    count = max(1, min(len(groups), chunk_count(footers.rows, tasks)))
+    shares: list[list[int]] = [[] for _ in range(count)]
+    before = 0
+    for place in places:
+        middle = before + groups[place].rows / 2
+        shares[min(int(middle * count / footers.rows), count - 1)].append(place)
+        before += groups[place].rows
+    return tuple(tuple(share) for share in shares if share) or ((),)

@@ -23,6 +23,7 @@ from cerite.core.arrays import Flags, Longs
 from cerite.engine.events.keys import MOST, ordered
 from cerite.spark.worker.feed import PACK
 from cerite.spark.worker.job import Job
+from cerite.spark.worker.narrow import first_number, joined, wide_bytes
 from cerite.spark.worker.packing import read
 
 Batches = Iterator[pa.RecordBatch]
@@ -42,7 +43,7 @@ def arrived(job: Job, batches: Batches) -> Batches:
         for batch in batches:
             for parcel in batch.column(0):
                 held.append(read(parcel.as_buffer()))
-                size += held[-1].nbytes
+                size += wide_bytes(held[-1])
                 if size >= HELD:
                     runs.add(_sorted(held, columns, lead))
                     size = 0
@@ -56,14 +57,22 @@ def arrived(job: Job, batches: Batches) -> Batches:
 
 
 def _sorted(batches: list[pa.RecordBatch], columns: Sequence[str], lead: int) -> Batches:
-    """Some rows in order, piece by piece; the list is emptied, so that they are not held twice for long."""
+    """The rows of some parcels in order, piece by piece; the list is emptied: they are not held twice for long."""
     if not batches:
         return
-    rows = _one(batches)
+    rows = joined(_in_line(batches, columns[lead:]))
     batches.clear()
     order = order_of(rows, columns, lead)
     for begin in range(0, rows.num_rows, PACK):
         yield rows.slice(begin, PACK) if order is None else rows.take(pa.array(order[begin : begin + PACK]))
+
+
+def _in_line(parcels: list[pa.RecordBatch], columns: Sequence[str]) -> list[pa.RecordBatch]:
+    """The parcels by what breaks ties in their first rows, if that is numbers: mostly all rows lie in its order."""
+    firsts = [tuple(first_number(parcel, name) for name in columns) for parcel in parcels]
+    if any(number is None for first in firsts for number in first):
+        return parcels
+    return [parcels[place] for place in sorted(range(len(parcels)), key=firsts.__getitem__)]
 
 
 def _one(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
@@ -138,12 +147,15 @@ def _local_folder() -> str | None:
 
 
 def order_of(rows: pa.RecordBatch, columns: Sequence[str], lead: int) -> Longs | None:
-    """The places of the rows in the order of some columns, None if they are in it; mostly `lead` of them decide."""
+    """The places of the rows in the order of some columns, None if they are in it; mostly `lead` of them decide.
+
+    Sorting leaves rows that are equal as they lie: where they lie in the order of the other columns, that is all.
+    """
     keys = Keys(rows, columns)
     if keys.rise(None):
         return None
     order = keys.sorted(min(lead, len(columns)))
-    return order if keys.rise(order) else keys.sorted(len(columns))
+    return order if keys.rise(None, lead) or keys.rise(order) else keys.sorted(len(columns))
 
 
 class Keys:
@@ -159,10 +171,10 @@ class Keys:
             self._known.append(self._ways[len(self._known)]())
         return self._known[place]
 
-    def rise(self, order: Longs | None) -> bool:
-        """Whether the rows are in order."""
+    def rise(self, order: Longs | None, first: int = 0) -> bool:
+        """Whether the rows are in order, by the columns from the first one on."""
         equal: Flags | None = None
-        for place in range(len(self._ways)):
+        for place in range(first, len(self._ways)):
             for key in self.of(place):
                 values = key if order is None else key[order]
                 falls = values[1:] < values[:-1]

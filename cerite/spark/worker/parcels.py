@@ -16,8 +16,9 @@ import pyarrow as pa
 
 from cerite.core.arrays import Flags, Longs, distinct
 from cerite.engine.events.keys import Numbers, numbers
-from cerite.engine.match_ids import FILE
+from cerite.engine.match_ids import FILE, ROW
 from cerite.spark.worker.job import CHUNK, OWNED, Cut, Job
+from cerite.spark.worker.narrow import narrowed
 from cerite.spark.worker.packing import gathered, written
 
 Batches = Iterator[pa.RecordBatch]
@@ -34,7 +35,8 @@ class Addresses:
     `columns` are the names of what arrives; `bucket` is one of them, the number of the row's bucket, None if all rows
     are in bucket 0. A bucket in `cuts` is cut into chunks by the column `clock`. A bucket without cuts is the unit of
     its own number, chunk c of another is unit `first[bucket] + c`; `tasks` are those of the units, `seats` what Spark's
-    hash sends to each task.
+    hash sends to each task. Where rows are `numbered`, they come in the order of their numbers (`ROW`), of which only
+    the order matters, and no other parcel's numbers lie between those of a parcel.
     """
 
     columns: tuple[str, ...]
@@ -44,6 +46,7 @@ class Addresses:
     first: Mapping[int, int]
     tasks: tuple[int, ...]
     seats: tuple[int, ...]
+    numbered: bool = False
 
 
 @dataclass(frozen=True)
@@ -86,9 +89,16 @@ def posted(job: Job, addresses: Addresses, rows: pa.RecordBatch) -> Batches:
     ends = np.append(np.searchsorted(copies.task, tasks), copies.task.size)
     for task, (begin, stop) in zip(tasks.tolist(), pairwise(ends.tolist()), strict=True):
         for part in _portions(events.slice(begin, stop - begin)):
-            payload = [written(part)]
+            payload = [written(narrowed(_renumbered(part) if addresses.numbered else part))]
             seat = pa.array([addresses.seats[task]], pa.int32())
             yield pa.RecordBatch.from_arrays([seat, pa.array(payload, pa.binary())], schema=_SCHEMA)
+
+
+def _renumbered(rows: pa.RecordBatch) -> pa.RecordBatch:
+    """The rows under consecutive numbers from the first one's on, which take no room in a parcel."""
+    place = rows.schema.get_field_index(ROW)
+    first = rows.column(place)[0].as_py()
+    return rows.set_column(place, ROW, pa.array(np.arange(first, first + rows.num_rows)))
 
 
 def addressed(addresses: Addresses, rows: pa.RecordBatch) -> Copies:

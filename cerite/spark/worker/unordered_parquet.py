@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import reduce
+from functools import cached_property, reduce
 
 import numpy as np
 import pyarrow as pa
@@ -47,6 +47,15 @@ class Shares:
     tests: tuple[Test, ...]
     type: str | None
     relevant: Formula
+
+    @cached_property
+    def rows_before(self) -> Longs:
+        """How many rows the files before each file have: rows are numbered through all files where they are."""
+        rows = np.zeros(len(self.footers.files), np.int64)
+        for group in self.footers.groups:
+            rows[group.file] += group.rows
+        before: Longs = np.cumsum(rows) - rows
+        return before
 
 
 def reader(shares: Shares) -> Callable[[Batches], Batches]:
@@ -90,8 +99,9 @@ def _kept(shares: Shares, group: Group, rows: pa.RecordBatch, conditions: Condit
     places = np.flatnonzero(keep)
     named = [name for name in shares.job.columns if name in rows.schema.names]
     columns = {name: _plain(rows.column(name).take(pa.array(places))) for name in named}
-    columns[FILE] = pa.array(np.full(places.size, group.file, np.int64))
-    columns[ROW] = pa.array(places + group.first_row)
+    before = shares.rows_before[group.file] if shares.addresses.numbered else 0
+    columns[FILE] = pa.array(np.full(places.size, 0 if shares.addresses.numbered else group.file, np.int64))
+    columns[ROW] = pa.array(places + group.first_row + before)
     for word, name in enumerate(shares.job.words):
         columns[name] = pa.array(_word(bits[places], word, len(shares.tests)))
     mine = [name for name in shares.addresses.columns if name in columns]
