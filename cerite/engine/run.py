@@ -21,7 +21,7 @@ from cerite.engine.counting.counter import Counter
 from cerite.engine.counting.kernel import count_events
 from cerite.engine.events.rows import Rows
 from cerite.engine.groups.counter import GroupCounter
-from cerite.engine.groups.crowd import are_few
+from cerite.engine.groups.crowd import are_few, counted_one_by_one
 from cerite.engine.groups.enumerate import enumerate_runs
 from cerite.engine.groups.finder import GroupFinder
 from cerite.engine.groups.grouping import Grouping
@@ -49,11 +49,11 @@ class Run:
         """`buffers` are those of a run that is over, if there is one.
 
         `in_groups` says whether registers are moved in groups where they can be; None leaves it to the first events.
-        They decide about finding only, and only if the engine that finds was not looked at before them.
+        They decide only about an engine that was not looked at before them.
         """
         suppress, window = program.plan.suppress, program.plan.deciding if program.plan.late else None
         self.program, self._given = program, in_groups
-        self._finds_in_groups = in_groups is not False
+        self._finds_in_groups = self._counts_in_groups = in_groups is not False
         self.suppressor = None if suppress is None else Suppressor(suppress, program.columns, program.schema, window)
         self.intake = Intake(program, buffers)
         self._recycler = Recycler(self.intake)
@@ -90,7 +90,7 @@ class Run:
         """The engine that counts the matches without enumerating them."""
         plan, machine, grouping = self.program.plan, self.program.machine, self.program.grouping
         windowed, clock = plan.window is not None, self.program.shared_clock
-        if isinstance(grouping, Grouping) and self._given is not False:
+        if isinstance(grouping, Grouping) and self._counts_in_groups:
             expect("count with conditions across events", read_groups)
             return GroupCounter(grouping, consume=plan.consume, shared_clock=clock)
         if machine is not None:
@@ -118,13 +118,19 @@ class Run:
         plan = self.program.plan
         if plan.counts_without_enumerating:
             self.recycle()
-            return self.counter.read(self.intake.take(batch)).matches
+            return self._counted(self.intake.take(batch))
         if plan.reports_one:
             matches = self.find(batch)
             before = self.recogniser.occurrences
             self.recogniser.discard(matches)
             return self.recogniser.occurrences - before
         return sum(map(len, self.find(batch)))
+
+    def _counted(self, rows: Rows) -> int:
+        grouping = self.program.grouping
+        if self._given is None and isinstance(grouping, Grouping) and "counter" not in self.__dict__:
+            self._counts_in_groups = not counted_one_by_one(grouping, rows)
+        return self.counter.read(rows).matches
 
     def rest(self, low: int | None = None) -> Iterator[MatchChunk]:
         """The matches whose windows are over: time has passed up to this low, or nothing comes any more."""
@@ -170,6 +176,8 @@ class Run:
         """Continue, in a fresh run of the same program, where a snapshot was taken."""
         if "recogniser" in state:  # whichever engine was the right one for the first events
             self._finds_in_groups = kind_of(state["recogniser"].tobytes()) == GroupFinder.kind
+        if "counter" in state:
+            self._counts_in_groups = kind_of(state["counter"].tobytes()) == GroupCounter.kind
         for name in _ENGINES:
             if name in state:
                 getattr(self, name).restore(state[name].tobytes())

@@ -337,6 +337,25 @@ def test_numbers_become_short_again() -> None:
     assert run.counter.forest.size[1] == 1
 
 
+@pytest.mark.parametrize(("where", "values", "window", "groups"), [
+    ("A AS x ; C[v = x.v]", 1_000, 50, False), ("A AS x ; C[v = x.v]", 1, 2_000, True),
+    ("A AS x ; B ; C[v = x.v]", 5, 30, False), ("A AS x ; B ; C[v = x.v]", 1_000, 300, True),
+    ("A AS x ; B ; C[v > x.v]", 5, 30, True), ("A AS x ; B ; C[v = x.v]", 5, 9_000, True),
+])  # fmt: skip
+def test_counting_follows_how_many_entries_move(where: str, values: int, window: int, groups: bool) -> None:
+    """What equals an event is found by hash: where it moves few entries at once, they are counted one by one."""
+    rng = chance.Random(values)
+    rows = {"type": rng.choices("ABC", k=6_000), "v": [float(rng.randrange(values)) for _ in range(6_000)]}
+    table = pa.table(rows | {"at": list(range(6_000))})
+    program = bound(f"SELECT * FROM S WHERE {where} WITHIN {window} EVENTS", table, "valuations")
+    run = Run(program)
+    counts = in_pieces(run, table, [5_000], restored=False)
+    assert isinstance(run.counter, counter.GroupCounter) == groups
+    assert in_pieces(by_registers(program), table, [5_000], restored=False) == counts
+    assert in_pieces(Run(program), table, [5_000], restored=True) == counts
+    assert sum(counts) > 10
+
+
 def test_memory_follows_the_window() -> None:
     table = streamed(20_000, 3)
     program = bound(KLEENE.format(20), table, "valuations")

@@ -32,6 +32,8 @@ _OF_A_START = ("value", "null", "born", "key", "own")  # in a snapshot
 class GroupCounter(Groups):
     """Counts the matches of one automaton with registers in a stream given in batches."""
 
+    kind = "group counter"  # of its snapshots
+
     def __init__(self, grouping: Grouping, *, consume: str = "none", shared_clock: bool = False) -> None:
         unused, none = np.zeros(0, np.uint64), np.zeros(0, np.int64)
         self._numbers = Numbers(unused, unused, unused, unused, none)
@@ -62,11 +64,11 @@ class GroupCounter(Groups):
         place, limbs = self.forest.place, np.array([self._limbs])
         numbers = np.array([place.occurrences, place.born])
         arrays = {"part": part, "lows": self.lows, "limbs": limbs, "numbers": numbers, **starts}
-        return pack("group counter", {"fingerprint": self._fingerprint()}, arrays)
+        return pack(self.kind, {"fingerprint": self._fingerprint()}, arrays)
 
     def restore(self, data: bytes) -> None:
         """Continue, in a fresh counter of the same query, where a snapshot was taken."""
-        meta, arrays = unpack(data, "group counter")
+        meta, arrays = unpack(data, self.kind)
         if meta["fingerprint"] != self._fingerprint():
             raise SnapshotError("the snapshot was taken with another query")
         self.lows = arrays["lows"]

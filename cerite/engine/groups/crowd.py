@@ -9,39 +9,80 @@ groups, whose cost has a bound.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from cerite.automaton import TRUE
-from cerite.core.arrays import Flags
+from cerite.core.arrays import Flags, Longs
 from cerite.engine.events.rows import Rows
 from cerite.engine.groups.grouping import Grouping
 
 LOOKED_AT = 1 << 14  # events at most
 FEWEST = 1 << 10  # events that tell something
 FEW = 12  # different values in a window
+ALIKE = 60  # starts whose entries an event moves
+WINDOWS = 64  # that are looked into
+
+
+class Looked(NamedTuple):
+    """The first events of a run: stored values, whether a match may start, and where the window before each begins."""
+
+    values: Longs
+    starts: Flags
+    begins: Longs
+
+    def alive(self, end: int) -> Longs:
+        """The stored values of the starts in the window that ends with an event."""
+        window = slice(self.begins[end], end + 1)
+        return self.values[window][self.starts[window]]
 
 
 def are_few(grouping: Grouping, rows: Rows) -> bool:
     """Whether windows, in the first events of these and their largest partition, mostly hold few different values."""
+    looked = _looked(grouping, rows)
+    if looked is None:
+        return False
+    before = np.concatenate([[0], np.cumsum(looked.starts)])
+    alive = before[1:] - before[np.minimum(looked.begins, np.arange(looked.begins.size) + 1)]
+    return bool(alive.mean() <= FEW or np.unique(looked.alive(int(alive.argmax()))).size <= FEW)
+
+
+def counted_one_by_one(grouping: Grouping, rows: Rows) -> bool:
+    """Whether counting is sooner done one by one: what equals an event is found by hash, and few entries move at once.
+
+    Entries of one value are a list of starts, so both lists and starts are bounded: of all values where events move
+    them all, else of one.
+    """
+    if grouping.moves_many and not grouping.only_equality:
+        return False
+    looked = _looked(grouping, rows)
+    if looked is None:
+        return False
+    lists, starts = 0.0, 0.0
+    for end in np.linspace(0, looked.begins.size - 1, WINDOWS).astype(np.int64).tolist():
+        alike = np.unique(looked.alive(end), return_counts=True)[1]
+        if grouping.moves_many:
+            lists, starts = lists + alike.size, starts + alike.sum()
+        elif alike.size:
+            starts += (alike * alike).sum() / alike.sum()  # a value is looked for the more often the more have it
+    return bool(lists <= FEW * WINDOWS and starts <= ALIKE * WINDOWS)
+
+
+def _looked(grouping: Grouping, rows: Rows) -> Looked | None:
+    """What the first events say, None if they are less than a window."""
     assert rows.stored is not None
     if rows.key.size < FEWEST:
-        return False
+        return None
     chosen = np.arange(min(rows.key.size, LOOKED_AT))
     if rows.partition is not None:
         part = rows.partition[chosen]
         chosen = chosen[part == np.bincount(part).argmax()]
     key, low = rows.key[chosen], rows.low[chosen]
     if low[-1] <= key[0]:  # no window is over: it may become a crowd
-        return False
-    begins = np.searchsorted(key, low)
-    starts = _starts(grouping, rows)[chosen]
-    before = np.concatenate([[0], np.cumsum(starts)])
-    alive = before[1:] - before[np.minimum(begins, np.arange(chosen.size) + 1)]
-    if alive.mean() <= FEW:
-        return True
-    most = int(alive.argmax())
-    window = chosen[begins[most] : most + 1]
-    return bool(np.unique(rows.stored.values[window[starts[begins[most] : most + 1]], grouping.leaf]).size <= FEW)
+        return None
+    values = rows.stored.values[chosen, grouping.leaf]
+    return Looked(values, _starts(grouping, rows)[chosen], np.searchsorted(key, low))
 
 
 def _starts(grouping: Grouping, rows: Rows) -> Flags:

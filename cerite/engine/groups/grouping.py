@@ -132,6 +132,11 @@ class Grouping:
                 return True
         return False
 
+    @property
+    def only_equality(self) -> bool:
+        """Whether values are compared for being equal and in no other way."""
+        return all(each.op == EQUAL for each in self.comparisons)
+
     def _equals(self, split: Split) -> bool:
         """Whether what a step needs holds only where an event has the stored value."""
         for number in split.programs:
