@@ -192,20 +192,18 @@ class Keys:
         for place in reversed(range(count)):
             for key in reversed(self.of(place)):
                 order = _sorted_further(key, order)
-        assert order is not None
-        return order
+        return np.arange(len(self.of(0)[0])) if order is None else order
 
 
-def _sorted_further(key: Longs, order: Longs | None) -> Longs:
-    """An order sorted by one more key, stably: NumPy counts digits where it would have to compare numbers."""
-    order = np.arange(key.size) if order is None else order
-    if not key.size:
+def _sorted_further(key: Longs, order: Longs | None) -> Longs | None:
+    """An order (None: as rows lie) sorted by one more key, stably: by counting digits, where NumPy would compare."""
+    least, most = (int(key.min()), int(key.max())) if key.size else (0, 0)
+    if most == least:
         return order
-    least = int(key.min())
     above = (key - least).view(np.uint64)
-    for digit in range(0, (int(key.max()) - least).bit_length(), _DIGIT):
+    for digit in range(0, (most - least).bit_length(), _DIGIT):
         part = (above >> np.uint64(digit)).astype(np.uint16)
-        order = order[np.argsort(part[order], kind="stable")]
+        order = np.argsort(part, kind="stable") if order is None else order[np.argsort(part[order], kind="stable")]
     return order
 
 

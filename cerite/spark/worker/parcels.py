@@ -7,7 +7,7 @@ once in every chunk that reads it, with the number of the chunk and whether the 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -17,7 +17,7 @@ import pyarrow as pa
 from cerite.core.arrays import Flags, Longs, distinct
 from cerite.engine.events.keys import Numbers, numbers
 from cerite.engine.match_ids import FILE, ROW
-from cerite.spark.worker.job import CHUNK, OWNED, Cut, Job
+from cerite.spark.worker.job import CHUNK, OWNED, Cut, Job, Number
 from cerite.spark.worker.narrow import narrowed
 from cerite.spark.worker.packing import gathered, written
 
@@ -25,6 +25,7 @@ Batches = Iterator[pa.RecordBatch]
 PARCELS = "seat int, parcel binary"
 FLUSH_ROWS, FLUSH_BYTES = 1 << 20, 1 << 25  # rows that are sorted into parcels at once
 PARCEL_BYTES = 1 << 25  # a parcel has more only if a row has
+_FEW_ENDS = 8
 _SCHEMA = pa.schema([("seat", pa.int32()), ("parcel", pa.binary())])
 
 
@@ -51,7 +52,11 @@ class Addresses:
 
 @dataclass(frozen=True)
 class Copies:
-    """Rows by their places, each as often as chunks read it: where each copy goes, its chunk, and who owns it."""
+    """Rows by their places, each as often as chunks read it: where each copy goes, its chunk, and whether that owns it.
+
+    Copies for the chunks that own them come first, as the rows lie. In a chunk no other row has the time of one of
+    these, so that what breaks ties still rises wherever it decides.
+    """
 
     place: Longs | None
     task: Longs
@@ -122,10 +127,12 @@ def addressed(addresses: Addresses, rows: pa.RecordBatch) -> Copies:
     again = last - own + 1
     if count and int(again.max()) == 1:
         return Copies(None, tasks[unit + own], own, np.ones(count, np.bool_))
-    place = np.repeat(np.arange(count), again)
-    begin = np.cumsum(again) - again
-    chunk = own[place] + (np.arange(place.size) - begin[place])
-    return Copies(place, tasks[unit[place] + chunk], chunk, chunk == own[place])
+    read = np.flatnonzero(again > 1)
+    more = np.repeat(read, again[read] - 1)
+    before = np.cumsum(again[read] - 1) - (again[read] - 1)
+    later = own[more] + 1 + np.arange(more.size) - np.repeat(before, again[read] - 1)
+    place, chunk = np.append(np.arange(count), more), np.append(own, later)
+    return Copies(place, np.append(tasks[unit + own], tasks[unit[more] + later]), chunk, np.arange(place.size) < count)
 
 
 def chunks_of(ticks: Numbers, cuts: tuple[Cut, ...]) -> tuple[Longs, Longs]:
@@ -135,8 +142,18 @@ def chunks_of(ticks: Numbers, cuts: tuple[Cut, ...]) -> tuple[Longs, Longs]:
     >>> own.tolist(), last.tolist()
     ([0, 0, 1, 2], [0, 1, 1, 2])
     """
-    owns, reads = (np.array(ends, ticks.dtype) for ends in zip(*((cut.own, cut.read) for cut in cuts), strict=True))
-    return np.searchsorted(owns, ticks, side="right"), np.searchsorted(reads, ticks, side="right")
+    return _reached(ticks, [cut.own for cut in cuts]), _reached(ticks, [cut.read for cut in cuts])
+
+
+def _reached(ticks: Numbers, ends: Sequence[Number]) -> Longs:
+    """How many of the ends, which rise, are at or below each tick; a few are sooner all compared than searched."""
+    exact = np.array(ends, ticks.dtype)
+    if exact.size > _FEW_ENDS:
+        return np.searchsorted(exact, ticks, side="right")
+    reached = np.zeros(ticks.size, np.int64)
+    for end in exact:
+        reached += ~(ticks < end)  # NaN is beyond all
+    return reached
 
 
 def _by_task(task: Longs, tasks: int) -> Longs:

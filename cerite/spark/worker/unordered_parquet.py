@@ -116,6 +116,8 @@ def matters(formula: Formula, bits: Words) -> Flags:
     """
     if isinstance(formula, bool):
         return np.full(len(bits), formula)
+    if isinstance(formula, Some) and all(isinstance(part, Attribute) for part in formula.parts):
+        return _some(bits, [_bit(part) for part in formula.parts if isinstance(part, Attribute)])
     if isinstance(formula, (All, Some)):
         join = np.logical_and if isinstance(formula, All) else np.logical_or
         flags: Flags = reduce(join, (matters(part, bits) for part in formula.parts))
@@ -123,9 +125,19 @@ def matters(formula: Formula, bits: Words) -> Flags:
     if isinstance(formula, Negated):
         return ~matters(formula.part, bits)
     assert isinstance(formula, Attribute)
-    number = int(formula.name.removeprefix(BIT))
-    is_set: Flags = (bits[:, number // 64] & np.uint64(1 << (number % 64))) != 0
-    return is_set
+    return _some(bits, [_bit(formula)])
+
+
+def _bit(attribute: Attribute) -> int:
+    return int(attribute.name.removeprefix(BIT))
+
+
+def _some(bits: Words, numbers: list[int]) -> Flags:
+    """Whether some of these bits are set, a word at a time."""
+    flags: Flags = np.zeros(len(bits), np.bool_)
+    for word in {number // 64 for number in numbers}:
+        flags |= (bits[:, word] & np.uint64(sum(1 << number % 64 for number in numbers if number // 64 == word))) != 0
+    return flags
 
 
 def _word(bits: Words, word: int, tests: int) -> Longs:
