@@ -7,6 +7,7 @@ written and merged; the judge of order is Python's own sort.
 from __future__ import annotations
 
 import math
+import random as chance
 from collections.abc import Sequence
 from dataclasses import replace
 from decimal import Decimal
@@ -20,13 +21,16 @@ import pytest
 from cerite.engine.match_ids import ROW
 from cerite.engine.plan import plan
 from cerite.language.queries import make_query
+from cerite.predicate.expression import Attribute
+from cerite.predicate.formula import All, Formula, Negated, Some
 from cerite.spark.driver.placement import murmur3, placement
 from cerite.spark.worker import arrivals, parcels
 from cerite.spark.worker.arrivals import arrived
-from cerite.spark.worker.job import CHUNK, OWNED, Cut, Job
+from cerite.spark.worker.job import BIT, CHUNK, OWNED, WORD, Cut, Job
 from cerite.spark.worker.narrow import first_number, joined, narrowed, wide_bytes
 from cerite.spark.worker.packing import read
 from cerite.spark.worker.parcels import Addresses, posted
+from cerite.spark.worker.unordered_parquet import matters, words_of
 
 COLUMNS = ("k", "at", "f", "s", "d", "b", "n")
 
@@ -215,6 +219,44 @@ def test_rows_whose_numbers_say_no_more_than_their_order_take_no_room() -> None:
     assert got["at"].to_pylist() == sorted(at.tolist())
     ranks = [np.flatnonzero(number <= row)[-1] // 100 for row in got[ROW].to_pylist()]
     assert ranks == (np.argsort(at, kind="stable") // 100).tolist()
+
+
+@pytest.mark.parametrize("tests", [1, 5, 62, 63, 64, 65, 124, 125, 128, 190, 400])
+def test_bits_are_in_the_words_that_spark_would_send(tests: int) -> None:
+    bits = np.random.default_rng(tests).integers(0, 2**64, (50, -(-tests // 64)), np.uint64)
+    words = words_of(bits, tests)
+    for number in range(len(words) * WORD):
+        sent = words[number // WORD] >> number % WORD & 1
+        known = bits[:, number // 64] >> np.uint64(number % 64) & np.uint64(1) if number < tests else 0 * sent
+        assert sent.tolist() == known.tolist()
+    assert len(words) == -(-tests // WORD)
+
+
+def test_a_formula_is_true_of_bits() -> None:
+    """Bits in two words, joined and negated in all ways."""
+    rng = chance.Random(5)
+    bits = np.random.default_rng(5).integers(0, 2**64, (64, 2), np.uint64)
+
+    def drawn(depth: int) -> Formula:
+        if depth == 0 or rng.random() < 0.2:
+            return rng.choice((True, False)) if rng.random() < 0.1 else Attribute(f"{BIT}{rng.randrange(100)}")
+        if rng.random() < 0.2:
+            return Negated(drawn(depth - 1))
+        return rng.choice((All, Some))(tuple(drawn(depth - 1) for _ in range(rng.randint(1, 4))))
+
+    def is_true(formula: Formula, row: int) -> bool:
+        if isinstance(formula, bool):
+            return formula
+        if isinstance(formula, Negated):
+            return not is_true(formula.part, row)
+        if isinstance(formula, (All, Some)):
+            return (all if isinstance(formula, All) else any)(is_true(part, row) for part in formula.parts)
+        number = int(str(formula.name).removeprefix(BIT)) if isinstance(formula, Attribute) else -1
+        return bool(int(bits[row, number // 64]) >> number % 64 & 1)
+
+    for _ in range(200):
+        formula = drawn(3)
+        assert matters(formula, bits).tolist() == [is_true(formula, row) for row in range(64)]
 
 
 def test_no_rows() -> None:

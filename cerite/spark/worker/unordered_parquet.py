@@ -7,9 +7,9 @@ partition and that matter to the query.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property, reduce
+from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
@@ -102,8 +102,8 @@ def _kept(shares: Shares, group: Group, rows: pa.RecordBatch, conditions: Condit
     before = shares.rows_before[group.file] if shares.addresses.numbered else 0
     columns[FILE] = pa.array(np.full(places.size, 0 if shares.addresses.numbered else group.file, np.int64))
     columns[ROW] = pa.array(places + group.first_row + before)
-    for word, name in enumerate(shares.job.words):
-        columns[name] = pa.array(_word(bits[places], word, len(shares.tests)))
+    words = words_of(bits[places], len(shares.tests))
+    columns |= {name: pa.array(word) for name, word in zip(shares.job.words, words, strict=True)}
     mine = [name for name in shares.addresses.columns if name in columns]
     return pa.RecordBatch.from_arrays([columns[name] for name in mine], names=mine)
 
@@ -116,36 +116,48 @@ def matters(formula: Formula, bits: Words) -> Flags:
     """
     if isinstance(formula, bool):
         return np.full(len(bits), formula)
-    if isinstance(formula, Some) and all(isinstance(part, Attribute) for part in formula.parts):
-        return _some(bits, [_bit(part) for part in formula.parts if isinstance(part, Attribute)])
-    if isinstance(formula, (All, Some)):
-        join = np.logical_and if isinstance(formula, All) else np.logical_or
-        flags: Flags = reduce(join, (matters(part, bits) for part in formula.parts))
-        return flags
+    if isinstance(formula, Attribute):
+        return _are_set(bits, [formula], every=True)
     if isinstance(formula, Negated):
         return ~matters(formula.part, bits)
-    assert isinstance(formula, Attribute)
-    return _some(bits, [_bit(formula)])
-
-
-def _bit(attribute: Attribute) -> int:
-    return int(attribute.name.removeprefix(BIT))
-
-
-def _some(bits: Words, numbers: list[int]) -> Flags:
-    """Whether some of these bits are set, a word at a time."""
-    flags: Flags = np.zeros(len(bits), np.bool_)
-    for word in {number // 64 for number in numbers}:
-        flags |= (bits[:, word] & np.uint64(sum(1 << number % 64 for number in numbers if number // 64 == word))) != 0
+    assert isinstance(formula, (All, Some))
+    every = isinstance(formula, All)
+    single = [part for part in formula.parts if isinstance(part, Attribute)]
+    flags = _are_set(bits, single, every=every)
+    for part in formula.parts:
+        if not isinstance(part, Attribute):
+            join = np.logical_and if every else np.logical_or
+            join(flags, matters(part, bits), out=flags)
     return flags
 
 
-def _word(bits: Words, word: int, tests: int) -> Longs:
-    """One of the words that Spark would send: fewer bits go into each of them."""
-    packed = np.zeros(len(bits), np.int64)
-    for place, number in enumerate(range(word * WORD, min((word + 1) * WORD, tests))):
-        packed |= ((bits[:, number // 64] >> np.uint64(number % 64)) & np.uint64(1)).astype(np.int64) << place
-    return packed
+def _are_set(bits: Words, wanted: Sequence[Attribute], *, every: bool) -> Flags:
+    """Whether every one of some bits is set, or some one, a word at a time."""
+    masks: dict[int, int] = {}
+    for each in wanted:
+        number = int(each.name.removeprefix(BIT))
+        masks[number // 64] = masks.get(number // 64, 0) | 1 << number % 64
+    flags: Flags = np.full(len(bits), every)
+    for word, mask in masks.items():
+        found = bits[:, word] & np.uint64(mask)
+        flags = flags & (found == np.uint64(mask)) if every else flags | (found != 0)
+    return flags
+
+
+def words_of(bits: Words, tests: int) -> list[Longs]:
+    """The words that Spark would send: fewer bits go into each of them than into one of these.
+
+    >>> [word.tolist() for word in words_of(np.array([[1 << 63 | 1, 5]], np.uint64), 66)]
+    [[1], [6]]
+    """
+    words = []
+    for begin in range(0, tests, WORD):
+        first, shift = begin // 64, begin % 64
+        word = bits[:, first] >> np.uint64(shift)
+        if shift and first + 1 < bits.shape[1]:
+            word = word | bits[:, first + 1] << np.uint64(64 - shift)
+        words.append((word & np.uint64((1 << min(WORD, tests - begin)) - 1)).view(np.int64))
+    return words
 
 
 def _plain(column: pa.Array) -> pa.Array:
