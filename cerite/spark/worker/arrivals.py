@@ -23,7 +23,7 @@ from cerite.core.arrays import Flags, Longs
 from cerite.engine.events.keys import MOST, ordered
 from cerite.spark.worker.feed import PACK
 from cerite.spark.worker.job import Job
-from cerite.spark.worker.narrow import first_number, joined, wide_bytes
+from cerite.spark.worker.narrow import constants, first_number, joined, wide_bytes
 from cerite.spark.worker.packing import read
 
 Batches = Iterator[pa.RecordBatch]
@@ -60,11 +60,19 @@ def _sorted(batches: list[pa.RecordBatch], columns: Sequence[str], lead: int) ->
     """The rows of some parcels in order, piece by piece; the list is emptied: they are not held twice for long."""
     if not batches:
         return
-    rows = joined(_in_line(batches, columns[lead:]))
+    rows, same = joined(_in_line(batches, columns[lead:])), constants(batches)
     batches.clear()
     order = order_of(rows, columns, lead)
     for begin in range(0, rows.num_rows, PACK):
-        yield rows.slice(begin, PACK) if order is None else rows.take(pa.array(order[begin : begin + PACK]))
+        yield rows.slice(begin, PACK) if order is None else _taken(rows, begin, order[begin : begin + PACK], same)
+
+
+def _taken(rows: pa.RecordBatch, begin: int, places: Longs, same: frozenset[str]) -> pa.RecordBatch:
+    """The rows at some places; columns that are the same everywhere are not looked up."""
+    at = pa.array(places)
+    pairs = zip(rows.schema.names, rows.columns, strict=True)
+    columns = [each.slice(begin, places.size) if name in same else each.take(at) for name, each in pairs]
+    return pa.RecordBatch.from_arrays(columns, schema=rows.schema)
 
 
 def _in_line(parcels: list[pa.RecordBatch], columns: Sequence[str]) -> list[pa.RecordBatch]:

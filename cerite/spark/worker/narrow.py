@@ -57,6 +57,20 @@ def wide_bytes(rows: pa.RecordBatch) -> int:
     )
 
 
+def constants(batches: Sequence[pa.RecordBatch]) -> frozenset[str]:
+    """The columns that have one value in all rows of some narrowed batches, as far as narrowing has found out.
+
+    >>> sorted(constants([narrowed(pa.record_batch({"at": [7, 3], "file": [file, file]})) for file in (3, 3)]))
+    ['file']
+    """
+    first = batches[0].schema
+    return frozenset(
+        field.name for field in first
+        if _is_narrow(field) and pa.types.is_null(field.type) and field.metadata[_STEP] == b"0"
+        and all(batch.schema.field(field.name).equals(field, check_metadata=True) for batch in batches)
+    )  # fmt: skip
+
+
 def first_number(rows: pa.RecordBatch, name: str) -> int | None:
     """The number that a narrow column begins with; None if the column, or what is left of it, is not narrow.
 
