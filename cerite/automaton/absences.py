@@ -79,7 +79,7 @@ def followed(fragment: Fragment, gap: Gap) -> Fragment:
     )
 
 
-def preceded(fragment: Fragment, numbers: range, node: Pattern, register: str | None = None) -> Fragment:
+def preceded(fragment: Fragment, numbers: tuple[int, ...], node: Pattern, register: str | None = None) -> Fragment:
     """The runs through a fragment that end where the window reaches none of the patterns absent before their start.
 
     A part with a window of its own has a `register` of its own for its first event.

@@ -98,8 +98,7 @@ class Automaton(Drawable):
     before: frozenset[int] = frozenset()  # states of runs that have marked nothing yet: no match has started
     tails: frozenset[int] = frozenset()  # states in which a run is a match once its window, or `waits`, are over
     ends: bool = False  # whether such a run must remember where it ended: the event is not among those it shows
-    preceding: tuple[Automaton, ...] = ()  # of patterns that are absent before a match or a part, by number
-    reaches: tuple[Size | None, ...] = ()  # the windows in which these are absent, by number; None: the query's
+    preceding: tuple[Preceding, ...] = ()  # what is absent before a match or a part, by number
     waits: tuple[tuple[str, Size], ...] = ()  # windows of parts that end in NOT, by the registers of their first events
 
     def __post_init__(self) -> None:
@@ -184,6 +183,19 @@ class Automaton(Drawable):
             before=frozenset(number[q] for q in self.before if q in number),
             tails=frozenset(number[q] for q in self.tails if q in number),
         )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Preceding:
+    """A pattern that is absent before a match or a part; those that it names itself have smaller numbers."""
+
+    automaton: Automaton
+    size: Size | None  # of the window in which it is absent; None: the query's
+
+    @property
+    def has_memory(self) -> bool:
+        """Whether its runs carry more than their states."""
+        return bool(self.automaton.watchers) or any(guard.reads for guard in self.automaton.conditions)
 
 
 def _reach(seeds: set[int], edges: list[tuple[int, int]]) -> set[int]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 from cerite.automaton.absences import END, START, ending, followed, known_end, preceded
-from cerite.automaton.automaton import LAST, MAX, NEXT, OTHERS, PLAIN, TRUE, Automaton, Transition, Watcher
+from cerite.automaton.automaton import LAST, MAX, NEXT, OTHERS, PLAIN, TRUE, Automaton, Preceding, Transition, Watcher
 from cerite.automaton.fragment import (
     ENTRY,
     Fragment,
@@ -74,7 +74,7 @@ def build(pattern: Pattern, attribute: str | None = None) -> Automaton:
     beside = (*(each.steps for each in builder.watched), *(each.gap.steps for each in builder.pending))
     refuse_distinct(step.guard for steps in beside for step in steps)
     automaton = _automaton(fragment, builder.watched, builder.pending, late=late)
-    return replace(automaton, preceding=tuple(builder.preceding), reaches=tuple(builder.reaches))
+    return replace(automaton, preceding=tuple(builder.preceding))
 
 
 def prepared(pattern: Pattern) -> Pattern:
@@ -106,13 +106,14 @@ class _Builder:
     attribute: str | None = None
     outermost: frozenset[int] = frozenset()  # the sequences that have the query's window around their NOTs
     watched: list[Watched] = field(default_factory=list)
-    preceding: list[Automaton] = field(default_factory=list)
-    reaches: list[Size | None] = field(default_factory=list)  # the windows in which they are absent; None: the query's
+    preceding: list[Preceding] = field(default_factory=list)
     # of the sequences that have another one around their NOTs, with the register of its first event
     windows: dict[int, tuple[Size, str]] = field(default_factory=dict)
     pending: list[Pending] = field(default_factory=list)  # what must not occur after parts that end in NOT
     registers: Registers = field(default_factory=Registers)
     depth: int = 0  # how many watched patterns there are around
+    around: Labels = frozenset()  # what is bound before a pattern that is followed by itself (`_preceding`)
+    apart: bool = False  # whether this is such a pattern: what it does must be known at its last event
 
     def fragment(self, node: Pattern) -> Fragment:
         """The fragment of one part."""
@@ -184,18 +185,16 @@ class _Builder:
         size, window = (None, "") if id(node) in self.outermost else self.windows[id(node)]
         fragment = self.fragment(replace(node, before=(), after=()))
         if node.before:
-            first = len(self.preceding)
-            self.preceding.extend(map(self._preceding, node.before))
-            self.reaches.extend(size for _ in node.before)
+            numbers = tuple(self._preceding(each, size) for each in node.before)
             register = None if size is None else self.registers.new("start")
-            fragment = preceded(fragment, range(first, len(self.preceding)), node, register)
+            fragment = preceded(fragment, numbers, node, register)
         if node.after and size is not None:
             return self._opening(node, fragment, size, window)
         return followed(fragment, self._gap(node.after)) if node.after else fragment
 
     def _opening(self, node: nodes.Sequence, fragment: Fragment, size: Size, register: str) -> Fragment:
         """A part that ends in NOT: what completes it opens the gap, whatever comes next."""
-        if self.depth:
+        if self.depth or self.apart:
             raise _unsupported(
                 node, "NOT at the end of a part inside NOT, a strategy or a complement",
                 "what is compared there must be known at its last event: put the part outside, or leave its NOT out",
@@ -217,22 +216,25 @@ class _Builder:
         self.pending.append(Pending(gap, register, size))
         return replace(ending(fragment, lambda step: replace(step, opens=step.opens | number)), nullable=False)
 
-    def _preceding(self, node: Pattern) -> Automaton:
-        if has_memory(node):
-            raise _unsupported(
-                node, "NOT before a match of a pattern that compares its own events or has a window inside",
-                "negate one of its events there, or match it in a query of its own",
-            )  # fmt: skip
-        every = self.fragment(node).changed(
-            lambda step: replace(step, labels=frozenset(), writes=frozenset(), marks=True)
-        )
-        preceding = _automaton(every, [])  # it occurs from its first event to its last, whatever it marks
-        for name in sorted(frozenset().union(*(guard.reads for guard in preceding.conditions))):
+    def _preceding(self, node: Pattern, size: Size | None) -> int:
+        """The number of a pattern that is absent before a match or a part: an automaton by itself.
+
+        It occurs from its first event to its last, whatever it marks. What is absent before parts of it comes first.
+        """
+        around = self.around | written_before(self.whole, node)
+        inside = _Builder(
+            node, preceding=self.preceding, registers=self.registers, around=around, apart=True,
+        )  # fmt: skip
+        fragment = counted_before(inside.fragment(node), inside.registers)
+        refuse_distinct(step.guard for each in inside.watched for step in each.steps)
+        for name in sorted(read_unwritten(fragment, inside._reads) & around):
             raise _unsupported(
                 node, f"NOT at the start of a part of what reads `{name}` of before the part",
                 "put it into the gap before the part: `A AS x ; NOT B[id = x.id] ; C`",
             )  # fmt: skip
-        return preceding
+        every = fragment.changed(lambda step: replace(step, labels=frozenset(), marks=True))
+        self.preceding.append(Preceding(_automaton(every, inside.watched), size))
+        return len(self.preceding) - 1
 
     def _gap(self, absent: tuple[Pattern, ...]) -> Gap:
         """The gap in which none of these occurs, with its last event where the query's window can place it."""

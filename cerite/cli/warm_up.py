@@ -56,7 +56,13 @@ STEPS = (
 FURTHER = (
     Step("strategies", tuple(f"SELECT {each} {_PLAIN} {_WINDOW}" for each in ("NEXT", "LAST", "MAX"))),
     Step("strategies with such conditions", tuple(f"SELECT {each} {_ACROSS} {_WINDOW}" for each in ("NEXT", "MAX"))),
-    Step("absence", (f"SELECT * FROM S WHERE A ; NOT B {_WINDOW}", f"SELECT * FROM S WHERE NOT A ; C {_WINDOW}")),
+    Step(
+        "absence",
+        tuple(
+            f"SELECT * FROM S WHERE {each} {_WINDOW}"
+            for each in ("A ; NOT B", "NOT A ; C", "NOT (A AS x ; B[v > x.v]) ; C")
+        ),
+    ),
     Step("aggregates", (f"SELECT {_PLAIN} FILTER AVG(y.v) > 2 AND y[v >= x.v] {_WINDOW}",)),
     Step("consuming", (f"SELECT {_PLAIN} {_WINDOW} CONSUME BY ANY", f"SELECT {_PLAIN} {_WINDOW} SUPPRESS 1 seconds")),
 )

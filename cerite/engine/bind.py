@@ -20,9 +20,10 @@ from cerite.automaton.guards import Guard, Test, distinct_tests
 from cerite.core.errors import Hint, Setting, StreamError, listed, suggestion
 from cerite.engine.events.keys import time_of
 from cerite.engine.events.rows import Columns
-from cerite.engine.events.since import Since
+from cerite.engine.events.since import Since, SinceStates
 from cerite.engine.groups.grouping import Grouping, Rejected, grouped, moved_one_by_one
 from cerite.engine.plan import Plan
+from cerite.engine.registers.latest import SinceSets
 from cerite.engine.registers.tables import Machine
 from cerite.predicate.columns.bits import ConditionBits
 
@@ -62,6 +63,7 @@ class Program:
     conditions: ConditionBits
     read: tuple[str, ...]
     own: tuple[str, ...] = ()  # columns that the intake adds for the conditions: what absences have to know
+    preceding: tuple[Since, ...] = ()  # what follows the patterns that are absent before a match or a part
 
     @cached_property
     def grouping(self) -> Grouping | Rejected | None:
@@ -112,24 +114,23 @@ def bind(plan: Plan, schema: pa.Schema, columns: Columns) -> Program:
     tests = tuple(test for guard in guards for test in distinct_tests((guard,))) if plain else distinct_tests(guards)
     conditions = ConditionBits([(test.type, test.condition) for test in tests], every, columns.type)
     stored = () if machine is None else sorted(machine.read & set(schema.names))
-    before = (name for each in preceding(plan, schema, columns) for name in each.columns)
+    preceding = tuple(
+        SinceSets.of(each, every, columns) if each.has_memory else SinceStates(each, every, columns)
+        for each in plan.automaton.preceding
+    )
+    before = (name for each in preceding for name in each.columns)
     read = tuple(dict.fromkeys((*conditions.columns, *needed, *stored, *before)))
     read = tuple(name for name in read if not is_own(name))
-    return Program(plan, schema, columns, chosen(plan), machine, guards, tests, plain, conditions, read, own)
-
-
-def preceding(plan: Plan, schema: pa.Schema, columns: Columns) -> list[Since]:
-    """What follows the patterns that are absent before a match, one for each; they change from batch to batch."""
-    automaton = plan.automaton
-    return [
-        Since(each, schema, columns, size) for each, size in zip(automaton.preceding, automaton.reaches, strict=True)
-    ]
+    return Program(
+        plan, schema, columns, chosen(plan), machine, guards, tests, plain, conditions, read, own, preceding
+    )  # fmt: skip
 
 
 def _own_columns(plan: Plan) -> tuple[str, ...]:
     automaton = plan.automaton
-    before = (*map(since, range(len(automaton.preceding))), *((LOW,) if None in automaton.reaches else ()))
-    parts = (low(k) for k, size in enumerate(automaton.reaches) if size is not None)
+    sizes = [each.size for each in automaton.preceding]
+    before = (*map(since, range(len(sizes))), *((LOW,) if None in sizes else ()))
+    parts = (low(k) for k, size in enumerate(sizes) if size is not None)
     return (*((POSITION,) if automaton.tails else ()), *before, *parts)
 
 

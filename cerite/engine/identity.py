@@ -46,9 +46,9 @@ def identity(program: Program, ordering: Ordering) -> Identity:
 
 def _absent(plan: Plan) -> Iterator[str]:
     """What is absent at the ends of the pattern, as far as the guards do not say it."""
-    for each, size in zip(plan.automaton.preceding, plan.automaton.reaches, strict=True):
-        within = "" if size is None else f" WITHIN {size}"
-        yield f"NOT before: {'; '.join(map(str, each.conditions))}{within}"
+    for each in plan.automaton.preceding:
+        within = "" if each.size is None else f" WITHIN {each.size}"
+        yield f"NOT before: {'; '.join(map(str, each.automaton.conditions))}{within}"
     if plan.late:
         yield "decided when the window is over"
 

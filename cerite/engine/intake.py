@@ -27,7 +27,8 @@ from cerite.automaton.absences import LOW, POSITION, since
 from cerite.automaton.absences import low as low_of
 from cerite.core.arrays import Buffers, Flags, Longs, distinct, picked
 from cerite.core.errors import Hint, OrderError, Setting, StreamError
-from cerite.engine.bind import Program, preceding
+from cerite.engine.bind import Program
+from cerite.engine.events.combined import combined
 from cerite.engine.events.keys import (
     LEAST,
     MOST,
@@ -44,6 +45,7 @@ from cerite.engine.events.keys import (
 )
 from cerite.engine.events.partitions import Groups
 from cerite.engine.events.rows import Rows
+from cerite.engine.events.since import SinceStates
 
 
 class Intake:
@@ -61,7 +63,7 @@ class Intake:
         self._last_keys: Longs = np.full((2, 1), LEAST, np.int64)  # key and low, by partition
         self.low = LEAST  # of all events to come, where one clock drives all partitions
         self.ticked = LEAST  # the same by the window that decides parts of the pattern, if there is one
-        self._preceding = preceding(program.plan, program.schema, program.columns)
+        self._preceding = [each.fresh() for each in program.preceding]
 
     @property
     def strings(self) -> pa.Array | None:
@@ -89,6 +91,8 @@ class Intake:
         self.ranks.advance()
         if self._leaves is not None:
             self._leaves.advance()
+        for each in self._preceding:
+            each.advance()
         return rows
 
     @property
@@ -114,10 +118,7 @@ class Intake:
             if pa.types.is_decimal(batch.schema.field(measured).type):
                 value_keys(batch.column(measured), measured, window, self.program.columns.unit)
         if self._choosy and self.program.machine is not None:
-            unknown = pa.nulls(batch.num_rows, pa.int64())  # known only when its turn comes, and never refused
-            columns = [*batch.columns, *(unknown for _ in self.program.own)]
-            whole = pa.RecordBatch.from_arrays(columns, names=[*batch.schema.names, *self.program.own])
-            self.program.machine.leaf_columns().of(whole, None)
+            self.program.machine.leaf_columns().of(self._beside(batch, {}), None)
 
     @cached_property
     def _choosy(self) -> bool:
@@ -162,12 +163,29 @@ class Intake:
         computed = {POSITION: pa.array(position), LOW: pa.array(low)}
         counted = any(each.counts for each in self._preceding)
         ranks = self.ranks.of(partition, position.size) if counted else None
+        keys = [(key, low, missing) if each.size is None else each.keys(batch, ranks) for each in self._preceding]
+        computed |= {low_of(k): pa.array(lows) for k, (_, lows, _) in enumerate(keys)}
+        if self._preceding:
+            self._rehearse(self._beside(batch, computed), partition)
         for k, each in enumerate(self._preceding):
-            keys = (key, low, missing) if each.size is None else each.keys(batch, ranks)
-            computed[since(k)] = each.column(batch, *keys, partition)
-            computed[low_of(k)] = pa.array(keys[1])
-        names = [*batch.schema.names, *self.program.own]
-        return pa.RecordBatch.from_arrays([*batch.columns, *(computed[name] for name in self.program.own)], names=names)
+            computed[since(k)] = each.column(self._beside(batch, computed), *keys[k], partition)
+        return self._beside(batch, computed)
+
+    def _beside(self, batch: pa.RecordBatch, computed: dict[str, pa.Array]) -> pa.RecordBatch:
+        """The batch and columns of our own, NULL where they are not known yet; those are never refused."""
+        unknown = pa.nulls(batch.num_rows, pa.int64())
+        columns = [*batch.columns, *(computed.get(name, unknown) for name in self.program.own)]
+        return pa.RecordBatch.from_arrays(columns, names=[*batch.schema.names, *self.program.own])
+
+    def _rehearse(self, batch: pa.RecordBatch, partition: Longs | None) -> None:
+        """Refuse what would be refused, before what is absent is followed: there it could not be taken back."""
+        if all(isinstance(each, SinceStates) for each in self._preceding):
+            return
+        for each in self._preceding:
+            each.rehearse(batch, partition)
+        self._bits(batch)
+        if self._leaves is not None:
+            self._leaves.of(batch, partition)
 
     @contextmanager
     def _carrying(self, partition: Longs | None) -> Iterator[None]:
@@ -188,7 +206,13 @@ class Intake:
     def names(self) -> int:
         """How many values have numbers: of partitions or of strings, whichever are more."""
         partitions = 0 if self.groups is None else self.groups.known
-        return max(partitions, 0 if self._leaves is None else self._leaves.strings.count or 0)
+        strings = 0 if self._leaves is None else self._leaves.strings.count or 0
+        return max(partitions, strings, *(each.names for each in self._preceding))
+
+    @property
+    def held(self) -> int:
+        """How much there is to look at of what must be absent, when something is forgotten."""
+        return sum(each.held for each in self._preceding)
 
     def lows(self) -> Longs:
         """By partition the least key that a match which ends from now on may start at."""
@@ -206,14 +230,16 @@ class Intake:
         return lows
 
     def preceded(self, lows: Longs) -> Longs:
-        """The partitions in which something has happened that a match to come may have to know."""
+        """The partitions with something that a match to come may have to know; the rest is forgotten."""
+        for each in self._preceding:
+            each.forget(lows, self.ranks.seen)
         return distinct(*(each.partitions(lows, self.ranks.seen) for each in self._preceding))
 
     def keep(self, partitions: Longs | None, strings: Longs) -> None:
         """Number these partitions and strings from 0 on and forget the others: nothing that is left is of them."""
+        for each in self._preceding:
+            each.keep(partitions)
         if self.groups is not None and partitions is not None:
-            for each in self._preceding:
-                each.keep(partitions)
             self.groups.keep(partitions)
             self.ranks.keep(partitions)
             self._last_keys = np.ascontiguousarray(picked(self._last_keys.T, partitions, LEAST).T)
@@ -238,7 +264,8 @@ class Intake:
             "low": np.array([self.low, self.ticked]),
             "last": np.frombuffer(json.dumps(self._last).encode(), np.uint8),
         }
-        kept |= {f"since{k}": each.state() for k, each in enumerate(self._preceding)}
+        for k, each in enumerate(self._preceding):
+            kept |= {f"since{k}{name}": value for name, value in each.state().items()}
         if self.groups is not None:
             kept |= {f"groups.{name}": value for name, value in self.groups.state().items()}
         if self._leaves is not None:
@@ -253,7 +280,7 @@ class Intake:
         self.low, self.ticked = int(kept["low"][0]), int(kept["low"][-1])
         self._last = json.loads(kept["last"].tobytes())
         for k, each in enumerate(self._preceding):
-            each.restore(kept[f"since{k}"])
+            each.restore({name: value for name, value in _under(f"since{k}", kept).items() if not name[:1].isdigit()})
         if self.groups is not None:
             self.groups.restore(_under("groups.", kept))
         if self._leaves is not None:
@@ -263,18 +290,7 @@ class Intake:
         raw = self._conditions.bits(batch, self.buffers)
         if self.program.plain:
             return raw
-        holds: dict[object, npt.NDArray[np.uint64]] = {}
-        for k, test in enumerate(self.program.tests):
-            holds[test] = (raw[:, k // 64] >> np.uint64(k % 64)) & np.uint64(1)
-        bits = np.zeros((batch.num_rows, max(1, -(-len(self.program.guards) // 64))), np.uint64)
-        for k, guard in enumerate(self.program.guards):
-            value = np.ones(batch.num_rows, np.uint64)
-            for each in guard.tests:
-                value &= holds[each]
-            for each in guard.negated:
-                value &= holds[each] ^ np.uint64(1)
-            bits[:, k // 64] |= value << np.uint64(k % 64)
-        return bits
+        return combined(self.program.guards, self.program.tests, raw)
 
     def _positions(self, batch: pa.RecordBatch) -> Longs:
         name = self.program.columns.position

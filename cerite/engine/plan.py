@@ -46,6 +46,11 @@ class Plan:
         return self.automaton.conditions
 
     @property
+    def every_guard(self) -> tuple[Guard, ...]:
+        """The same, and those of what is absent before the match or a part."""
+        return (*self.guards, *(guard for each in self.automaton.preceding for guard in each.automaton.conditions))
+
+    @property
     def tests(self) -> tuple[Test, ...]:
         """The distinct tests that the guards consist of."""
         return distinct_tests(self.guards)
@@ -105,8 +110,9 @@ class Plan:
     @property
     def needs_history(self) -> bool:
         """Whether what matches at an event may depend on events before the window: earlier runs are compared with."""
-        automaton = self.automaton
-        return bool(automaton.before) or any(watcher.kind != PLAIN for watcher in automaton.watchers)
+        automata = (self.automaton, *(each.automaton for each in self.automaton.preceding))
+        watchers = (watcher for each in automata for watcher in each.watchers)
+        return bool(self.automaton.before) or any(watcher.kind != PLAIN for watcher in watchers)
 
 
 def plan(query: QuerySpec, semantics: Semantics = "valuations") -> Plan:

@@ -61,11 +61,8 @@ class Recycler:
         lows = intake.lows()
         for engine in engines:
             engine.forget(lows)
-        partitions = (
-            None
-            if intake.groups is None
-            else distinct(*(engine.partitions for engine in engines), intake.preceded(lows))
-        )
+        preceded = intake.preceded(lows)
+        partitions = None if intake.groups is None else distinct(*(engine.partitions for engine in engines), preceded)
         storing = [each for each in engines if isinstance(each, Storing)]
         strings = distinct(*(engine.strings for engine in storing))
         intake.keep(partitions, strings)
@@ -74,4 +71,4 @@ class Recycler:
                 engine.keep(partitions, strings)
             elif partitions is not None:
                 engine.keep(partitions)
-        self._enough = intake.names + max(FEWEST, sum(engine.size for engine in engines))
+        self._enough = intake.names + max(FEWEST, intake.held + sum(engine.size for engine in engines))

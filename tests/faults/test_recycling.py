@@ -14,6 +14,7 @@ SCHEMA = {"type": "string", "t": "int", "n": "int", "k": "string", "l": "int"}
 QUERIES = {
     "subsets": "A ; B PARTITION BY [k] WITHIN 9 [n]",
     "two keys": "A ; B PARTITION BY [k, l] WITHIN 9 [n]",
+    "absent before": "NOT (A AS x ; C AS y FILTER y[k > x.k]) ; B PARTITION BY [l] WITHIN 9 [n]",
     "registers": "A AS x ; B AS y FILTER y[k >= x.k] PARTITION BY [l] WITHIN 9 [n]",
 }
 

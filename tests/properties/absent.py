@@ -45,6 +45,11 @@ SIZES = (
 SILENCES = st.builds(
     Suppress, st.builds(Size, st.integers(0, 6) | st.just(1.5), st.just("milliseconds")), st.booleans()
 )
+INNER_SIZES = (
+    st.integers(1, 4).map(Size.events)
+    | st.builds(Size, st.integers(0, 4), st.just("milliseconds"))
+    | st.builds(Size.of, st.just("price"), st.integers(0, 2) | st.just(0.5))
+)
 RISING_SIZES = st.integers(1, 5).map(Size.events) | st.builds(Size, st.integers(0, 6), st.just("milliseconds"))
 
 
@@ -75,6 +80,33 @@ def absent_patterns(draw: st.DrawFn, readable: tuple[str, ...]) -> Pattern:
 
 
 @st.composite
+def remembering(draw: st.DrawFn) -> Pattern:
+    """What must not occur before a match and has memory of its own: it compares its events, or others with them."""
+    first, second = (Named(Event(draw(st.sampled_from("BBCA"))), name) for name in "uv")
+    both = Sequence((first, second))
+    shape = draw(st.integers(0, 7))
+    if shape == 0:
+        return Window(both, draw(INNER_SIZES))
+    if shape == 1:
+        return Select(draw(st.sampled_from((Strategy.NEXT, Strategy.LAST, Strategy.MAX))), both)
+    if shape == 2:
+        return Sequence((first, second), ((Event("C", draw(compared(("u",)))),),))
+    if shape == 3:
+        several = Named(Iteration(Event(draw(st.sampled_from("BC"))), 1, None, draw(st.booleans())), "u")
+        return Having(several, (Comparison(">", Aggregate("SUM", "u", "price"), Literal(draw(st.integers(0, 2)))),))
+    if shape == 4:
+        return Window(Sequence((draw(st.sampled_from((first, both))),), before=(Event("C"),)), draw(INNER_SIZES))
+    if shape == 5:
+        again = Iteration(second, 1, None, draw(st.booleans()))
+        return Filter(Sequence((first, again)), (On("v", draw(compared(("u", "v")))),))
+    return Filter(both, (On("v", draw(compared(("u",)))),))
+
+
+def before_patterns() -> st.SearchStrategy[Pattern]:
+    return absent_patterns(()) | remembering()
+
+
+@st.composite
 def cores(draw: st.DrawFn) -> Pattern:
     """What must occur: an event, a sequence, an iteration, alternatives, now and then with conditions across events."""
     first: Pattern = Named(Event(draw(st.sampled_from(("A", "A", "B", None)))), "x")
@@ -102,7 +134,7 @@ def absences(draw: st.DrawFn) -> Pattern:
     known = tuple(sorted({"x", "y"} & bound(core)))
     where = draw(st.integers(0, 3))
     after = tuple(draw(st.lists(absent_patterns(known), min_size=1, max_size=2))) if where != 1 else ()
-    before = tuple(draw(st.lists(absent_patterns(()), min_size=1, max_size=1))) if where in (1, 2) else ()
+    before = tuple(draw(st.lists(before_patterns(), min_size=1, max_size=1))) if where in (1, 2) else ()
     made: Pattern = replace(inner, before=before, after=after)
     outer = draw(st.integers(0, 11))
     if outer == 0:
@@ -132,7 +164,7 @@ def _at_least(name: str, number: int) -> Expression:
 @st.composite
 def parts(draw: st.DrawFn) -> Pattern:
     """Something that is absent before a part of the pattern, in the part's own window."""
-    before = tuple(draw(st.lists(absent_patterns(()), min_size=1, max_size=2)))
+    before = tuple(draw(st.lists(before_patterns(), min_size=1, max_size=2)))
     times = st.sampled_from((1, 2, 1001)).map(lambda amount: Size(amount, "milliseconds"))
     others = st.integers(2, 4).map(Size.events) | st.sampled_from((0, 0.5, 1, 2)).map(partial(Size.of, "price"))
     part: Pattern = Window(Sequence((draw(cores()),), before=before), draw(times | others))
@@ -166,7 +198,7 @@ def ending_parts(draw: st.DrawFn) -> tuple[Pattern, Size | None]:
         core = draw(cores())
         known = tuple(sorted({"x", "y"} & bound(core))) + readable
         after = tuple(draw(st.lists(absent_patterns(known), min_size=1, max_size=2)))
-        before = (draw(absent_patterns(())),) if draw(st.integers(0, 7)) == 0 else ()
+        before = (draw(before_patterns()),) if draw(st.integers(0, 7)) == 0 else ()
         inner: Pattern = Sequence((core,), before=before, after=after)
         around = draw(st.integers(0, 9))
         if around == 0:

@@ -78,6 +78,12 @@ QUERIES = {
     "strings by key and attribute": "A AS x ; B AS y FILTER y[s = x.s] PARTITION BY [k] WITHIN 15 [n]",
     "a window inside": "(A AS x : B WITHIN 2 EVENTS) ; C AS z FILTER z[s = x.s] PARTITION BY [k] WITHIN 1 seconds",
     "watched": "A AS x ; NOT (B ; B) ; C AS z FILTER z[v > x.v] PARTITION BY [k] WITHIN 30 milliseconds",
+    "before": "NOT (A AS x ; B AS y FILTER y[s = x.s]) ; C PARTITION BY [k] WITHIN 20 milliseconds",
+    "before, in order": "NOT (A AS x ; B AS y FILTER y[s > x.s]) ; C WITHIN 9 milliseconds",
+    "before, events": "NOT (A AS x ; B AS y FILTER y[s >= x.s]) ; C PARTITION BY [k] WITHIN 4 EVENTS",
+    "before, attribute": "NOT (A AS x ; B AS y FILTER y[s = x.s]) ; C PARTITION BY [k] WITHIN 15 [n]",
+    "before a part": "A ; (NOT (A AS x ; B AS y FILTER y[s = x.s]) ; C WITHIN 9 milliseconds) WITHIN 30 milliseconds",
+    "before, chosen": "NOT NEXT(A AS x ; B AS y FILTER y[s >= x.s]) ; C PARTITION BY [k] WITHIN 20 milliseconds",
     "compared": "NEXT(A AS x ; B AS y FILTER y[v >= x.v]) PARTITION BY [k] WITHIN 30 milliseconds",
 }
 

@@ -7,9 +7,9 @@ from rich.tree import Tree
 
 from cerite.api.explain.keeping import explain_keeping
 from cerite.api.explain.kinds import TIME, columns_of
-from cerite.api.explain.registers import counted, explain_registers
+from cerite.api.explain.registers import counted, explain_registers, shown
 from cerite.automaton import Automaton
-from cerite.automaton.automaton import TRUE
+from cerite.automaton.automaton import TRUE, Preceding
 from cerite.core.errors import PatternError, SchemaError
 from cerite.core.schema import Schema
 from cerite.engine.bind import Program, bind
@@ -29,8 +29,8 @@ def explain_engine(tree: Tree, query: QuerySpec, schema: Schema | None = None) -
         return
     tree.add(Text(f"chosen: {program.choice.engine}; {program.choice.why}"))
     automaton, machine = runnable.automaton, program.machine
-    shown = tree.add(f"automaton: {automaton.n_states} states, {len(automaton.transitions)} transitions")
-    shown.add(Text(str(automaton)))
+    drawn = tree.add(f"automaton: {automaton.n_states} states, {len(automaton.transitions)} transitions")
+    drawn.add(Text(str(automaton)))
     if machine is None:
         tests = tree.add("tests, each evaluated once per batch")
         for test in runnable.tests:
@@ -40,6 +40,8 @@ def explain_engine(tree: Tree, query: QuerySpec, schema: Schema | None = None) -
         explain_registers(tree, program, machine)
         if guessed:
             tree.add(Text(f"kinds guessed from the query, for want of a schema: {', '.join(guessed)}", style="dim"))
+    for number, each in enumerate(automaton.preceding):
+        tree.add(Text(_followed(number, each)))
     tree.add(Text(_cost(program)))
     explain_keeping(tree, program)
     exact = runnable.counts_without_enumerating
@@ -48,6 +50,16 @@ def explain_engine(tree: Tree, query: QuerySpec, schema: Schema | None = None) -
         counting += f", {counted(program, machine)}"
     walk = "" if program.found_in_groups is None else ", times the logarithm of the window at most"
     tree.add(f"per match: time linear in its number of events{walk}{counting}")
+
+
+def _followed(number: int, preceding: Preceding) -> str:
+    """How it is known when something last began that must be absent before the match or a part."""
+    window = "the query's window" if preceding.size is None else f"a window of {preceding.size}"
+    kept = "entry of stored values" if preceding.has_memory else "state of its own automaton"
+    tests = "; ".join(sorted({shown(str(guard)) for guard in preceding.automaton.conditions}))
+    return (
+        f"absent before (since{number}), in {window}: {tests}; followed beside the events, the latest start per {kept}"
+    )
 
 
 def _dropped(automaton: Automaton) -> str:

@@ -7,6 +7,7 @@ from typing import TypeGuard
 
 import pyarrow as pa
 
+from cerite.automaton.absences import is_own
 from cerite.automaton.guards import Reach, distinct_tests
 from cerite.core.schema import Kind, Schema
 from cerite.engine.plan import Plan
@@ -42,16 +43,17 @@ def columns_of(plan: Plan, schema: Schema | None) -> tuple[pa.Schema, list[str]]
     >>> columns.field("town").type, guessed
     (DataType(string), ['name', 'town'])
     """
-    guards = plan.guards
+    guards = plan.every_guard
     known: dict[str, Kind] = {} if schema is None else dict(schema.attributes(None))
     conditions = [test.condition for test in distinct_tests(guards) if test.condition is not None]
     nodes = [node for condition in conditions for node in walk(condition)]
     read = frozenset().union(*map(attributes, conditions))
-    names = sorted(read - known.keys())
+    names = sorted(name for name in read - known.keys() if not is_own(name))
     guessed = _guessed(nodes, known)
     kinds = known | {name: guessed.get(name, "float") for name in names}
     inner = (test.size for guard in guards for test in guard.tests | guard.negated if isinstance(test, Reach))
-    measured = [size.attribute for size in (plan.window, *inner) if size is not None and size.attribute is not None]
+    sizes = (plan.window, *inner, *(each.size for each in plan.automaton.preceding))
+    measured = [size.attribute for size in sizes if size is not None and size.attribute is not None]
     others = {name: pa.float64() for name in (*measured, *plan.partition)} | {TIME: pa.timestamp("us")}
     return pa.schema(others | {name: _ARROW[kind] for name, kind in kinds.items()}), names
 

@@ -42,7 +42,7 @@ def explain_registers(tree: Tree, program: Program, machine: Machine) -> None:
     plan, grouping, in_groups = program.plan, program.grouping, program.found_in_groups
     tests = tree.add("tests on one event, each evaluated once per batch")
     for guard in machine.guards:
-        tests.add(Text(_shown(str(guard))))
+        tests.add(Text(shown(str(guard))))
     _conditions(tree, machine)
     _stored(tree, machine)
     _waking(tree, machine)
@@ -88,7 +88,7 @@ def _conditions(tree: Tree, machine: Machine) -> None:
             how = "indexed by hash"
         elif simple is not None and (simple.leaf, simple.slot, simple.op) in by_order:
             how = "indexed by order"
-        branch.add(Text(f"{_shown(program.text)}: {how}"))
+        branch.add(Text(f"{shown(program.text)}: {how}"))
 
 
 def _stored(tree: Tree, machine: Machine) -> None:
@@ -101,9 +101,9 @@ def _stored(tree: Tree, machine: Machine) -> None:
                 stores.append(t)
             elif slot in machine.live[t.source] and slot not in machine.live[t.target]:
                 ends.append(t)
-        shown = branch.add(Text(f"{_slot(machine.slots[slot])}: alive in {_states(alive)}"))
-        shown.add(Text(f"from {_steps(machine, stores)}"))
-        shown.add(Text(f"to {_steps(machine, ends)}"))
+        entry = branch.add(Text(f"{_slot(machine.slots[slot])}: alive in {_states(alive)}"))
+        entry.add(Text(f"from {_steps(machine, stores)}"))
+        entry.add(Text(f"to {_steps(machine, ends)}"))
     if not machine.slots:
         branch.add("none")
 
@@ -136,7 +136,7 @@ def _dropped(machine: Machine) -> str:
 
 def _named(machine: Machine, words: np.ndarray[tuple[int], np.dtype[np.uint64]]) -> str:
     bits = [bit for bit in range(len(machine.guards)) if int(words[bit // 64]) >> bit % 64 & 1]
-    return ", ".join(_shown(str(machine.guards[bit])) for bit in bits)
+    return ", ".join(shown(str(machine.guards[bit])) for bit in bits)
 
 
 def _in_groups(tree: Tree, machine: Machine, grouping: Grouping) -> None:
@@ -166,7 +166,7 @@ def _bound(tree: Tree, plan: Plan, machine: Machine) -> Tree:
         sets = "set of " if any(machine.slots[slot][0] in unclear for slot in live) else ""
         branch.add(Text(f"{_states(states)}: " + (f"one per distinct {sets}{values}" if live else "one each")))
     if unclear:
-        names = ", ".join(sorted({_shown(name) for name in unclear}))
+        names = ", ".join(sorted({shown(name) for name in unclear}))
         branch.add(Text(f"the same marks may leave different events in {names}, so an entry holds a set of values"))
     if machine.automaton.watchers:
         branch.add("times the different watched sets: what has been seen since the part began")
@@ -180,16 +180,16 @@ def _changing(machine: Machine) -> Iterator[str]:
     for slot, (register, leaf) in enumerate(machine.slots):
         if not isinstance(leaf, Running):
             continue
-        shown, name = leaf.text(_shown(register)), _shown(register)
+        text, name = leaf.text(shown(register)), shown(register)
         if leaf.how == TALLY:
-            yield f"{shown}: at most one value per number of {'' if name == '*' else f'`{name}` '}events"
+            yield f"{text}: at most one value per number of {'' if name == '*' else f'`{name}` '}events"
         elif leaf.how not in (SUM_WHOLE, SUM_FLOAT):
-            yield f"{shown}: at most one value per `{name}` event"
+            yield f"{text}: at most one value per `{name}` event"
         elif not _chosen_freely(machine, slot):
-            yield f"{shown}: at most one value per event at which `{name}` may begin, as its events lie side by side"
+            yield f"{text}: at most one value per event at which `{name}` may begin, as its events lie side by side"
         else:
             yield (
-                f"{shown}: `{name}` may take or leave each of n events, which can give 2^n sums, one entry each; write "
+                f"{text}: `{name}` may take or leave each of n events, which can give 2^n sums, one entry each; write "
                 "`:+` instead of `+`, so that they lie side by side, or SKIP_NEXT((… AS y):+), which leaves none out"
             )
 
@@ -242,7 +242,7 @@ def _inner(machine: Machine) -> frozenset[int]:
 
 
 def _wake(machine: Machine, signature: Signature) -> str:
-    guard = "any event" if signature.bit < 0 else _shown(str(machine.guards[signature.bit]))
+    guard = "any event" if signature.bit < 0 else shown(str(machine.guards[signature.bit]))
     if signature.kind == lay.UNLESS:
         return f"any event that is not {guard}"
     if signature.kind not in (lay.SAME, lay.ORDER, lay.PAST):
@@ -267,29 +267,29 @@ def _slot(slot: Slot) -> str:
     if isinstance(leaf, Mark):
         return f"start of WITHIN {leaf.size}"
     if isinstance(leaf, Running):
-        return leaf.text(_shown(register))
+        return leaf.text(shown(register))
     if isinstance(leaf.expression, Literal):
-        return f"whether {_shown(register)} has an event"
+        return f"whether {shown(register)} has an event"
     if isinstance(leaf.expression, Attribute):
-        return f"{_shown(register)}.{leaf.expression}"
-    return f"`{leaf.expression}` of {_shown(register)}"
+        return f"{shown(register)}.{leaf.expression}"
+    return f"`{leaf.expression}` of {shown(register)}"
 
 
-def _shown(text: str) -> str:
+def shown(text: str) -> str:
     """Without the sign before and the number behind the construction's own registers.
 
-    >>> _shown("C[v > `\N{PRIME}y12`.v] AND WITHIN 3 EVENTS of \N{PRIME}window4")
+    >>> shown("C[v > `\N{PRIME}y12`.v] AND WITHIN 3 EVENTS of \N{PRIME}window4")
     'C[v > y.v] AND WITHIN 3 EVENTS of window'
     """
     return _OWN.sub(r"\1", text)
 
 
 def _steps(machine: Machine, steps: list[Transition]) -> str:
-    shown: dict[str, None] = {}
+    texts: dict[str, None] = {}
     for t in steps:
-        guard = "any event" if t.condition == TRUE else _shown(str(machine.automaton.conditions[t.condition]))
-        shown.setdefault(f"{guard} (q{t.source} → q{t.target})")
-    return "; ".join(shown) or "the end of the match"
+        guard = "any event" if t.condition == TRUE else shown(str(machine.automaton.conditions[t.condition]))
+        texts.setdefault(f"{guard} (q{t.source} → q{t.target})")
+    return "; ".join(texts) or "the end of the match"
 
 
 def _states(states: frozenset[int] | list[int]) -> str:

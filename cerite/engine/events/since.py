@@ -1,8 +1,8 @@
 """When a pattern last began that has occurred by now: what `NOT ν ; φ` has to know of the events before φ.
 
-For every event the key of the latest first event of an occurrence of ν that ended before it, in its partition. Only the
-latest way into each state of ν's automaton matters, so a partition has one key per state, and the latest one that was
-complete; ν has no memory of its own (the automaton's builder sees to that).
+For every event the key of the latest first event of an occurrence of ν that ended before it, in its partition. Where ν
+has no memory of its own, only the latest way into each state of its automaton matters, so a partition has one key per
+state, and the latest one that was complete (`SinceStates`). A ν with memory is followed by `engine.registers.latest`.
 
 Invariant: results do not depend on where batches are cut; a batch that is refused later leaves everything as it was.
 """
@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from cerite.automaton.automaton import TRUE, Automaton
+from cerite.automaton.automaton import TRUE, Preceding
 from cerite.automaton.guards import Guard, Test, distinct_tests
 from cerite.core.arrays import Flags, Longs, Words, picked
 from cerite.core.jit import kernel
@@ -26,15 +26,117 @@ from cerite.engine.events.rows import Columns
 from cerite.pattern.nodes import Size
 from cerite.predicate.columns.bits import ConditionBits
 
+Arrays = dict[str, npt.NDArray[Any]]
+
 
 class Since:
-    """Follows one pattern through the batches of a run."""
+    """Follows one pattern through the batches of a run, in the window in which it must be absent."""
 
-    def __init__(self, automaton: Automaton, schema: pa.Schema, columns: Columns, size: Size | None) -> None:
+    def __init__(self, columns: Columns, size: Size | None) -> None:
         self.size = size  # of the window in which it is absent, if that is not the query's
         self._time, self._unit = columns.time, columns.unit
         self._low = LEAST  # of all events to come, if time tells
-        self._automaton = automaton
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """What its conditions look at."""
+        raise NotImplementedError
+
+    @property
+    def names(self) -> int:
+        """How many values it has numbered."""
+        return 0
+
+    @property
+    def held(self) -> int:
+        """How much there is to look at when something is forgotten."""
+        return 0
+
+    @property
+    def counts(self) -> bool:
+        """Whether the window of its own is one of events."""
+        return self.size is not None and self.size.unit == "events"
+
+    @property
+    def rises(self) -> bool:
+        """Whether what has left the window of an event is in that of no later one: attributes of parts may fall."""
+        return self.size is None or self.size.attribute is None or self.size.attribute == self._time
+
+    def fresh(self) -> Since:
+        """The same pattern, of which nothing has occurred yet."""
+        raise NotImplementedError
+
+    def keys(self, batch: pa.RecordBatch, ranks: Longs | None) -> tuple[Longs, Longs, Flags | None]:
+        """Key and low of every event by the window of its own, for which `ranks` are those of the events."""
+        assert self.size is not None
+        if ranks is not None and self.counts:
+            return (*count_keys(self.size, ranks), None)
+        name = time_of(self.size, self._time)
+        return value_keys(batch.column(name), name, self.size, self._unit)
+
+    def rehearse(self, batch: pa.RecordBatch, partition: Longs | None) -> None:
+        """Refuse now what `column` would refuse later, while nothing has changed."""
+
+    def column(
+        self, batch: pa.RecordBatch, key: Longs, low: Longs, missing: Flags | None, partition: Longs | None
+    ) -> pa.Array:
+        """The key for every event of the next batch, NULL where the pattern has not occurred."""
+        if self.size is not None and self.size.is_time and low.size:
+            self._low = int(low[-1])
+        unknown = np.zeros(key.size, np.bool_) if missing is None else missing
+        latest = self._latest(batch, key, low, unknown, partition)
+        return pa.array(latest, mask=latest == LEAST)
+
+    def _latest(self, batch: pa.RecordBatch, key: Longs, low: Longs, missing: Flags, partition: Longs | None) -> Longs:
+        raise NotImplementedError
+
+    @contextmanager
+    def undone(self, partition: Longs | None) -> Iterator[None]:
+        """What the batch changes returns if it is refused."""
+        raise NotImplementedError
+
+    def advance(self) -> None:
+        """The batch that was last read is taken."""
+
+    def forget(self, lows: Longs, seen: Longs) -> None:
+        """Let go of what lies in the window of no event to come.
+
+        Given the least key of every partition by the query's window, and how many events it has had.
+        """
+
+    def partitions(self, lows: Longs, seen: Longs) -> Longs:
+        """The partitions in which something lies in the window of an event that may still come; as `forget`."""
+        raise NotImplementedError
+
+    def least(self, lows: Longs, seen: Longs) -> Longs:
+        """By partition the least key in the window of an event that may still come; as `forget`."""
+        if self.size is None:
+            return lows
+        least: Longs = np.full(lows.size, self._low if self.rises else LEAST, np.int64)
+        if self.counts:
+            least[: seen.size] = count_keys(self.size, seen[: lows.size])[1]
+        return least
+
+    def keep(self, partitions: Longs | None) -> None:
+        """Number these partitions from 0 on; of the others nothing is in any window."""
+        raise NotImplementedError
+
+    def state(self) -> Arrays:
+        """What a snapshot keeps."""
+        raise NotImplementedError
+
+    def restore(self, state: Arrays) -> None:
+        """Continue where a snapshot was taken."""
+        raise NotImplementedError
+
+
+class SinceStates(Since):
+    """Follows a pattern without memory: one key per state of its automaton."""
+
+    def __init__(self, preceding: Preceding, schema: pa.Schema, columns: Columns) -> None:
+        super().__init__(columns, preceding.size)
+        self._made_of = preceding, schema, columns
+        self._automaton = automaton = preceding.automaton
         self._tests = distinct_tests(automaton.conditions)
         self._conditions = ConditionBits([(each.type, each.condition) for each in self._tests], schema, columns.type)
         self._table = np.array([[t.source, t.condition, t.target] for t in automaton.transitions], np.int64)
@@ -48,35 +150,20 @@ class Since:
         """What its conditions look at."""
         return self._conditions.columns
 
-    @property
-    def counts(self) -> bool:
-        """Whether the window of its own is one of events."""
-        return self.size is not None and self.size.unit == "events"
+    def fresh(self) -> SinceStates:
+        """The same pattern, of which nothing has occurred yet."""
+        return SinceStates(*self._made_of)
 
-    def keys(self, batch: pa.RecordBatch, ranks: Longs | None) -> tuple[Longs, Longs, Flags | None]:
-        """Key and low of every event by the window of its own, for which `ranks` are those of the events."""
-        assert self.size is not None
-        if ranks is not None and self.counts:
-            return (*count_keys(self.size, ranks), None)
-        name = time_of(self.size, self._time)
-        return value_keys(batch.column(name), name, self.size, self._unit)
-
-    def column(
-        self, batch: pa.RecordBatch, key: Longs, low: Longs, missing: Flags | None, partition: Longs | None
-    ) -> pa.Array:
-        """The key for every event of the next batch, NULL where the pattern has not occurred."""
-        if self.size is not None and self.size.is_time and low.size:
-            self._low = int(low[-1])
+    def _latest(self, batch: pa.RecordBatch, key: Longs, low: Longs, missing: Flags, partition: Longs | None) -> Longs:
         ids = np.zeros(key.size, np.int64) if partition is None else partition
         top = int(ids.max()) + 1 if ids.size else 0
         if top > self._state.shape[0]:
             more = max(top - self._state.shape[0], self._state.shape[0])
             self._state = np.pad(self._state, ((0, more), (0, 0)), constant_values=LEAST)
         holds = guard_flags(self._automaton.conditions, self._tests, self._conditions.bits(batch))
-        unknown = np.zeros(key.size, np.bool_) if missing is None else missing
         latest, after = np.empty(key.size, np.int64), np.empty(self._state.shape[1], np.int64)
-        follow(holds, self._table, self._automaton.initial, self._final, key, unknown, ids, self._state, after, latest)
-        return pa.array(latest, mask=latest == LEAST)
+        follow(holds, self._table, self._automaton.initial, self._final, key, missing, ids, self._state, after, latest)
+        return latest
 
     @contextmanager
     def undone(self, partition: Longs | None) -> Iterator[None]:
@@ -93,29 +180,22 @@ class Since:
             raise
 
     def partitions(self, lows: Longs, seen: Longs) -> Longs:
-        """The partitions in which something lies in the window of an event that may still come.
-
-        Given the least key of every partition by the query's window, and how many events it has had.
-        """
+        """The partitions in which something lies in the window of an event that may still come; as `forget`."""
         known = self._state[: lows.size].max(axis=1)
-        least: Longs = np.full(known.size, self._low, np.int64)
-        if self.size is None:
-            least = lows[: known.size]
-        elif self.counts:
-            least[: seen.size] = count_keys(self.size, seen[: known.size])[1]
-        return np.flatnonzero((known > LEAST) & (known >= least))
+        return np.flatnonzero((known > LEAST) & (known >= self.least(lows, seen)[: known.size]))
 
-    def keep(self, partitions: Longs) -> None:
+    def keep(self, partitions: Longs | None) -> None:
         """Number these partitions from 0 on; of the others nothing is in any window."""
-        self._state = picked(self._state, partitions, LEAST)
+        if partitions is not None:
+            self._state = picked(self._state, partitions, LEAST)
 
-    def state(self) -> Longs:
+    def state(self) -> Arrays:
         """What a snapshot keeps."""
-        return self._state
+        return {"": self._state}
 
-    def restore(self, state: npt.NDArray[Any]) -> None:
+    def restore(self, state: Arrays) -> None:
         """Continue where a snapshot was taken."""
-        self._state = state.astype(np.int64)
+        self._state = state[""].astype(np.int64)
 
 
 def guard_flags(guards: tuple[Guard, ...], tests: tuple[Test, ...], raw: Words) -> npt.NDArray[np.uint8]:

@@ -38,7 +38,8 @@ def relevance(plan: Plan, conditions: Guards) -> Relevance:
     """The rows that a plan needs."""
     if plan.late and plan.consume == "any":  # what is forgotten depends on which event closes a window
         return Relevance(True, False)
-    every = [_relevance(each, conditions) for each in (plan.automaton.trim(), *plan.automaton.preceding)]
+    before = (each.automaton for each in plan.automaton.preceding)
+    every = [_relevance(each, conditions) for each in (plan.automaton.trim(), *before)]
     return Relevance(conditions.some(each.formula for each in every), any(each.gaps for each in every))
 
 

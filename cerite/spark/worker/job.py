@@ -84,7 +84,7 @@ class Job:
 def unary_tests(plan: Plan) -> tuple[Test, ...]:
     """The distinct conditions on one event: what Spark evaluates."""
     tests: dict[Test, None] = {}
-    for guard in (*plan.guards, *(each for before in plan.automaton.preceding for each in before.conditions)):
+    for guard in plan.every_guard:
         for test in sorted(guard.tests | guard.negated, key=str):
             if isinstance(test, Test) and not computed_by_intake(test):
                 alone = test.split()[0]
@@ -101,17 +101,17 @@ def computed_by_intake(test: Test | Reach) -> bool:
 
 def attributes_across(plan: Plan) -> tuple[str, ...]:
     """The attributes that conditions across events read, of the event itself and of registers."""
-    tests = (test for guard in plan.guards for test in guard.tests | guard.negated if isinstance(test, Test))
+    tests = (test for guard in plan.every_guard for test in guard.tests | guard.negated if isinstance(test, Test))
     read = frozenset().union(*(attributes(part) for test in tests for part in test.split()[1]))
     return tuple(sorted(name for name in read if not is_own(name)))
 
 
 def windows(plan: Plan) -> tuple[Size, ...]:
     """Every window of the plan, and the time that SUPPRESS measures."""
-    tests = (test for guard in plan.guards for test in guard.tests | guard.negated)
+    tests = (test for guard in plan.every_guard for test in guard.tests | guard.negated)
     inner = (test.size for test in tests if isinstance(test, Reach))
     silent = None if plan.suppress is None else plan.suppress.size
-    every = (plan.window, plan.tick, silent, *inner, *plan.automaton.reaches)
+    every = (plan.window, plan.tick, silent, *inner, *(each.size for each in plan.automaton.preceding))
     return tuple(size for size in every if size is not None)
 
 
@@ -139,10 +139,12 @@ def _reading_bits(plan: Plan, resized: Callable[[Size], Size]) -> Plan:
 
     def reading(automaton: Automaton) -> Automaton:
         guards = tuple(_prepared(guard, number, resized) for guard in automaton.conditions)
-        reaches = tuple(None if size is None else resized(size) for size in automaton.reaches)
-        preceding = tuple(map(reading, automaton.preceding))
+        preceding = tuple(
+            replace(each, automaton=reading(each.automaton), size=None if each.size is None else resized(each.size))
+            for each in automaton.preceding
+        )
         waits = tuple((register, resized(size)) for register, size in automaton.waits)
-        return replace(automaton, conditions=guards, preceding=preceding, reaches=reaches, waits=waits)
+        return replace(automaton, conditions=guards, preceding=preceding, waits=waits)
 
     return replace(
         plan, automaton=reading(plan.automaton),
