@@ -191,6 +191,7 @@ class Preceding:
 
     automaton: Automaton
     size: Size | None  # of the window in which it is absent; None: the query's
+    through: bool = False  # whether it is followed through the match's first event, which it reads, not up to it
 
     @property
     def has_memory(self) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
+from cerite.automaton import announced
 from cerite.automaton.absences import END, START, ending, followed, known_end, preceded
 from cerite.automaton.automaton import LAST, MAX, NEXT, OTHERS, PLAIN, TRUE, Automaton, Preceding, Transition, Watcher
 from cerite.automaton.fragment import (
@@ -46,7 +47,7 @@ from cerite.core.errors import PatternError
 from cerite.pattern import nodes
 from cerite.pattern.absences import absences
 from cerite.pattern.nodes import Pattern, Size, conditions_of, transform, walk
-from cerite.pattern.references import orient_references
+from cerite.pattern.references import orient_references, read_later
 from cerite.pattern.rewrite.absent import asked_before
 from cerite.pattern.rewrite.counts import bounded_counts
 from cerite.pattern.rewrite.lp import lp_normal
@@ -185,7 +186,8 @@ class _Builder:
         size, window = (None, "") if id(node) in self.outermost else self.windows[id(node)]
         fragment = self.fragment(replace(node, before=(), after=()))
         if node.before:
-            numbers = tuple(self._preceding(each, size) for each in node.before)
+            occurs = replace(node, before=(), after=())
+            numbers = tuple(self._preceding(each, size, occurs) for each in node.before)
             register = None if size is None else self.registers.new("start")
             fragment = preceded(fragment, numbers, node, register)
         if node.after and size is not None:
@@ -216,12 +218,15 @@ class _Builder:
         self.pending.append(Pending(gap, register, size))
         return replace(ending(fragment, lambda step: replace(step, opens=step.opens | number)), nullable=False)
 
-    def _preceding(self, node: Pattern, size: Size | None) -> int:
+    def _preceding(self, node: Pattern, size: Size | None, match: Pattern) -> int:
         """The number of a pattern that is absent before a match or a part: an automaton by itself.
 
         It occurs from its first event to its last, whatever it marks. What is absent before parts of it comes first.
         """
         around = self.around | written_before(self.whole, node)
+        later = read_later(node)
+        if later:
+            node = announced.followed(node, later, match, self.registers)
         inside = _Builder(
             node, preceding=self.preceding, registers=self.registers, around=around, apart=True,
         )  # fmt: skip
@@ -233,7 +238,7 @@ class _Builder:
                 "put it into the gap before the part: `A AS x ; NOT B[id = x.id] ; C`",
             )  # fmt: skip
         every = fragment.changed(lambda step: replace(step, labels=frozenset(), marks=True))
-        self.preceding.append(Preceding(_automaton(every, inside.watched), size))
+        self.preceding.append(Preceding(_automaton(every, inside.watched), size, through=bool(later)))
         return len(self.preceding) - 1
 
     def _gap(self, absent: tuple[Pattern, ...]) -> Gap:

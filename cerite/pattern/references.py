@@ -6,6 +6,8 @@ P(x, z)). `resolve` decides which is which, scope by scope from the inside out, 
 moves such filters to the scope that binds both; what would be ambiguous is refused with advice.
 A name is looked up in the filtered pattern first, then in what encloses it; one that can only be the very event being
 checked is refused (its own name is the exception: `b[price > b.price]` reads the previous b).
+What is negated at the start of a sequence may read events of the sequence, which come later; such a condition stays
+where it is, whether it is a filter or on the event itself.
 `orient_references` rewrites a resolved pattern so that every reference looks back; every name of the event that a
 condition is turned to is that event itself. A condition written on an event itself (`B[id = r.id]`, SREMO's terminal)
 only ever looks back: a register must hold something when it is read (definition 13). Aggregates only ever look back,
@@ -50,6 +52,7 @@ class _Frame:
     after: frozenset[str] = _NONE
     wall: str = ""  # why a forward reference cannot be waited for beyond this scope
     beside: frozenset[str] = _NONE  # bound on the other side of an AND: neither before nor after
+    once: frozenset[str] = _NONE  # of what a pattern negated at the start sees after it: exactly one event
 
 
 def resolve(pattern: Pattern, *, strict: bool = False) -> Pattern:
@@ -85,9 +88,21 @@ def orient_references(pattern: Pattern) -> Pattern:
     return transform(resolve(pattern), change)
 
 
+def read_later(pattern: Pattern) -> frozenset[str]:
+    """What a resolved pattern, negated at the start of a sequence, reads of the sequence's events.
+
+    >>> from cerite.language.ceql import parse_pattern
+    >>> whole = resolve(parse_pattern("(NOT B[id = x.id] ; A AS x WITHIN 5 seconds)"))
+    >>> sorted(read_later(whole.operand.before[0]))
+    ['x']
+    """
+    read = (each for condition in nodes.conditions_of(pattern) for each in references(condition))
+    return frozenset(each.variable for each in read if each.later) - written(pattern)
+
+
 def _turned(on: nodes.On, scope: Pattern) -> nodes.On:
     ahead = {each.variable for each in references(on.condition) if each.later}
-    if not ahead:
+    if not ahead or not ahead <= written(scope):  # or it waits for events after a pattern negated at the start
         return on
     last = next(each for each in sorted(ahead) if not any(may_precede(scope, each, other) for other in ahead - {each}))
 
@@ -109,7 +124,7 @@ def _resolve(node: Pattern, frames: tuple[_Frame, ...], strict: bool) -> tuple[P
     if isinstance(node, nodes.Event):
         if strict:
             _check_event(node, frames)
-        return node, []
+        return _awaiting(node, frames), []
     waiting: Waiting = []
 
     def inside(child: Pattern, frame: _Frame | None) -> Pattern:
@@ -217,8 +232,12 @@ def _map_with_frames(node: Pattern, inside: Callable[[Pattern, _Frame | None], P
 
 
 def _negated_frame(around: _Frame, *, first: bool, parts: tuple[Pattern, ...]) -> _Frame:
-    """What a negated pattern sees: all that was bound before it; at the start of a sequence nothing of that yet."""
-    return _Frame(before=around.before, after=_writes(parts) if first else _NONE, wall=FIRST if first else NEGATED)
+    """What a negated pattern sees: all that was bound before it; at the start of a sequence also what comes then."""
+    if not first:
+        return _Frame(before=around.before, wall=NEGATED)
+    after, whole = _writes(parts), nodes.Sequence(parts)
+    once = frozenset(name for name in after if counts(whole, name) == (1, 1))
+    return _Frame(before=around.before, after=after, wall=FIRST, once=once)
 
 
 def _frames(parts: tuple[Pattern, ...]) -> list[_Frame]:
@@ -239,11 +258,32 @@ def _check_event(event: nodes.Event, frames: tuple[_Frame, ...]) -> None:
     for each in aggregates(own.condition):
         _check_range(each, own, nodes.Empty(), frames)
     for reference in references(own.condition):
-        if not _looks_back(reference, own, frames):
+        if not reference.later and not _looks_back(reference, own, frames) and not _awaited(reference, frames):
             raise PatternError(
                 f"`{reference.variable}` holds nothing yet when `{own.variable}` is read", span=reference.span,
                 hint=f"write the condition on the later event, or as a filter: `… FILTER {own.variable}[…]`",
             )  # fmt: skip
+
+
+def _awaiting(event: nodes.Event, frames: tuple[_Frame, ...]) -> nodes.Event:
+    """The event with those references marked that read the events after a pattern negated at the start."""
+
+    def change(node: Expression) -> Expression:
+        awaits = isinstance(node, Reference) and not node.later and _awaited(node, frames)
+        return replace(node, later=True) if isinstance(node, Reference) and awaits else node
+
+    changed = None if event.condition is None else change_condition(event.condition, change)
+    return event if changed == event.condition else replace(event, condition=changed)
+
+
+def _awaited(node: Reference, frames: tuple[_Frame, ...]) -> bool:
+    """Whether a variable is bound after the pattern negated at the start that reads it, and nowhere nearer."""
+    for frame in frames:
+        if node.variable in frame.before | frame.beside:
+            return False
+        if node.variable in frame.after:
+            return frame.wall == FIRST
+    return False
 
 
 def _check_range(node: Aggregate, on: nodes.On, operand: Pattern, frames: tuple[_Frame, ...]) -> None:
@@ -284,7 +324,8 @@ def _check_whole(node: nodes.Having, frames: tuple[_Frame, ...]) -> None:
         if isinstance(each, Reference) and each.variable not in own and not _looks_back(each, whole, frames):
             raise PatternError(
                 f"`{each.variable}` is bound only after the pattern before FILTER", span=each.span,
-                hint="put the FILTER around both, in parentheses",
+                hint=f"ask it of a single event inside NOT: `y[… {each}]`" if _awaited(each, frames)
+                else "put the FILTER around both, in parentheses",
             )  # fmt: skip
 
 
@@ -301,10 +342,10 @@ def _settle(scope: Pattern, waiting: Waiting) -> tuple[Pattern, Waiting]:
 
 def _mark(on: nodes.On, operand: Pattern, frames: tuple[_Frame, ...]) -> tuple[nodes.On, bool]:
     """The condition with forward references marked, and whether it must wait in an outer scope."""
-    outer = False
+    outer, awaits = False, False
 
     def change(node: Expression) -> Expression:
-        nonlocal outer
+        nonlocal outer, awaits
         if isinstance(node, Aggregate):
             _check_range(node, on, operand, frames)
         if not isinstance(node, Reference) or node.later:
@@ -317,13 +358,32 @@ def _mark(on: nodes.On, operand: Pattern, frames: tuple[_Frame, ...]) -> tuple[n
             return replace(node, later=True)
         if _looks_back(node, on, frames):
             return node
-        outer = True
+        if _awaited(node, frames):
+            _check_awaiting(node, on, operand)
+            awaits = True
+        else:
+            outer = True
         return replace(node, later=True)
 
     marked = replace(on, condition=change_condition(on.condition, change))
-    if not outer and any(each.later for each in references(marked.condition)):
+    if outer and awaits:
+        raise PatternError(
+            f"the condition on `{on.variable}` waits for events inside NOT and for events after it", span=on.span,
+            hint="write two conditions, or one FILTER around all that is inside NOT",
+        )  # fmt: skip
+    here = [each for each in references(marked.condition) if each.later and each.variable in written(operand)]
+    if not outer and here:
         _check_scope(marked, operand)
     return marked, outer
+
+
+def _check_awaiting(node: Reference, on: nodes.On, operand: Pattern) -> None:
+    """A condition that reads what comes after NOT is about one event before."""
+    if counts(operand, on.variable) != (1, 1):
+        raise PatternError(
+            f"NOT reads `{node.variable}`, which is bound after it, and `{on.variable}` is not always exactly one "
+            "event", span=node.span, hint=f"negate a single event: `NOT B[{quoted(node.name)} = {node}]`",
+        )  # fmt: skip
 
 
 def _of_itself(node: Reference, on: nodes.On) -> PatternError:
@@ -351,11 +411,13 @@ def _looks_back(node: Reference, on: nodes.On, frames: tuple[_Frame, ...]) -> bo
                 hint="put the FILTER outside the AND, where both sides are known",
             )  # fmt: skip
         if node.variable in frame.after:
-            if frame.wall == FIRST:
+            if frame.wall == FIRST and (walls or node.variable not in frame.once):
+                what = f"inside {walls[0]}" if walls else f"and `{node.variable}` is not always exactly one event"
                 raise PatternError(
-                    f"NOT at the start of a pattern cannot read `{node.variable}`, which is bound only after it",
+                    f"NOT at the start of a pattern reads `{node.variable}`, which is bound only after it, {what}",
                     span=node.span,
-                    hint=f"let both be in one partition: PARTITION BY [{quoted(node.name)}]; or name a constant",
+                    hint=f"let both be in one partition: PARTITION BY [{quoted(node.name)}]; or let a single event "
+                    f"read a single one: `NOT B[{quoted(node.name)} = x.{quoted(node.name)}] ; A AS x`",
                 )  # fmt: skip
             if walls:
                 raise PatternError(

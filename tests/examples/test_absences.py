@@ -90,6 +90,8 @@ def test_memory_follows_the_open_windows() -> None:
         ("(A ; NOT B WITHIN 5 EVENTS) ; C", "inside one of 1 hour", "both windows by time"),
         ("(A ; NOT B WITHIN 5 [v]) ; C", "a window over an attribute", "of time or of events"),
         ("A AS x ; (NOT B[key = x.key] ; C WITHIN 5 seconds)", "of what reads `x` of before the part", "into the gap"),
+        ("NOT B[key = y.key] ; A AS x ; C AS y", "if that is the first event, and `y` is another", "PARTITION BY"),
+        ("A AS a ; (NOT B[key = x.key + a.key] ; C AS x WITHIN 5 seconds)", "`a` beside what comes", "one of them"),
         ("PROJECT{x}(A AS x ; B AS y ; NOT C) AS z FILTER MIN(z.at) > 1", "a projection leaves", "on what occurs"),
     ],
 )  # fmt: skip
@@ -112,6 +114,15 @@ def test_a_transfer_without_a_login_that_was_confirmed_in_the_hour_before() -> N
     assert "is a match" in str(query.why(query.run(rows, time="at")[0]))
     assert "but rows 0 to 3 are before row 4" in str(query.why_not(rows, events=[4], time="at"))
     assert "[5,5] t=5" in str(query.trace(rows, time="at"))
+
+
+def test_a_payment_without_an_order_by_id_and_without_partitions() -> None:
+    query = cerite.query("SELECT p FROM S WHERE NOT ORDER[key = p.key] ; PAYMENT AS p WITHIN 1 hour")
+    rows = events(("ORDER", "a", 0), ("PAYMENT", "b", 1), ("PAYMENT", "a", 2), ("PAYMENT", "a", 3601))
+    assert keys(query.run(rows, time="at"), "p") == ["b", "a"]
+    assert "ORDER; PAYMENT[ORDER.key = key]" in str(query.explain())
+    assert "but row 0 is before row 2" in str(query.why_not(rows, events=[2], time="at"))
+    assert query.run(rows, time="at").count() == 2
 
 
 def test_what_must_be_absent_and_compares_its_own_events_is_forgotten_with_the_window() -> None:

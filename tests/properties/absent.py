@@ -33,7 +33,7 @@ from cerite.pattern import (
 from cerite.pattern.absences import deciding, ends_in_absence, waiting_parts
 from cerite.pattern.rewrite.absent import one_window
 from cerite.pattern.variables import bound
-from cerite.predicate.expression import Aggregate, Attribute, Comparison, Expression, Literal, Reference
+from cerite.predicate.expression import Aggregate, And, Attribute, Comparison, Expression, Literal, Reference
 from tests.properties.agreement import Rows, judged, runnable
 
 SIZES = (
@@ -102,8 +102,29 @@ def remembering(draw: st.DrawFn) -> Pattern:
     return Filter(both, (On("v", draw(compared(("u",)))),))
 
 
-def before_patterns() -> st.SearchStrategy[Pattern]:
-    return absent_patterns(()) | remembering()
+@st.composite
+def announcing(draw: st.DrawFn) -> Pattern:
+    """What must not occur before a match and reads its first event, x."""
+    waiting = draw(compared(("x",)) | compared(("x",)) | compared(("x", "y")))
+    if draw(st.integers(0, 3)) == 0:
+        waiting = And((waiting, draw(compared(()))))
+    one = Event(draw(st.sampled_from("BBCA")), waiting)
+    shape = draw(st.integers(0, 6))
+    if shape == 0:
+        return Named(one, "u")
+    if shape == 1:
+        return Sequence((one, Event(draw(st.sampled_from("BC")))))
+    if shape == 2:
+        both = Sequence((Named(Event("B"), "u"), Named(Event(draw(st.sampled_from("BC"))), "v")))
+        on = On(draw(st.sampled_from("uv")), waiting)
+        return Filter(both, (on, On("v", draw(compared(("u",)))))) if draw(st.booleans()) else Filter(both, (on,))
+    if shape == 3:
+        return Window(Concat((Event("B"), one)), draw(INNER_SIZES))
+    return one
+
+
+def before_patterns(core: Pattern) -> st.SearchStrategy[Pattern]:
+    return absent_patterns(()) | remembering() | (announcing() if "x" in bound(core) else remembering())
 
 
 @st.composite
@@ -134,7 +155,7 @@ def absences(draw: st.DrawFn) -> Pattern:
     known = tuple(sorted({"x", "y"} & bound(core)))
     where = draw(st.integers(0, 3))
     after = tuple(draw(st.lists(absent_patterns(known), min_size=1, max_size=2))) if where != 1 else ()
-    before = tuple(draw(st.lists(before_patterns(), min_size=1, max_size=1))) if where in (1, 2) else ()
+    before = tuple(draw(st.lists(before_patterns(core), min_size=1, max_size=1))) if where in (1, 2) else ()
     made: Pattern = replace(inner, before=before, after=after)
     outer = draw(st.integers(0, 11))
     if outer == 0:
@@ -164,10 +185,11 @@ def _at_least(name: str, number: int) -> Expression:
 @st.composite
 def parts(draw: st.DrawFn) -> Pattern:
     """Something that is absent before a part of the pattern, in the part's own window."""
-    before = tuple(draw(st.lists(before_patterns(), min_size=1, max_size=2)))
+    core = draw(cores())
+    before = tuple(draw(st.lists(before_patterns(core), min_size=1, max_size=2)))
     times = st.sampled_from((1, 2, 1001)).map(lambda amount: Size(amount, "milliseconds"))
     others = st.integers(2, 4).map(Size.events) | st.sampled_from((0, 0.5, 1, 2)).map(partial(Size.of, "price"))
-    part: Pattern = Window(Sequence((draw(cores()),), before=before), draw(times | others))
+    part: Pattern = Window(Sequence((core,), before=before), draw(times | others))
     other = Named(Event(draw(st.sampled_from("ABC"))), "w")
     shape = draw(st.integers(0, 7))
     if shape <= 1:
@@ -198,7 +220,7 @@ def ending_parts(draw: st.DrawFn) -> tuple[Pattern, Size | None]:
         core = draw(cores())
         known = tuple(sorted({"x", "y"} & bound(core))) + readable
         after = tuple(draw(st.lists(absent_patterns(known), min_size=1, max_size=2)))
-        before = (draw(before_patterns()),) if draw(st.integers(0, 7)) == 0 else ()
+        before = (draw(before_patterns(core)),) if draw(st.integers(0, 7)) == 0 else ()
         inner: Pattern = Sequence((core,), before=before, after=after)
         around = draw(st.integers(0, 9))
         if around == 0:

@@ -84,6 +84,8 @@ QUERIES = {
     "before, attribute": "NOT (A AS x ; B AS y FILTER y[s = x.s]) ; C PARTITION BY [k] WITHIN 15 [n]",
     "before a part": "A ; (NOT (A AS x ; B AS y FILTER y[s = x.s]) ; C WITHIN 9 milliseconds) WITHIN 30 milliseconds",
     "before, chosen": "NOT NEXT(A AS x ; B AS y FILTER y[s >= x.s]) ; C PARTITION BY [k] WITHIN 20 milliseconds",
+    "announced": "NOT A[s = x.s] ; B AS x WITHIN 12 milliseconds",
+    "announced, by key": "NOT A[s >= x.s AND v > 1] ; B AS x ; C PARTITION BY [k] WITHIN 4 EVENTS",
     "compared": "NEXT(A AS x ; B AS y FILTER y[v >= x.v]) PARTITION BY [k] WITHIN 30 milliseconds",
 }
 

@@ -49,7 +49,7 @@ class SinceSets(Since):
         self._machine, self._conditions = machine, conditions.fresh()
         self._tests = distinct_tests(machine.guards)
         self._leaves = machine.leaf_columns()
-        self._engine = LatestStarts(machine)
+        self._engine = LatestStarts(machine, through=preceding.through)
         self._failed: CeriteError | None = None  # half a batch cannot be taken back
 
     @staticmethod
@@ -139,9 +139,10 @@ class SinceSets(Since):
 
 
 class LatestStarts(RegisterEngine):
-    """Finds, for every event, the latest start of an occurrence that ended before it."""
+    """Finds, for every event, the latest start of an occurrence that ended before it, or `through` it: at it."""
 
-    def __init__(self, machine: Machine) -> None:
+    def __init__(self, machine: Machine, *, through: bool = False) -> None:
+        self.through = through
         self.cursor = new_cursor()
         self.cell_next: Ints = np.zeros(0, np.int32)  # there are no lists: a set holds one key
         super().__init__(machine, listed=False)
@@ -158,8 +159,8 @@ class LatestStarts(RegisterEngine):
         why = -1
         while why != DONE:
             why = latest(
-                events, missing, self.tables, self.sets, self.index, self.scratch, self.code, self.watching, self.head,
-                self.best, np.empty_like(self.best), self.done, self.lows, keys,
+                events, missing, self.through, self.tables, self.sets, self.index, self.scratch, self.code,
+                self.watching, self.head, self.best, np.empty_like(self.best), self.done, self.lows, keys,
             )  # fmt: skip
             self.refuse_beyond()
             if why in (MORE_SETS, MORE_INDEX):
@@ -254,7 +255,7 @@ def execute(n: int, start: int, head: Ints, best: Longs, after: Longs, index: In
 
 
 @kernel
-def latest(events: Events, missing: Flags, tables: Tables, sets: Sets, index: Index, scratch: Scratch,
+def latest(events: Events, missing: Flags, through: bool, tables: Tables, sets: Sets, index: Index, scratch: Scratch,
            code: Code | None, watching: Watching | None, head: Ints, best: Longs, after: Longs, done: Longs,
            lows: Longs, keys: Longs) -> int:  # fmt: skip
     """Read events.selection[cursor.next:]; returns why it stopped."""
@@ -281,5 +282,8 @@ def latest(events: Events, missing: Flags, tables: Tables, sets: Sets, index: In
         remember(part, watching)
         start = LEAST if missing[i] else events.key[i]
         complete = execute(n, start, head, best, after, index, scratch, cursor.moves)
-        done[part] = max(done[part], complete)
+        if through:
+            keys[i] = complete
+        else:
+            done[part] = max(done[part], complete)
     return DONE

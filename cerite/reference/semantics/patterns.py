@@ -37,6 +37,7 @@ from cerite.pattern.nodes import (
     Window,
     conditions_of,
 )
+from cerite.pattern.references import read_later
 from cerite.pattern.rewrite.orders import expand_permute
 from cerite.pattern.rewrite.skips import expand_skips
 from cerite.predicate.evaluate import Event as Attributes
@@ -376,10 +377,12 @@ class Evaluator:
     def _earlier(self, pattern: Pattern, each: Valuation, size: Size, env: Pairs) -> Iterator[Stretch]:
         """Where the pattern occurs wholly before the start, inside the window that ends at the end.
 
-        Ranks count the events before the stream, too.
+        It may read the events of the match itself, which come after it. Ranks count the events before the stream, too.
         """
         shift = len(self._past)
-        outer = frozenset((name, rank + shift) for name, rank in env)
+        awaited = read_later(pattern)
+        later = frozenset(pair for pair in each.registers if pair[0] in awaited)
+        outer = frozenset((name, rank + shift) for name, rank in env | later)
         start, end = (each.start or 0) + shift, (each.end or 0) + shift
         stretches = self._all_along._stretches(pattern, outer)
         return ((lo, hi) for lo, hi in stretches if hi < start and self._whole.fits(size, lo, end))
