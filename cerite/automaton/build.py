@@ -213,7 +213,7 @@ class _Builder:
                 "the engine does not run NOT after an event that the part does not mark", span=node.span,
                 hint="mark the last event: leave SKIP out",
             )  # fmt: skip
-        gap = self._avoiding(node.after)
+        gap = replace(self, attribute=size.attribute)._gap(node.after)
         number = frozenset((len(self.pending),))
         self.pending.append(Pending(gap, register, size))
         return replace(ending(fragment, lambda step: replace(step, opens=step.opens | number)), nullable=False)
@@ -242,7 +242,7 @@ class _Builder:
         return len(self.preceding) - 1
 
     def _gap(self, absent: tuple[Pattern, ...]) -> Gap:
-        """The gap in which none of these occurs, with its last event where the query's window can place it."""
+        """The gap in which none of these occurs, with its last event where the window around can place it."""
         if any(map(has_memory, absent)):
             return watched_gap(self._watched(nodes.Union(absent), PLAIN, inside=True))
         return avoiding(union(self._inside(self.fragment(each)) for each in absent))

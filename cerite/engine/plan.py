@@ -17,7 +17,7 @@ from cerite.automaton.build import build
 from cerite.automaton.guards import Guard, Test, distinct_tests
 from cerite.automaton.labelling import known_by_marks
 from cerite.core.errors import PatternError
-from cerite.pattern.absences import waiting_parts
+from cerite.pattern.absences import deciding, waiting_parts
 from cerite.pattern.check import check
 from cerite.pattern.nodes import Pattern, Project, Select, Size, Strategy, Window
 from cerite.pattern.query import Consume, QuerySpec, Suppress
@@ -170,6 +170,14 @@ def _refuse_waiting(query: QuerySpec, strategy: Strategy | None) -> None:
         raise PatternError(
             f"{strategy.value} chooses among the matches that end at an event, and {part}", span=query.where.span,
             hint=f"choose inside the part: `({strategy.value}(φ) ; NOT ν WITHIN 5 seconds) ; χ`",
+        )  # fmt: skip
+    sizes = {size for size in deciding(query.where, query.within) if not size.is_time}
+    chosen = "consume" if query.consume is not Consume.NONE else "limit" if query.limit is not None else None
+    if chosen is not None and len(sizes) > 1:
+        raise PatternError(
+            f"the engine does not run {'CONSUME BY' if chosen == 'consume' else 'LIMIT'} where NOTs are decided by "
+            "windows of several numbers of events: one event, or the end of the data, may end several of them at once",
+            span=query.clauses.get(chosen), hint="give them windows of one length, or of time",
         )  # fmt: skip
 
 

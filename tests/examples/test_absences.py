@@ -86,9 +86,10 @@ def test_memory_follows_the_open_windows() -> None:
         ("(A ; NOT B WITHIN 5 seconds)+ ; C", "a part that is repeated without bound", "bound it"),
         ("A ; NOT (C ; (A ; NOT B WITHIN 5 seconds)) ; D", "at the end of a part inside NOT", "put the part outside"),
         ("(A AS x ; NOT B[key = x.key] WITHIN 5 seconds) ; C AS x", "is bound again after the part", "another name"),
-        ("(A ; NOT B WITHIN 5 EVENTS) ; (C ; NOT D WITHIN 6 EVENTS)", "of one number of events", "windows of time"),
+        ("(A ; NOT B WITHIN 5 EVENTS) ; (C ; NOT D WITHIN 6 seconds)", "not of 6 seconds and 5 EVENTS", "of time"),
+        ("(A ; NOT B WITHIN 5 [v]) ; (C ; NOT D WITHIN 6 [v])", "one width over an attribute", "windows of time"),
         ("(A ; NOT B WITHIN 5 EVENTS) ; C", "inside one of 1 hour", "both windows by time"),
-        ("(A ; NOT B WITHIN 5 [v]) ; C", "a window over an attribute", "of time or of events"),
+        ("(A ; NOT B WITHIN 5 [v]) ; C", "inside one of 1 hour", "over the same attribute"),
         ("A AS x ; (NOT B[key = x.key] ; C WITHIN 5 seconds)", "of what reads `x` of before the part", "into the gap"),
         ("NOT B[key = y.key] ; A AS x ; C AS y", "if that is the first event, and `y` is another", "PARTITION BY"),
         ("A AS a ; (NOT B[key = x.key + a.key] ; C AS x WITHIN 5 seconds)", "`a` beside what comes", "one of them"),
@@ -136,6 +137,21 @@ def test_what_must_be_absent_and_compares_its_own_events_is_forgotten_with_the_w
             stream.push(events(("LOGIN", f"{at_once:03}", at_once), ("TRANSFER", "x", at_once)))
         sizes.append(len(stream.snapshot()))
     assert len(set(sizes[1:])) == 1
+
+
+@pytest.mark.parametrize(
+    ("query", "what", "advice"),
+    [
+        ("(A ; NOT B WITHIN 5 [v]) ; C", "only inside one over the same attribute", "`WITHIN 100 [v]`"),
+        ("(A ; NOT B WITHIN 5 EVENTS) ; (C ; NOT D WITHIN 6 EVENTS) CONSUME BY ANY", "CONSUME BY", "of one length"),
+        ("(A ; NOT B WITHIN 5 EVENTS) ; (C ; NOT D WITHIN 6 EVENTS) LIMIT 1", "LIMIT where NOTs", "of one length"),
+    ],
+)
+def test_what_the_engine_does_not_run_around_parts_that_end_in_not(query: str, what: str, advice: str) -> None:
+    with pytest.raises(PatternError) as refused:
+        cerite.query(f"SELECT * FROM S WHERE {query}").run([{"type": "A"}])
+    assert what in str(refused.value)
+    assert advice in str(refused.value)
 
 
 def test_windows_of_several_lengths_need_times_that_are_no_floats() -> None:

@@ -208,11 +208,13 @@ def parts(draw: st.DrawFn) -> Pattern:
 @st.composite
 def ending_parts(draw: st.DrawFn) -> tuple[Pattern, Size | None]:
     """Something that is absent after a part of the pattern, in the part's own window, and a window around all of it."""
-    timed = draw(st.integers(0, 3)) > 0
+    kind = draw(st.sampled_from(("time", "time", "time", "events", "events", "price")))
 
     def window(least: int) -> Size:
         amount = draw(st.integers(least, 6))
-        return Size(amount, "milliseconds") if timed else Size.events(max(amount, 1))
+        if kind == "price":
+            return Size.of("price", amount if draw(st.booleans()) else amount / 4)
+        return Size(amount, "milliseconds") if kind == "time" else Size.events(max(amount, 1))
 
     size = window(0)
 
@@ -246,7 +248,7 @@ def ending_parts(draw: st.DrawFn) -> tuple[Pattern, Size | None]:
     if shape == 5:
         made = Iteration(Window(Sequence((Event("A"),), after=(Event("B"),)), size), 1, 2)
     if shape == 6:
-        other_size = window(0) if timed and draw(st.booleans()) else size
+        other_size = window(0) if kind != "price" and draw(st.booleans()) else size
         first = Window(Sequence((Named(Event("A"), "v"),), after=(draw(absent_patterns(("v",))),)), other_size)
         made = Sequence((first, part()))
     if shape == 7:
@@ -259,8 +261,9 @@ def ending_parts(draw: st.DrawFn) -> tuple[Pattern, Size | None]:
         made = Sequence((several, part()))
     if shape == 11:  # decided by the query's window, too
         made = Sequence((part(), other), after=(draw(absent_patterns(("w",))),))
-        return made, window(2) if timed else size
-    return made, draw(st.none() | st.just(window(2)) | st.just(window(4)))
+        return made, window(2) if kind != "price" else size
+    around = st.just(window(2)) | st.just(window(4))
+    return made, draw(around if kind == "price" else st.none() | around)
 
 
 def windowed(ending: tuple[Pattern, Size | None]) -> QuerySpec:

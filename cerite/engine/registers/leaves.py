@@ -164,7 +164,7 @@ class LeafColumns:
             values[:, number] = payload
             if null is not None:
                 nulls |= null.astype(np.uint64) << np.uint64(number)
-                values[null, number] = 0
+                values[null, number] = LEAST_KEY if isinstance(leaf, Mark) and leaf.low else 0  # it closes no window
         return Stored(values, nulls, self._string_order())
 
     def _string_order(self) -> Longs:

@@ -223,6 +223,9 @@ def _sooner(sizes: list[Size], schema: pa.Schema, time: str | None, unit: str) -
     """By how much windows of these sizes end sooner than the longest of them, as their keys count; none if all do."""
     if len({size.width for size in sizes}) < 2:
         return (0,) * len(sizes)
+    if sizes[0].unit == "events":
+        most = max(int(size.amount) for size in sizes)
+        return tuple(most - int(size.amount) for size in sizes)
     kind = schema.field(time_of(sizes[0], time)).type
     widths = [width_of(size, kind, unit) for size in sizes]
     if pa.types.is_floating(kind) or any(width.denominator != 1 for width in widths):

@@ -11,6 +11,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from cerite.core.errors import PatternError
+from cerite.core.names import quoted
 from cerite.pattern.absences import absences, waiting_parts
 from cerite.pattern.nodes import (
     Concat,
@@ -98,29 +99,32 @@ def kept_open(pattern: Pattern, within: Size | None) -> tuple[Pattern, Size | No
     late = any(each.after for each in absences(pattern))
     sizes = [*(part.size for part in parts), *([within] if late and within is not None else ())]
     size = max(sizes, key=lambda each: each.width)
-    for part in parts:
-        if part.size.attribute is not None:
-            raise PatternError(
-                "the engine does not run NOT at the end of a part with a window over an attribute", span=part.span,
-                hint="give the part a window of time or of events",
-            )  # fmt: skip
     for other in sizes:
-        if other.measure != size.measure or (other.width != size.width and not size.is_time):
+        if other.measure != size.measure or (other.width != size.width and size.attribute is not None):
             raise PatternError(
-                "the engine runs several NOTs at ends of parts in windows of time, or of one number of events, not of "
-                f"{size} and {other}", span=other.span or parts[-1].span, hint="give all of them windows of time",
+                "the engine runs several NOTs at ends of parts in windows of time, of events, or of one width over an "
+                f"attribute, not of {size} and {other}", span=other.span or parts[-1].span,
+                hint="give all of them windows of time",
             )  # fmt: skip
+    if within is None and size.attribute is not None:
+        raise PatternError(
+            f"the engine runs NOT at the end of a part in a window of {size} only inside one over the same attribute, "
+            "in the order of which the events then come", span=parts[0].span,
+            hint=f"give the query one, too: `WITHIN 100 [{quoted(size.attribute)}]`",
+        )  # fmt: skip
     if within is None:
         return pattern, None
     if within.measure != size.measure:
         raise PatternError(
             f"the engine does not run NOT at the end of a part in a window of {size} inside one of {within}",
-            span=parts[0].span, hint="measure both windows by time, or both by events",
+            span=parts[0].span, hint="measure both windows by time, by events, or over the same attribute",
         )  # fmt: skip
     if not late and size.width <= within.width and _begins(pattern):
         return pattern, within
     amount = within.width + 2 * size.width  # of which one half is for what floats round away
     longer = Size.events(int(amount)) if size.unit == "events" else Size(amount, "milliseconds")
+    if size.attribute is not None:
+        longer = Size.of(size.attribute, amount)
     return Window(pattern, within, span=pattern.span), longer
 
 
