@@ -42,10 +42,9 @@ from tests.properties.agreement import (
     same,
     unpicked,
 )
-from tests.telling import Share, often, telling
+from tests.properties.amounts import ABSENCES
+from tests.telling import Share, telling
 
-MANY = often(600)
-SOME = often(300)
 STREAMS = random.streams(9, random.full_rows | random.full_rows | random.rows)
 
 
@@ -83,24 +82,24 @@ def agree(share: Share, query: QuerySpec, rows: Rows, semantics: Any, dress: Dre
     share.note(bool(expected))
 
 
-@cases(MANY, PLAIN_QUERIES, STREAMS, SEMANTICS)
+@cases(ABSENCES["patterns"], PLAIN_QUERIES, STREAMS, SEMANTICS)
 def test_differential_patterns(share: Share, query: QuerySpec, rows: Rows, semantics: Any) -> None:
     agree(share, query, rows, semantics)
 
 
-@cases(SOME, ending_parts().map(windowed), STREAMS, SEMANTICS)
+@cases(ABSENCES["parts"], ending_parts().map(windowed), STREAMS, SEMANTICS)
 def test_differential_parts(share: Share, query: QuerySpec, rows: Rows, semantics: Any) -> None:
     """Parts that are decided by windows of their own."""
     agree(share, query, rows, semantics)
 
 
-@cases(MANY, queries(), STREAMS, SEMANTICS, dresses)
+@cases(ABSENCES["queries"], queries(), STREAMS, SEMANTICS, dresses)
 def test_differential_queries(share: Share, query: QuerySpec, rows: Rows, semantics: Any, dress: Dress) -> None:
     """With every clause: partitions, projection, consumption, limits; strategies where something is absent before."""
     agree(share, query, rows, semantics, dress)
 
 
-@cases(SOME, queries(), STREAMS, SEMANTICS)
+@cases(ABSENCES["little room"], queries(), STREAMS, SEMANTICS)
 def test_differential_with_little_room(share: Share, query: QuerySpec, rows: Rows, semantics: Any) -> None:
     """Everything has to grow and is rebuilt again and again."""
     with ExitStack() as stack:
@@ -141,7 +140,7 @@ def stream_agrees(share: Share, query: QuerySpec, rows: Rows, semantics: Any, rn
     share.note(bool(expected))
 
 
-@cases(MANY, queries(), STREAMS, SEMANTICS, st.randoms(use_true_random=False))
+@cases(ABSENCES["stream"], queries(), STREAMS, SEMANTICS, st.randoms(use_true_random=False))
 def test_differential_stream(share: Share, query: QuerySpec, rows: Rows, semantics: Any, rng: Any) -> None:
     """Any batch boundaries, a snapshot and restore at every one of them, time that passes in between, and an end."""
     stream_agrees(share, query, rows, semantics, rng)

@@ -17,10 +17,9 @@ from tests import telling
 from tests.aggregates import aggregate_patterns, has_aggregate
 from tests.dressed import Dress, dresses
 from tests.properties.agreement import AT_LENGTH, SEMANTICS, Rows, agree, cases, stream_agrees
-from tests.telling import Share, often
+from tests.properties.amounts import AGGREGATES
+from tests.telling import Share
 
-MANY = often(760)  # by day 1,060 cases in all, of which more than a third have a match
-SOME = often(200)
 LONGEST = 8 if telling.at_night else 7  # events: with every one the judge takes twice as long
 STREAMS = random.streams(LONGEST, random.full_rows | random.full_rows | random.rows)
 QUERIES = random.queries(aggregate_patterns())
@@ -31,23 +30,23 @@ def windowed(query: QuerySpec) -> QuerySpec:
     return query if query.within is not None else replace(query, within=Size.events(6))
 
 
-@cases(MANY, PLAIN, STREAMS, SEMANTICS, dresses)
+@cases(AGGREGATES["patterns"], PLAIN, STREAMS, SEMANTICS, dresses)
 def test_differential_patterns(share: Share, query: QuerySpec, rows: Rows, semantics: Any, dress: Dress) -> None:
     agree(query, rows, semantics, dress, share)
 
 
-@cases(MANY, QUERIES, STREAMS, SEMANTICS, dresses)
+@cases(AGGREGATES["queries"], QUERIES, STREAMS, SEMANTICS, dresses)
 def test_differential_queries(share: Share, query: QuerySpec, rows: Rows, semantics: Any, dress: Dress) -> None:
     """With every clause: windows by time, attribute and count, partitions, strategies, consumption, limits."""
     agree(windowed(query), rows, semantics, dress, share)
 
 
-@cases(SOME, PLAIN, STREAMS, st.sampled_from(list(Strategy)), dresses)
+@cases(AGGREGATES["strategies"], PLAIN, STREAMS, st.sampled_from(list(Strategy)), dresses)
 def test_differential_strategies(share: Share, query: QuerySpec, rows: Rows, strategy: Strategy, dress: Dress) -> None:
     agree(replace(query, strategy=strategy), rows, "valuations", dress, share)
 
 
-@cases(SOME, QUERIES, STREAMS, SEMANTICS, st.randoms(use_true_random=False), dresses)
+@cases(AGGREGATES["stream"], QUERIES, STREAMS, SEMANTICS, st.randoms(use_true_random=False), dresses)
 def test_differential_stream(
     share: Share, query: QuerySpec, rows: Rows, semantics: Any, rng: Any, dress: Dress
 ) -> None:
@@ -55,7 +54,7 @@ def test_differential_stream(
     stream_agrees(windowed(query), rows, semantics, rng, share, dress)
 
 
-@cases(SOME, QUERIES, STREAMS, SEMANTICS, dresses)
+@cases(AGGREGATES["little room"], QUERIES, STREAMS, SEMANTICS, dresses)
 def test_differential_with_little_room(
     share: Share, query: QuerySpec, rows: Rows, semantics: Any, dress: Dress
 ) -> None:

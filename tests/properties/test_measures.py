@@ -35,8 +35,9 @@ from cerite.reference import measures
 from tests import strategies as random
 from tests.dressed import Dress
 from tests.properties.agreement import cases, engine_queries, looked_at, runnable, sorted_window, unpicked
+from tests.properties.amounts import MEASURES
 from tests.properties.arrivals import REGISTERS
-from tests.telling import Share, often, refused, telling
+from tests.telling import Share, refused, telling
 
 Rows = list[dict[str, Any]]
 STREAMS = random.streams(9, random.full_rows | random.rows)
@@ -102,7 +103,7 @@ def measuring(draw: st.DrawFn) -> QuerySpec:
     return replace(query, items=shown, measures=tuple(measures[: EACH if shown is None else 2]))
 
 
-@cases(often(260), measuring(), STREAMS, DRESSES, st.randoms(use_true_random=False))
+@cases(MEASURES["measures"], measuring(), STREAMS, DRESSES, st.randoms(use_true_random=False))
 def test_measures_are_the_judges(share: Share, query: QuerySpec, rows: Rows, dress: Dress, rng: Any) -> None:
     """About 130 queries of up to 12 measures each with every change: more than 1,000 measures."""
     query, rows = telling(query, rows, partial(looked_at, semantics="valuations"))
