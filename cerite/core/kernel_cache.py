@@ -14,7 +14,7 @@ half written or damaged is compiled anew. A disk that is full or read-only costs
 
 Before the first compilation of a process that takes more than a second, one line on stderr says so (`CERITE_QUIET=1`
 leaves it out). Numba compiles in one thread, under a lock; and most of a query's time is one kernel with all that it
-calls, which several processes could not share.
+calls, which several processes could not share. Those that need the same kernel at once take turns (`turns`).
 
 Entries lie below `NUMBA_CACHE_DIR` if that is set, else beside Cerite's sources, else in the user's cache folder.
 Entries of code that has changed go as new ones are written; of the folders, the last used ones stay.
@@ -46,6 +46,8 @@ from numba.core.serialize import dumps
 from numba.core.sigutils import normalize_signature
 from numba.misc.appdirs import AppDirs
 
+from cerite.core.turns import Turn, take_turn
+
 _FORMAT = "1"  # of entries
 _SUFFIX = ".kernel"
 _DIGEST = 16  # bytes
@@ -63,6 +65,7 @@ class KernelCache(_Cache):  # type: ignore[misc]
         self._function = function
         self._options = options
         self._enabled = True
+        self._turns: dict[str, Turn] = {}
 
     @property
     def cache_path(self) -> str | None:
@@ -74,15 +77,26 @@ class KernelCache(_Cache):  # type: ignore[misc]
         if not self._enabled:
             return None
         target_context.refresh()
-        machine = target_context.codegen().magic_tuple()
-        for place in places():
-            entry = place / environment(machine) / self._name(sig)
-            payload = read_entry(entry)
-            if payload is not None:
-                with suppress(Exception):  # whatever Numba cannot rebuild is compiled
-                    return CompileResult._rebuild(target_context, *pickle.loads(payload))
-        announce(self._function, environment(machine))
-        return None
+        folder, name = environment(target_context.codegen().magic_tuple()), self._name(sig)
+        entries = [place / folder / name for place in places()]
+        kernel = _first_whole(entries, target_context)
+        if kernel is None:
+            announce(self._function, folder)
+            if self._wait(entries):
+                kernel = _first_whole(entries, target_context)
+        return kernel
+
+    def _wait(self, entries: list[Path]) -> bool:
+        """Take the turn to compile an entry; True: another process has written it meanwhile."""
+        known = [_stamp(entry) for entry in entries]
+        for entry in entries:
+            with suppress(OSError):
+                entry.parent.mkdir(parents=True, exist_ok=True)
+                turn = take_turn(entry, lambda: [_stamp(each) for each in entries] != known)
+                if turn is not None:
+                    self._turns[entry.name] = turn
+                break
+        return [_stamp(each) for each in entries] != known
 
     def holds(self, folder: str) -> bool:
         """Whether an entry of this code is there, of any types."""
@@ -91,6 +105,15 @@ class KernelCache(_Cache):  # type: ignore[misc]
 
     def save_overload(self, sig: Any, data: Any) -> None:
         """Keep a compiled kernel, in the first place that takes it."""
+        name = self._name(sig)
+        try:
+            self._save(name, data)
+        finally:
+            turn = self._turns.pop(name, None)
+            if turn is not None:
+                turn.end()
+
+    def _save(self, name: str, data: Any) -> None:
         if not self._enabled or data.library.has_dynamic_globals or any(not x.can_cache for x in data.lifted):
             return
         payload = dumps(data._reduce())
@@ -101,7 +124,7 @@ class KernelCache(_Cache):  # type: ignore[misc]
                 if not folder.is_dir():
                     folder.mkdir(parents=True, exist_ok=True)
                     drop_folders(place)
-                write_entry(folder / self._name(sig), payload)
+                write_entry(folder / name, payload)
                 self._drop_older(folder)
                 return
 
@@ -208,6 +231,25 @@ def environment(machine: tuple[Any, ...]) -> str:
     settings = tuple(str(getattr(config, name, "")) for name in ("BOUNDSCHECK", "DEBUGINFO_DEFAULT", "OPT"))
     description = repr((versions, settings, platform.python_implementation(), machine))
     return hashlib.blake2b(description.encode(), digest_size=_DIGEST).hexdigest()
+
+
+def _first_whole(entries: list[Path], target_context: Any) -> Any:
+    """The compiled kernel of the first entry that is whole, None if none is."""
+    for entry in entries:
+        payload = read_entry(entry)
+        if payload is not None:
+            with suppress(Exception):  # whatever Numba cannot rebuild is compiled
+                return CompileResult._rebuild(target_context, *pickle.loads(payload))
+    return None
+
+
+def _stamp(path: Path) -> tuple[int, int] | None:
+    """Which file an entry is: another one once it is written anew."""
+    try:
+        status = path.stat()
+    except OSError:
+        return None
+    return status.st_ino, status.st_mtime_ns
 
 
 def read_entry(path: Path) -> bytes | None:

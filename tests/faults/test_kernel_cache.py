@@ -21,7 +21,7 @@ from numba.core.dispatcher import Dispatcher
 from numba.core.registry import cpu_target
 
 import cerite
-from cerite.core import jit, kernel_cache
+from cerite.core import jit, kernel_cache, turns
 
 HELPER = """
 from cerite.core.jit import inlined, inner
@@ -59,7 +59,7 @@ def tree(tmp_path: Path) -> Path:
     (package / "core" / "__init__.py").write_text("")
     (package / "helper.py").write_text(HELPER)
     (package / "probe.py").write_text(PROBE)
-    for module in (jit, kernel_cache):
+    for module in (jit, kernel_cache, turns):
         shutil.copy(str(module.__file__), package / "core")
     return package
 
@@ -127,6 +127,32 @@ def test_processes_that_compile_at_once(tree: Path) -> None:
     assert {outcome(p)[0] for p in processes} == {10}
     assert outcome(start(tree)) == (10, 1)
     assert not list(tree.rglob("*.part"))
+    assert not list(tree.rglob("*.lock"))
+
+
+def test_one_process_compiles_and_the_others_take_what_it_writes(tree: Path) -> None:
+    outcome(start(tree))
+    whole = {entry: entry.read_bytes() for entry in entries(tree)}
+    for entry in whole:
+        entry.unlink()
+    held = [turns.take_turn(entry, entry.exists) for entry in whole]  # as a process that compiles does
+    waiting = start(tree)
+    with pytest.raises(subprocess.TimeoutExpired):
+        waiting.wait(5)
+    for entry, content in whole.items():
+        kernel_cache.write_entry(entry, content[kernel_cache._DIGEST :])
+    for turn in held:
+        assert turn is not None
+        turn.end()
+    assert outcome(waiting) == (10, 1)
+
+
+def test_nobody_waits_for_a_process_that_was_killed(tree: Path) -> None:
+    outcome(start(tree))
+    for entry in entries(tree):
+        entry.unlink()
+        entry.with_suffix(".lock").touch()  # without its process a lock is only a file
+    assert outcome(start(tree)) == (10, 0)
 
 
 def test_the_users_own_setting_is_the_place(tree: Path, tmp_path: Path) -> None:
