@@ -75,7 +75,7 @@ FAULTS = (
         "insertion forgets what starts exactly at the window's edge",
     ),
     Fault(
-        NODES, "or nodes[cell_node[cell], MAX] < low:", "or nodes[cell_node[cell], MAX] <= low:",
+        NODES, "and nodes[cell_node[cell], MAX] >= low:", "and nodes[cell_node[cell], MAX] > low:",
         "merging forgets what starts exactly at the window's edge",
     ),
     Fault(
@@ -139,6 +139,10 @@ FAULTS = (
     Fault(
         "subset/recogniser.py", "np.maximum(self.lows[slots[owners]], lows[owners])", "lows[owners] + 1",
         "recycling forgets what starts exactly at the edge of the next window",
+    ),
+    Fault(
+        "counting/kernel.py", "if windowed and (fresh or steps.n_touched[c]):", "if windowed and fresh:",
+        "counting forgets, when it flips, the events that start nothing",
     ),
     Fault(
         "counting/kernel.py", "newest[s] < lows[part]", "newest[s] <= lows[part]",

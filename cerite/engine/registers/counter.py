@@ -8,7 +8,7 @@ import numpy as np
 
 from cerite.core.arrays import Ints, Longs, Words
 from cerite.core.errors import SnapshotError
-from cerite.core.jit import inlined, inner, kernel
+from cerite.core.jit import embedded, inlined, inner, kernel
 from cerite.engine.chains import packed
 from cerite.engine.counting.counter import Count
 from cerite.engine.cursor import DONE, MORE_CELLS, MORE_INDEX, MORE_LIMBS, MORE_SETS, RESET, Cursor, new_cursor
@@ -183,7 +183,7 @@ DIGIT = np.uint64(32)
 MASK = np.uint64(0xFFFFFFFF)
 
 
-@inner
+@embedded
 def add(to: Words, more: Words) -> bool:
     """to += more, where `to` has at least as many limbs; whether the last one ran over."""
     carry = np.uint64(0)
@@ -210,7 +210,7 @@ def new_cell(key: int, after: int, counts: Counts) -> int:
     return cell
 
 
-@inner
+@embedded
 def add_list(source: int, target: int, low: int, head: Ints, counts: Counts) -> None:
     """Add the counts of a list to those of a set."""
     cell_key, cell_next, numbers = counts.cell_key, counts.cell_next, counts.numbers

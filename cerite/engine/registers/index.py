@@ -13,7 +13,7 @@ import numpy as np
 
 from cerite.core.arrays import Ints, Longs
 from cerite.core.hashing import fold
-from cerite.core.jit import inlined, inner, kernel
+from cerite.core.jit import embedded, inlined, kernel
 from cerite.engine.registers import interpret as op
 from cerite.engine.registers.interpret import FLAGS, KNOWN, STATE, VALUES
 from cerite.engine.registers.layout import (
@@ -64,7 +64,7 @@ def priority(entry: int) -> int:
     return fold(np.uint64(0), np.uint64(entry + 1))
 
 
-@inner
+@embedded
 def bucket(part: int, signature: int, value: int, key: Longs) -> int:
     """The place in `key` of a bucket of equal values, or the free place where it belongs."""
     h = fold(fold(fold(np.uint64(0), np.uint64(part)), np.uint64(value)), np.uint64(signature))
@@ -77,7 +77,7 @@ def bucket(part: int, signature: int, value: int, key: Longs) -> int:
     return at
 
 
-@inner
+@embedded
 def plant(at: int, entry: int, index: Index) -> None:
     """Insert an entry into the tree of a bucket of `first`."""
     value = index.value[entry]
@@ -115,7 +115,7 @@ def plant(at: int, entry: int, index: Index) -> None:
         index.following[larger] = -1
 
 
-@inner
+@embedded
 def enter(d: int, tables: Tables, sets: Sets, index: Index) -> bool:
     """Give a set entries under the signatures of its rows; False without room, and nothing is lost by a second try."""
     states, cursor = tables.shape[STATES], sets.cursor
@@ -178,7 +178,7 @@ def empty(index: Index, entries: int) -> None:
             index.key[-1 - at, FIRST] = FREE
 
 
-@inner
+@embedded
 def uproot(at: int, low: int, head: Ints, index: Index) -> int:
     """Take the sets that hold nothing out of a tree, from the least value on: windows that are over. The tree's root.
 
@@ -196,7 +196,7 @@ def uproot(at: int, low: int, head: Ints, index: Index) -> int:
             index.following[above] = index.right[node]
 
 
-@inner
+@embedded
 def wake_tree(first: int, n: int, how: int, value: int, head: Ints, mark: int, entry_set: Ints, left: Ints, right: Ints,
               values: Longs, stack: Longs, stamp: Longs, moving: Ints) -> int:  # fmt: skip
     """Note the sets that hold something and whose stored value s satisfies `value how s`."""
@@ -223,7 +223,7 @@ def wake_tree(first: int, n: int, how: int, value: int, head: Ints, mark: int, e
     return n
 
 
-@inner
+@embedded
 def touched(i: int, part: int, mark: int, head: Ints, events: Events, tables: Tables, index: Index,
             scratch: Scratch) -> int:  # fmt: skip
     """The sets of the partition that event i may move, in scratch.moving; how many. Empty ones leave their chains."""

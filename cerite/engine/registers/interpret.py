@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from cerite.core.arrays import Longs
-from cerite.core.jit import inlined, inner
+from cerite.core.jit import embedded, inlined, inner
 from cerite.predicate.columns.functions import civil as _civil
 
 EVENT, STORED, CONSTANT, TO_FLOAT, COMPARE_INT, COMPARE_FLOAT, COMPARE_STRING = range(7)
@@ -65,7 +65,7 @@ def as_bits(value: float) -> int:
     return payload
 
 
-@inner
+@embedded
 def compare(how: int, a: float, b: float) -> bool:
     """`a how b`, for whole numbers or floats."""
     if how == EQUAL:
@@ -79,7 +79,7 @@ def compare(how: int, a: float, b: float) -> bool:
     return a > b if how == MORE else a >= b
 
 
-@inner
+@embedded
 def holds(p: int, row: Longs, values: Longs, nulls: int, table: Longs, code: Code | None) -> bool:
     """Whether program p is true of the event (`values`, `nulls`) and the row."""
     flags = row[FLAGS]

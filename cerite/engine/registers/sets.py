@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from cerite.core.arrays import Longs
 from cerite.core.hashing import fold
-from cerite.core.jit import inlined, inner
+from cerite.core.jit import embedded, inlined
 from cerite.engine.registers.interpret import FLAGS, KNOWN, STATE, UNKNOWN, VALUES, Code, accumulated, holds
 from cerite.engine.registers.layout import STORED_VALUES, WATCHERS, Events, Sets, Tables
 from cerite.engine.registers.tables import (
@@ -50,7 +50,7 @@ def enabled(x: int, row: Longs, i: int, events: Events, tables: Tables, code: Co
     return possible
 
 
-@inner
+@embedded
 def excluded(x: int, row: Longs, i: int, events: Events, tables: Tables, code: Code | None) -> bool:
     """Whether one of the negated groups of transition x holds."""
     for g in range(tables.t[x, GROUPS], tables.t[x, GROUPS_END]):
@@ -98,7 +98,7 @@ def follow(x: int, row: Longs, to: Longs, i: int, values: Longs, nulls: npt.NDAr
     to[STATE] = t[x, TARGET]
 
 
-@inner
+@embedded
 def less(rows: Longs, label: Longs, a: int, b: int) -> bool:
     """The order in which scratch rows are grouped: by label, the largest first, then by content."""
     if label[a] != label[b]:
@@ -109,7 +109,7 @@ def less(rows: Longs, label: Longs, a: int, b: int) -> bool:
     return False
 
 
-@inner
+@embedded
 def same_row(rows: Longs, a: int, others: Longs, b: int) -> bool:
     """Whether two rows are equal."""
     equal = True
@@ -125,7 +125,7 @@ def copy_row(rows: Longs, a: int, to: Longs, b: int) -> None:
         to[b, k] = rows[a, k]
 
 
-@inner
+@embedded
 def place(n: int, rows: Longs, label: Longs, order: Longs) -> None:
     """Insert row n into the order of those before it."""
     at = n
@@ -146,7 +146,7 @@ def digest(rows: Longs, order: Longs, begin: int, end: int, part: int) -> int:
     return np.int64(h >> np.uint64(1))
 
 
-@inner
+@embedded
 def intern(rows: Longs, order: Longs, begin: int, end: int, part: int, sets: Sets) -> int:
     """The number of the set of rows[order[begin:end]]; a new one if there are more then; -1 without room."""
     cursor = sets.cursor

@@ -126,8 +126,7 @@ def enumerate_roots(
         top -= 1
         node, depth = stack_node[top], stack_depth[top]
         while True:
-            row = np.uint64(node)  # unsigned: Numba looks whether a signed index is negative
-            kind = nodes[row, KIND]
+            kind = nodes[node, KIND]
             if kind == BOTTOM:
                 break
             if top + 1 >= stack_node.size or depth >= size:
@@ -135,8 +134,8 @@ def enumerate_roots(
                 note(top + 1, m, k, width, same, walk)
                 return DEEPER
             if kind == UNION:
-                left, right = nodes[row, LEFT], nodes[row, OTHER]
-                walked = nodes[np.uint64(right), MAX] >= oldest
+                left, right = nodes[node, LEFT], nodes[node, OTHER]
+                walked = nodes[right, MAX] >= oldest
                 if chooser is not None:
                     best_set, best_start = chooser.best_set, chooser.best_start
                     if best_set[left] != best_set[node] or best_start[left] < oldest:
@@ -144,18 +143,16 @@ def enumerate_roots(
                         continue
                     walked &= best_set[right] == best_set[node] and best_start[right] >= oldest
                 if walked:
-                    stack_node[np.uint64(top)], stack_depth[np.uint64(top)] = right, depth
+                    stack_node[top], stack_depth[top] = right, depth
                     top += 1
             else:
                 depth += 1
-                place = np.uint64(size - depth)
-                path_position[place] = nodes[row, OTHER]
-                if path_label[place] != kind:
-                    path_label[place] = kind
+                path_position[size - depth] = nodes[node, OTHER]
+                if path_label[size - depth] != kind:
+                    path_label[size - depth] = kind
                     same = False
-            node = nodes[row, LEFT]
-        at = np.uint64(m)
-        room.starts[at], room.ends[at] = nodes[row, OTHER], path_position[size - 1] if end == LAST_MARK else end
+            node = nodes[node, LEFT]
+        room.starts[m], room.ends[m] = nodes[node, OTHER], path_position[size - 1] if end == LAST_MARK else end
         if m == 0:
             width, same = depth, True
         elif width != MIXED and (depth != width or not same):
