@@ -23,7 +23,7 @@ from cerite.engine.registers.deadlines import Deadlines, nothing_noted, wait_for
 from cerite.engine.registers.index import NONE, empty, enter, link, new_index
 from cerite.engine.registers.interpret import FLAGS, KNOWN, SUM_WHOLE, VALUES, run
 from cerite.engine.registers.leaves import Running, Value
-from cerite.engine.registers.moves import compared, laid_out
+from cerite.engine.registers.moves import KNOWN_MOVES, compared, laid_out
 from cerite.engine.registers.sets import NO_SET, copy_row, digest
 from cerite.engine.registers.tables import Machine
 from cerite.engine.registers.watch import advance_common, watch
@@ -182,7 +182,7 @@ class RegisterEngine:
             self.sets.rows[:rows] = old.rows[:rows]
             self.head = grown(self.head[:n], self.sets.begin.size, -1)
         else:
-            old.table[:] = -1
+            old.table[:] = old.known[:] = -1
         _fill_table(self.sets, n)
 
     def keep(self, partitions: Longs | None, strings: Longs) -> None:
@@ -263,8 +263,8 @@ class RegisterEngine:
 
     def _new_sets(self, sets: int, rows: int) -> lay.Sets:
         begin, size, part, code = (np.zeros(sets, np.int64) for _ in range(4))
-        table = np.full(2 * sets, -1, np.int32)
-        return lay.Sets(begin, size, part, code, np.zeros((rows, self._width), np.int64), table, self.cursor)
+        table, known = np.full(2 * sets, -1, np.int32), np.full((sets, KNOWN_MOVES), -1, np.int64)
+        return lay.Sets(begin, size, part, code, np.zeros((rows, self._width), np.int64), table, known, self.cursor)
 
     def _index(self) -> None:
         """Enter every set into an index with room for `_entries` entries, or more."""

@@ -15,7 +15,7 @@ from cerite.engine.registers import layout as lay
 from cerite.engine.registers.interpret import Code
 from cerite.engine.registers.leaves import Mark
 from cerite.engine.registers.programs import Program
-from cerite.engine.registers.tables import KEEP, Machine, Split
+from cerite.engine.registers.tables import DROP, KEEP, Machine, Split
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,8 +159,9 @@ def _tables(machine: Machine, *, maximal: bool, listed: bool) -> lay.Tables:
         ]
         early, marks = int(t.target in automaton.before), int(t.label > 0 or t.shows)
         apart = int(bool(automaton.waits) and t.target in automaton.tails)
+        fixed = not (split.programs or split.groups or t.ops) and all(each in (KEEP, DROP) for each in action)
         rows.append([machine.bit(split.alone), *put(split.programs), first, len(groups), t.label, target, number,
-                     begin, len(ops), early, marks, apart])  # fmt: skip
+                     begin, len(ops), early, marks, apart, int(fixed)])  # fmt: skip
     watchers = [
         [
             each.kind, each.entry, actions.setdefault(tuple(machine.opening(each)), len(actions)),
@@ -175,7 +176,7 @@ def _tables(machine: Machine, *, maximal: bool, listed: bool) -> lay.Tables:
     every = [*dict.fromkeys(one for each in wakes for one in each if one != LISTED), LISTED]
     counts = [sum(t.source == q for t in by_state) for q in range(automaton.n_states)]
     return lay.Tables(
-        first=_starts(counts), t=_table(rows, 13), programs=np.array(lists, np.int64), groups=_table(groups, 3),
+        first=_starts(counts), t=_table(rows, 14), programs=np.array(lists, np.int64), groups=_table(groups, 3),
         actions=_table([list(each) for each in actions], len(machine.slots) + len(watchers)),
         program_table=_table([_program_row(each) for each in _placed(machine.programs)], 8),
         wakes_first=_starts([len(each) for each in wakes]),

@@ -51,6 +51,7 @@ class Sets(NamedTuple):
     code: Longs  # hash
     rows: Longs
     table: Ints
+    known: Longs  # of a set, its moves on an event of whose bits alone they follow (see `moves.recall`)
     cursor: Cursor  # how many sets and rows there are
 
 

@@ -33,10 +33,15 @@ from cerite.engine.registers.layout import (
     Watching,
 )  # fmt: skip
 from cerite.engine.registers.sets import NO_SET, bit_of, copy_row, enabled, follow, intern, place, same_row
-from cerite.engine.registers.tables import APART, BIT, EARLY, LABEL, OPS, OPS_END
+from cerite.engine.registers.tables import APART, BIT, EARLY, FIXED, LABEL, OPS, OPS_END
 from cerite.engine.registers.watch import advance_common, beside_others, watch
 
 THIS, EQUAL, LARGER = range(3)
+MOST_KNOWN = 2  # moves of one set: to stay, and to go on
+COUNT, BITS, FIRST_KNOWN = range(3)
+KNOWN_MOVES = (
+    FIRST_KNOWN + 3 * MOST_KNOWN
+)  # columns of `Sets.known`: how many, the bits, label, target and accepts of each
 
 
 @inlined
@@ -221,6 +226,42 @@ def starts(i: int, events: Events, tables: Tables) -> bool:
     return possible
 
 
+# What a set does on an event follows from the event's bits alone where no condition that could hold reads a stored
+# value and nothing of the event is stored. Most sets are moved by events with the same bits again and again, so a set
+# remembers its moves on the last such event, until sets get other numbers.
+
+
+@inlined
+def recall(y: int, d: int, i: int, events: Events, sets: Sets, scratch: Scratch) -> bool:
+    """Note the moves of set d, the y-th that moves, if they are known for an event with these bits."""
+    known, cursor = sets.known, sets.cursor
+    count = known[d, COUNT]
+    if count < 0 or known[d, BITS] != np.int64(events.bits[i, 0]) or cursor.moves + count > scratch.move.shape[0]:
+        return False
+    for k in range(FIRST_KNOWN, FIRST_KNOWN + 3 * count, 3):
+        m = cursor.moves
+        scratch.move[m, 0], scratch.move[m, 1] = y, known[d, k]
+        scratch.move[m, 2], scratch.move[m, 3] = known[d, k + 1], known[d, k + 2]
+        cursor.moves = m + 1
+    return True
+
+
+@inlined
+def learn(d: int, before: int, i: int, events: Events, tables: Tables, sets: Sets, scratch: Scratch) -> None:
+    """Remember the moves of set d on event i, scratch.move[before:], if the event's bits alone decide them."""
+    count = sets.cursor.moves - before
+    fixed = count <= MOST_KNOWN and events.bits.shape[1] == 1
+    for r in range(sets.begin[d], sets.begin[d] + sets.size[d] if fixed else 0):
+        q = sets.rows[r, STATE]
+        for x in range(tables.first[q], tables.first[q + 1]):
+            fixed = fixed and (tables.t[x, FIXED] == 1 or not bit_of(events.bits, i, tables.t[x, BIT]))
+    if fixed:
+        sets.known[d, COUNT], sets.known[d, BITS] = count, np.int64(events.bits[i, 0])
+        for k in range(count):
+            for column in range(3):
+                sets.known[d, FIRST_KNOWN + 3 * k + column] = scratch.move[before + k, 1 + column]
+
+
 @inlined
 def plan(i: int, part: int, moving: int, events: Events, tables: Tables, sets: Sets, index: Index, scratch: Scratch,
          code: Code | None, watching: Watching | None) -> int:  # fmt: skip
@@ -232,8 +273,11 @@ def plan(i: int, part: int, moving: int, events: Events, tables: Tables, sets: S
     cursor.moves = 0
     for y in range(moving + 1):
         before = cursor.moves
+        recalled = False
         if y < moving:
             d = np.int64(scratch.moving[y])
+            if watching is None:
+                recalled = recall(y, d, i, events, sets, scratch)
             rows, begin, end = sets.rows, sets.begin[d], sets.begin[d] + sets.size[d]
         else:
             d = np.int64(NO_SET)
@@ -242,9 +286,12 @@ def plan(i: int, part: int, moving: int, events: Events, tables: Tables, sets: S
                 end = np.int64(start_rows(part, tables, sets, scratch.start, watching))
                 if end < 0:
                     return -end
-        why = moves(y, part, rows, begin, end, i, events, tables, sets, scratch, code, watching)
-        if why != DONE:
-            return why
+        if not recalled:
+            why = moves(y, part, rows, begin, end, i, events, tables, sets, scratch, code, watching)
+            if why != DONE:
+                return why
+            if watching is None and y < moving:
+                learn(d, before, i, events, tables, sets, scratch)
         after = cursor.moves
         scratch.span[y, 0], scratch.span[y, 1] = before, after
         if after == before + 1:
