@@ -208,6 +208,7 @@ class ThreadedRun:
         self._program = program
         self._threads = 1 if events is not None and events <= WORTH_CUTTING else threads
         self._most = SEGMENT if events is None else min(SEGMENT, max(PIECE, events // (SHARE * threads)))
+        self._unknown = UNKNOWN
         self._lock = Lock()
         self.rows = 0  # read so far
         self._matches = 0  # in these rows, as far as they are enumerated
@@ -225,7 +226,8 @@ class ThreadedRun:
         return self._in_order(lambda segment: self._placed(segment, order), batches, order)
 
     def count(self, batches: Batches) -> Iterator[int | None]:
-        """How many matches there are, in parts."""
+        """How many matches there are, in parts; nothing waits for its turn, so segments are long from the start."""
+        self._unknown = self._most
         return self._in_order(self._counts, batches, ())
 
     def types(self) -> tuple[frozenset[str], frozenset[str]]:
@@ -286,7 +288,7 @@ class ThreadedRun:
         """How many events the next segment should have: fewer where they give many matches, 0 where too many."""
         with self._lock:
             rows, matches = self.rows, self._matches
-        wanted = UNKNOWN if not rows else READY * rows // matches if matches else SEGMENT
+        wanted = self._unknown if not rows else READY * rows // matches if matches else SEGMENT
         return 0 if wanted < FEWEST else min(wanted, self._most)
 
     def _advance(self, run: Run, batch: pa.RecordBatch, matches: int = 0) -> None:
