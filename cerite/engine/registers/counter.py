@@ -206,7 +206,8 @@ def new_cell(key: int, after: int, counts: Counts) -> int:
     counts.cursor.free_cell = counts.cell_next[cell]
     counts.cursor.cells += 1
     counts.cell_key[cell], counts.cell_next[cell] = key, after
-    counts.numbers[cell, :] = np.uint64(0)
+    for k in range(counts.numbers.shape[1]):  # an assignment to the whole row takes longer
+        counts.numbers[cell, k] = np.uint64(0)
     return cell
 
 

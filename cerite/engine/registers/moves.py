@@ -196,11 +196,11 @@ def relevant(
     """The events that can move or start anything; how many."""
     n = 0
     for i in range(bits.shape[0]):
+        some = np.uint64(0)
         for w in range(bits.shape[1]):
-            if bits[i, w] & when[w] or ~bits[i, w] & unless[w]:
-                selection[n] = i
-                n += 1
-                break
+            some |= (bits[i, w] & when[w]) | (~bits[i, w] & unless[w])
+        selection[n] = i  # there is room for one more: no branch to predict
+        n += int(some != 0)
     return n
 
 
@@ -208,8 +208,10 @@ def laid_out(rows: Rows, masks: Masks) -> Events:
     """A batch for the kernels, which read its relevant events."""
     assert rows.stored is not None
     bits = np.require(rows.bits, np.uint64, ["C", "W"])
-    selection = np.arange(bits.shape[0], dtype=np.int64)
-    if masks is not None:
+    if masks is None:
+        selection = np.arange(bits.shape[0], dtype=np.int64)
+    else:
+        selection = np.empty(bits.shape[0] + 1, np.int64)
         selection = selection[: relevant(bits, *masks, selection)]
     part = np.zeros(0, np.int64) if rows.partition is None else np.require(rows.partition, np.int64, ["C", "W"])
     key, low, position = (np.require(each, np.int64, ["C", "W"]) for each in (rows.key, rows.low, rows.position))
