@@ -37,28 +37,28 @@ from cerite.engine.events.keys import (
     carry_one,
     count_keys,
     first_fall,
-    keys_of,
     numbers,
+    signed,
     tick_text,
     time_of,
     value_keys,
 )
 from cerite.engine.events.partitions import Groups
-from cerite.engine.events.rows import Rows
+from cerite.engine.events.rows import Rows, positions
 from cerite.engine.events.since import SinceStates
 
 
 class Intake:
     """Reads the batches of one run of a program."""
 
-    def __init__(self, program: Program, buffers: Buffers | None = None) -> None:
+    def __init__(self, program: Program) -> None:
         self.program = program
         self._conditions = program.conditions.fresh()
         self._leaves = None if program.machine is None else program.machine.leaf_columns()
         self.groups = Groups(program.plan.partition) if program.plan.partition else None
         self.ranks = Ranks()
         self.rows = 0
-        self.buffers = Buffers() if buffers is None else buffers
+        self._buffers = Buffers()
         self._last: dict[str, tuple[int, str]] = {}  # the last key of a column that must rise, and how it is shown
         self._last_keys: Longs = np.full((2, 1), LEAST, np.int64)  # key and low, by partition
         self.low = LEAST  # of all events to come, where one clock drives all partitions
@@ -131,38 +131,39 @@ class Intake:
         return formed or len(units) > 1 or any(pa.types.is_uint64(kind) for kind in kinds)
 
     def _taken(self, batch: pa.RecordBatch) -> Rows:
-        position = self._positions(batch)
+        places = self._places(batch)
         if self.program.columns.time is not None:
-            self._check_order(self.program.columns.time, batch.column(self.program.columns.time), position)
+            self._check_order(self.program.columns.time, batch.column(self.program.columns.time))
         partition = None if self.groups is None else self.groups.of(batch)
         bits = None if self.program.own else self._bits(batch)
         kept = None
         if partition is not None and (partition < 0).any():
             kept = np.flatnonzero(partition >= 0)
-            batch, position, partition = batch.take(pa.array(kept)), position[kept], partition[kept]
+            places = positions(places, batch.num_rows)[kept]
+            batch, partition = batch.take(pa.array(kept)), partition[kept]
             bits = None if bits is None else bits[kept]
         with ExitStack() as undone:
             undone.enter_context(self._carrying(partition))
             for each in self._preceding:
                 undone.enter_context(each.undone(partition))
             try:
-                key, low, missing = self._keys(batch, position, partition)
+                key, low, missing = self._keys(batch, places, partition)
             except OrderError as error:
                 error.row = error.row if kept is None else int(kept[error.row])
                 raise
-            whole = self._with_own(batch, key, low, missing, position, partition) if self.program.own else batch
+            whole = self._with_own(batch, key, low, missing, places, partition) if self.program.own else batch
             bits = self._bits(whole) if bits is None else bits
             stored = None if self._leaves is None else self._leaves.of(whole, partition)
-        return Rows(bits, key, low, position, partition, batch, stored)
+        return Rows(bits, key, low, places, partition, batch, stored)
 
     def _with_own(
-        self, batch: pa.RecordBatch, key: Longs, low: Longs, missing: Flags | None, position: Longs,
+        self, batch: pa.RecordBatch, key: Longs, low: Longs, missing: Flags | None, places: Longs | int,
         partition: Longs | None,
     ) -> pa.RecordBatch:  # fmt: skip
         """The batch and the columns that absences have to know."""
-        computed = {POSITION: pa.array(position), LOW: pa.array(low)}
+        computed = {POSITION: pa.array(positions(places, batch.num_rows)), LOW: pa.array(low)}
         counted = any(each.counts for each in self._preceding)
-        ranks = self.ranks.of(partition, position.size) if counted else None
+        ranks = self.ranks.of(partition, batch.num_rows) if counted else None
         keys = [(key, low, missing) if each.size is None else each.keys(batch, ranks) for each in self._preceding]
         computed |= {low_of(k): pa.array(lows) for k, (_, lows, _) in enumerate(keys)}
         if self._preceding:
@@ -287,17 +288,18 @@ class Intake:
             self._leaves.restore(_under("leaves.", kept))
 
     def _bits(self, batch: pa.RecordBatch) -> npt.NDArray[np.uint64]:
-        raw = self._conditions.bits(batch, self.buffers)
+        raw = self._conditions.bits(batch, self._buffers)
         if self.program.plain:
             return raw
         return combined(self.program.guards, self.program.tests, raw)
 
-    def _positions(self, batch: pa.RecordBatch) -> Longs:
+    def _places(self, batch: pa.RecordBatch) -> Longs | int:
+        """The positions of the events, or the first one's: they are the rows' numbers."""
         name = self.program.columns.position
         if name is None:
-            return np.arange(self.rows, self.rows + batch.num_rows, dtype=np.int64)
+            return self.rows
         values = self._whole_positions(batch, name)
-        self._check_rising("position", name, values, batch.column(name), strictly=True)
+        self._check_rising("position", name, signed(values), batch.column(name), strictly=True)
         return values
 
     def _whole_positions(self, batch: pa.RecordBatch, name: str) -> Longs:
@@ -307,12 +309,12 @@ class Intake:
             raise StreamError(f"the position column `{name}` must hold whole numbers below 2^63, none of them NULL")
         return values.astype(np.int64)
 
-    def _check_order(self, name: str, column: pa.Array, position: Longs) -> None:
+    def _check_order(self, name: str, column: pa.Array) -> None:
         values, missing = numbers(column, name)
         if missing is not None:
             row = int(np.argmax(missing)) + self.rows
             raise StreamError(f"row {row} has no time in `{name}`", hint="filter such rows out, or fill them in")
-        self._check_rising("time", name, keys_of(values, self.buffers), column, strictly=False)
+        self._check_rising("time", name, signed(values), column, strictly=False)
 
     def _check_rising(self, role: str, name: str, keys: Longs, column: pa.Array, *, strictly: bool) -> None:
         """Refuse a column that decreases, naming the first row that does."""
@@ -335,18 +337,18 @@ class Intake:
         self._last[role] = int(keys[-1]), tick_text(column[-1])
 
     def _keys(
-        self, batch: pa.RecordBatch, position: Longs, partition: Longs | None
+        self, batch: pa.RecordBatch, places: Longs | int, partition: Longs | None
     ) -> tuple[Longs, Longs, Flags | None]:
         """Key and low of every event, and which have neither of their own."""
         window = self.program.plan.window
         if window is None:
-            return position, np.full(position.size, LEAST, np.int64), None
+            return positions(places, batch.num_rows), np.full(batch.num_rows, LEAST, np.int64), None
         if window.unit == "events":
-            return (*count_keys(window, self.ranks.of(partition, position.size)), None)
+            return (*count_keys(window, self.ranks.of(partition, batch.num_rows)), None)
         name = time_of(window, self.program.columns.time)
-        key, low, missing = value_keys(batch.column(name), name, window, self.program.columns.unit, self.buffers)
+        key, low, missing = value_keys(batch.column(name), name, window, self.program.columns.unit, self._buffers)
         if not self.program.shared_clock:
-            self._carry(key, low, missing, partition, name, position)
+            self._carry(key, low, missing, partition, name, places)
         return key, low, missing
 
     def _carry(
@@ -356,7 +358,7 @@ class Intake:
         missing: Flags | None,
         partition: Longs | None,
         name: str,
-        position: Longs,
+        places: Longs | int,
     ) -> None:
         """Attribute keys, checked to rise inside every partition; where there is none, the partition's last one."""
         if missing is None and partition is None:
@@ -365,7 +367,7 @@ class Intake:
             place = self._carry_all(key, low, missing, partition)
         if place >= 0:
             raise OrderError(
-                f"the window's attribute `{name}` decreases at position {position[place]}",
+                f"the window's attribute `{name}` decreases at position {positions(places, key.size)[place]}",
                 name=name,
                 row=place,
                 hint=Hint(

@@ -10,7 +10,6 @@ from collections.abc import Iterator
 
 import pyarrow as pa
 
-from cerite.core.arrays import Buffers
 from cerite.engine.bind import Program
 from cerite.engine.event_buffer import EventBuffer, Placed
 from cerite.engine.output import MatchChunk
@@ -32,9 +31,10 @@ class KeepingRun:
     [([0, 2], [1, 3])]
     """
 
-    def __init__(self, program: Program, order: tuple[str, ...] | None = None, buffers: Buffers | None = None) -> None:
+    def __init__(self, program: Program, order: tuple[str, ...] | None = None) -> None:
         """`order` are the columns that order events; None if something outside of them tells events apart."""
-        self.run = Run(program, buffers)
+        self.run = Run(program)
+        self.intake = self.run.intake
         self._buffer = EventBuffer(None if order is None else Ties(order, program.plan.partition))
 
     def find(self, batch: pa.RecordBatch) -> Iterator[tuple[MatchChunk, Placed]]:

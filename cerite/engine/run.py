@@ -14,7 +14,6 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from cerite.core.arrays import Buffers
 from cerite.core.kernel_cache import expect
 from cerite.engine.bind import Program
 from cerite.engine.counting.counter import Counter
@@ -45,17 +44,16 @@ _ENGINES = ("recogniser", "counter")
 class Run:
     """One reading of a stream."""
 
-    def __init__(self, program: Program, buffers: Buffers | None = None, *, in_groups: bool | None = None) -> None:
-        """`buffers` are those of a run that is over, if there is one.
+    def __init__(self, program: Program, *, in_groups: bool | None = None) -> None:
+        """`in_groups` says whether registers are moved in groups where they can be; None leaves it to the first events.
 
-        `in_groups` says whether registers are moved in groups where they can be; None leaves it to the first events.
         They decide only about an engine that was not looked at before them.
         """
         suppress, window = program.plan.suppress, program.plan.deciding if program.plan.late else None
         self.program, self._given = program, in_groups
         self._finds_in_groups = self._counts_in_groups = in_groups is not False
         self.suppressor = None if suppress is None else Suppressor(suppress, program.columns, program.schema, window)
-        self.intake = Intake(program, buffers)
+        self.intake = Intake(program)
         self._recycler = Recycler(self.intake)
 
     @cached_property

@@ -1,7 +1,8 @@
 """One query on several cores of one machine: T-CER (DEBS 2024, listing 4) inside a process.
 
-A stream at rest is cut into segments. Each is recognised by a run of its own, which first reads the window before the
-segment, and owns the matches that end in it. Kernels run without Python's lock, so segments run at the same time.
+A stream at rest is cut into segments. Each is recognised by one run, which first reads the window before the segment
+and then finds the matches that end in it. Kernels run without Python's lock, so segments run at the same time. A run
+that is done goes on with a later segment and knows what it has learnt (deterministic states, classes of events).
 
 Invariants: every match ends in one segment, which reads all that decides it, so the matches are those of one run,
 with the same positions, in the order of their ends; an error comes after the matches that end before its segment. Of
@@ -19,12 +20,12 @@ from concurrent.futures import ThreadPoolExecutor
 from itertools import chain, takewhile
 from threading import Condition, Lock
 from time import monotonic
-from typing import Generic, NamedTuple, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 import pyarrow as pa
 
-from cerite.core.arrays import Buffers, Longs
+from cerite.core.arrays import Longs
 from cerite.core.errors import StreamError
 from cerite.engine.bind import Program
 from cerite.engine.event_buffer import Placed
@@ -34,11 +35,12 @@ from cerite.engine.output import MatchChunk
 from cerite.engine.run import Run
 
 T = TypeVar("T")
+R = TypeVar("R", Run, KeepingRun)
 Batches = Iterable[pa.RecordBatch]
 
 SEGMENT = 1 << 20  # events of a segment at most, unless its window has many; fewer where each thread would get few
 WORTH_CUTTING = 1 << 19  # events that are worth several threads
-SHARE = 4  # segments for each thread, at least
+SHARE = 2  # segments that each thread gets of the events that are left, at least, unless those are few
 PIECE = 1 << 18  # events that a run reads at once: what it computes of them stays in the cache
 FEWEST = 1 << 14  # events that are worth a run of their own
 UNKNOWN = 1 << 16  # events of a segment as long as nobody knows how many matches they give
@@ -207,14 +209,14 @@ class ThreadedRun:
         """`events` is how many there are, where that is known; few are not worth several threads."""
         self._program = program
         self._threads = 1 if events is not None and events <= WORTH_CUTTING else threads
-        self._most = SEGMENT if events is None else min(SEGMENT, max(PIECE, events // (SHARE * threads)))
+        self._left = events  # to be cut yet, where it is known
         self._unknown = UNKNOWN
         self._lock = Lock()
         self.rows = 0  # read so far
         self._matches = 0  # in these rows, as far as they are enumerated
         self.active = 0  # states that held partial matches at the end of the last batch
         self._unseen: frozenset[str] | None = None
-        self._spare: list[Buffers] = []
+        self._spare: list[Any] = []  # runs that are done with their segments, all of one kind
         self._seen: frozenset[str] = frozenset()
 
     def find(self, batches: Batches) -> Iterator[MatchChunk | None]:
@@ -227,7 +229,7 @@ class ThreadedRun:
 
     def count(self, batches: Batches) -> Iterator[int | None]:
         """How many matches there are, in parts; nothing waits for its turn, so segments are long from the start."""
-        self._unknown = self._most
+        self._unknown = SEGMENT
         return self._in_order(self._counts, batches, ())
 
     def types(self) -> tuple[frozenset[str], frozenset[str]]:
@@ -235,8 +237,8 @@ class ThreadedRun:
         return self._unseen or frozenset(), self._seen
 
     def _chunks(self, segment: Segment) -> Iterator[MatchChunk | None]:
-        run = _begun(Run(self._program, self._buffers()), segment)
-        for batch in segment.before:
+        run, before = self._begin(segment, lambda: Run(self._program))
+        for batch in before:
             chunks = run.find(batch)
             run.recogniser.discard(chunks)
         for batch in segment.own:
@@ -250,23 +252,22 @@ class ThreadedRun:
         self._finish(run)
 
     def _placed(self, segment: Segment, order: tuple[str, ...] | None) -> Iterator[tuple[MatchChunk, Placed] | None]:
-        keeping = KeepingRun(self._program, order, self._buffers())
-        run = _begun(keeping.run, segment)
-        for batch in segment.before:
+        keeping, before = self._begin(segment, lambda: KeepingRun(self._program, order))
+        for batch in before:
             keeping.pass_over(batch)
         for batch in segment.own:
             matches = 0
             for chunk, placed in keeping.find(batch):
                 matches += len(chunk)
                 yield chunk, placed
-            self._advance(run, batch, matches)
+            self._advance(keeping.run, batch, matches)
             yield None
         yield from keeping.rest()
-        self._finish(run)
+        self._finish(keeping)
 
     def _counts(self, segment: Segment) -> Iterator[int | None]:
-        run = _begun(Run(self._program, self._buffers()), segment)
-        for batch in segment.before:
+        run, before = self._begin(segment, lambda: Run(self._program))
+        for batch in before:
             run.count(batch)
         matches, told = 0, monotonic()
         for batch in segment.own:
@@ -279,17 +280,35 @@ class ThreadedRun:
         yield matches + run.count_rest()
         self._finish(run)
 
-    def _buffers(self) -> Buffers | None:
-        """Those of a run that is over, if there are any."""
+    def _begin(self, segment: Segment, new: Callable[[], R]) -> tuple[R, list[pa.RecordBatch]]:
+        """A run at the segment, and what it still has to read of the events before it.
+
+        A run that is done with a segment before goes on where it need not begin anew: what it still holds is too old
+        for the segment, unless it has read up to there.
+        """
+        size = sum(batch.num_rows for batch in segment.before)
         with self._lock:
-            return self._spare.pop() if self._spare else None
+            spare: list[R] = [each for each in self._spare if each.intake.rows <= segment.first + size]
+            if spare:
+                self._spare.remove(spare[-1])
+        run = spare[-1] if spare else new()
+        run.intake.rows = max(run.intake.rows, segment.first)
+        return run, _last(segment.before, segment.first + size - run.intake.rows)
 
     def _size(self) -> int:
         """How many events the next segment should have: fewer where they give many matches, 0 where too many."""
         with self._lock:
             rows, matches = self.rows, self._matches
         wanted = self._unknown if not rows else READY * rows // matches if matches else SEGMENT
-        return 0 if wanted < FEWEST else min(wanted, self._most)
+        even = SEGMENT if self._left is None else max(PIECE, self._left // (SHARE * self._threads))
+        return 0 if wanted < FEWEST else min(wanted, SEGMENT, even)
+
+    def _cut(self, batches: Batches) -> Iterator[Segment]:
+        """The segments, the last ones shorter where it is known how many events there are: so threads end together."""
+        for segment in segments(self._program, batches, self._size):
+            if self._left is not None and isinstance(segment.own, list):
+                self._left -= sum(batch.num_rows for batch in segment.own)
+            yield segment
 
     def _advance(self, run: Run, batch: pa.RecordBatch, matches: int = 0) -> None:
         with self._lock:
@@ -297,11 +316,11 @@ class ThreadedRun:
             self._matches += matches
             self.active = run.active
 
-    def _finish(self, run: Run) -> None:
+    def _finish(self, run: Run | KeepingRun) -> None:
         unseen, seen = run.intake.types()
         with self._lock:
             self._seen |= seen
-            self._spare.append(run.intake.buffers)
+            self._spare.append(run)
             self._unseen = (unseen if self._unseen is None else self._unseen & unseen) - self._seen
 
     def _in_order(
@@ -312,7 +331,7 @@ class ThreadedRun:
             pieces = (piece for batch in batches for piece in _pieces(batch, lambda: PIECE))
             yield from recognise(Segment([], pieces, 0))
             return
-        cut = segments(self._program, batches, self._size)
+        cut = self._cut(batches)
         waiting: deque[_Output[T]] = deque()
         with ThreadPoolExecutor(self._threads, "cerite") as pool:
             try:
@@ -325,11 +344,6 @@ class ThreadedRun:
             finally:
                 for output in waiting:
                     output.stop()
-
-
-def _begun(run: Run, segment: Segment) -> Run:
-    run.intake.rows = segment.first
-    return run
 
 
 class _Output(Generic[T]):

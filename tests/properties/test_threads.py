@@ -28,11 +28,13 @@ Rows = list[dict[str, Any]]
 STREAMS = random.streams(9, random.full_rows | random.rows)
 WINDOWS = st.sampled_from([Size.events(3), Size.events(5), Size(2, "milliseconds"), Size.of("at", 2), None])
 
+LONGER, SHORT = random.streams(15, random.full_rows), WINDOWS.filter(bool)
+
 
 @pytest.fixture(autouse=True, scope="module")
 def _short_segments() -> Iterator[None]:
     with patch.multiple(
-        threads, SEGMENT=2, WORTH_CUTTING=2, PIECE=3, UNKNOWN=2, FEWEST=1, READY=4, LOOK_BACK=1
+        threads, SEGMENT=2, SPAN=1, WORTH_CUTTING=2, PIECE=3, UNKNOWN=2, FEWEST=1, READY=4, LOOK_BACK=1
     ):  # and no cutting from four matches an event
         yield
 
@@ -55,6 +57,27 @@ def test_matches_are_those_of_one_run(
     assert [each.end for each in found] == [each.end for each in one], "in the order of their ends"
     assert Query(query).run(table, time="at", semantics=semantics, threads=3).count() == one.count()
     assert _counted(many.to_arrow(events=True)) == _counted(one.to_arrow(events=True))
+
+
+@cases(often(120), engine_queries() | REGISTERS, LONGER, SEMANTICS, SHORT, st.lists(st.booleans(), min_size=16))
+def test_a_run_goes_on_with_any_later_segment(
+    share: Share, query: QuerySpec, rows: Rows, semantics: Any, window: Size, turns: list[bool]
+) -> None:
+    """However segments are dealt out to two threads, what a run still holds of an earlier one adds nothing."""
+    query = unpicked(replace(query, within=window, consume=Consume.NONE))
+    query, rows = telling(query, rows, partial(looked_at, semantics=semantics))
+    assume(runnable(query) and rows and in_order(query, rows))
+    table = PLAIN.table(rows)
+    one = Query(query).run(table, time="at", semantics=semantics, threads=1)
+    program = one.prepared.program
+    assume(threads.uncut(program) is None)
+    readers = [threads.ThreadedRun(program, 1) for _ in range(2)]
+    names = program.schema.names
+    cut = threads.segments(program, [batch.select(names) for batch in table.to_batches()], lambda: 2)
+    counts = [(turn, sum(filter(None, readers[turn]._counts(each)))) for turn, each in zip(turns, cut, strict=False)]
+    expected = one.count()
+    share.note(bool(expected) and len(counts) > 1)
+    assert sum(count for _, count in counts) == expected
 
 
 def _counted(table: pa.Table) -> Counter[str]:

@@ -21,7 +21,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from cerite.core.arrays import Buffers, Flags, Longs, Words, picked
+from cerite.core.arrays import Buffers, Flags, Longs, picked
 from cerite.core.errors import Hint, Setting, StreamError
 from cerite.core.jit import kernel
 from cerite.pattern.nodes import Size, of_floats
@@ -144,7 +144,7 @@ def keys_below(key: Longs, width: int) -> Longs:
     if width < 0:
         return np.where(key > MOST + width, MOST, key - width)
     low = np.empty_like(key)
-    lows(key.view(np.uint64), np.uint64(min(width, 2**64 - 1)), low.view(np.uint64))
+    lows(signed(key), np.uint64(min(width, 2**64 - 1)), np.empty_like(key), low)
     return low
 
 
@@ -216,23 +216,26 @@ def value_keys(
         floats = values.astype(np.float64)
         return ordered(floats), ordered(lowest(floats, width)), missing
     buffers = Buffers() if buffers is None else buffers
-    key, low = keys_of(values, buffers), buffers.take("low", values.size, np.int64)
-    lows(key.view(np.uint64), np.uint64(min(math.floor(width), 2**64 - 1)), low.view(np.uint64))
+    key, low = (buffers.take(name, values.size, np.int64) for name in ("key", "low"))
+    lows(signed(values), np.uint64(min(math.floor(width), 2**64 - 1)), key, low)
     return key, low, missing
 
 
-def keys_of(values: Numbers, buffers: Buffers | None = None) -> Longs:
+def keys_of(values: Numbers) -> Longs:
     """Numbers as signed integers in the same order."""
     if values.dtype == np.float64:
         return ordered(values.astype(np.float64))
     if values.dtype == np.uint64:
         shifted: Longs = (values.astype(np.uint64) ^ _SIGN).view(np.int64)
         return shifted
-    if buffers is None:
-        return values.astype(np.int64)
-    key: Longs = buffers.take("key", values.size, np.int64)
-    key[:] = values
-    return key
+    return values.astype(np.int64)
+
+
+def signed(values: Numbers) -> Longs:
+    """`keys_of` to read only, which copies no signed integers."""
+    keys = values.view(np.int64) if values.dtype == np.int64 else keys_of(values)
+    keys.flags.writeable = False  # kernels know arrays that can be written from those that cannot
+    return keys
 
 
 @kernel
@@ -246,11 +249,12 @@ def first_fall(key: Longs, last: int, strictly: bool) -> int:
 
 
 @kernel
-def lows(key: Words, width: np.uint64, low: Words) -> None:
-    """The least keys that windows of this width reach, as far down as 64 bits go; the words are signed numbers."""
-    for i in range(key.size):
-        place = key[i] ^ _SIGN
-        low[i] = (place - min(place, width)) ^ _SIGN
+def lows(values: Longs, width: np.uint64, key: Longs, low: Longs) -> None:
+    """The values as keys, and the least ones that windows of this width reach, as far down as 64 bits go."""
+    for i in range(values.size):
+        key[i] = values[i]
+        place = np.uint64(values[i]) ^ _SIGN
+        low[i] = np.int64((place - min(place, width)) ^ _SIGN)
 
 
 @kernel

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal, cast, get_args
 
+import numpy as np
 import pyarrow as pa
 
 from cerite.core.arrays import Longs, Words
@@ -50,12 +52,26 @@ class Stored:
 
 @dataclass(frozen=True)
 class Rows:
-    """A batch as the kernels read it; `stored` only where conditions read other events."""
+    """A batch as the kernels read it; `stored` only where conditions read other events, `places` for `positions`."""
 
     bits: Words
     key: Longs
     low: Longs
-    position: Longs
+    places: Longs | int
     partition: Longs | None
     batch: pa.RecordBatch
     stored: Stored | None = None
+
+    @cached_property
+    def position(self) -> Longs:
+        """The positions of the events, which counting does not look at."""
+        return positions(self.places, self.batch.num_rows)
+
+
+def positions(places: Longs | int, count: int) -> Longs:
+    """The positions of events, given one by one or, where they are consecutive, by the first.
+
+    >>> positions(3, 2)
+    array([3, 4])
+    """
+    return np.arange(places, places + count, dtype=np.int64) if isinstance(places, int) else places

@@ -48,9 +48,14 @@ class EventClasses:
         """
         if bits.shape[1] < self._words:
             raise ValueError(f"bits must have the shape (events, {self._words}), not {bits.shape}")
+        bits = np.ascontiguousarray(bits[:, : self._words])
         classes = self._buffers.take("classes", bits.shape[0], np.int32)
-        self._classify(np.ascontiguousarray(bits[:, : self._words]), classes)
         relevant = self._buffers.take("relevant", bits.shape[0] + 1, np.int64)
+        if self._narrow and len(self._kills) == 1:
+            n = keep_known(bits[:, 0], self._table, self._effect, classes, relevant)
+            if n >= 0:
+                return classes, relevant[:n]
+        self._classify(bits, classes)
         if len(self._kills) == 1:
             n = keep_moving(classes, self._effect, relevant)
         else:
@@ -184,6 +189,27 @@ def classify_wide(
             place = (place + np.uint64(1)) & mask
         classes[i] = number
     return n, rows
+
+
+@kernel
+def keep_known(
+    bits: npt.NDArray[np.uint64],
+    table: npt.NDArray[np.int32],
+    effect: npt.NDArray[np.int32],
+    classes: npt.NDArray[np.int32],
+    relevant: npt.NDArray[np.int64],
+) -> int:
+    """`classify_narrow` and `keep_moving` at once, where all events are of known classes; else -1."""
+    mask = np.uint64(table.size - 1)
+    n = 0
+    for i in range(bits.size):
+        number = table[np.int64(bits[i] & mask)]
+        if number < 0:
+            return -1
+        classes[i] = number
+        relevant[n] = i
+        n += effect[number] >= 0
+    return n
 
 
 @kernel

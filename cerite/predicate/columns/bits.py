@@ -32,7 +32,7 @@ from cerite.predicate.formula import Formulas, atoms, attributes
 
 Condition = tuple["str | None", "Expression | None"]  # event type or None for any, expression or None for true
 
-_BLOCK = 1 << 16  # events; a block's arrays stay in the second-level cache
+_BLOCK = 1 << 18  # events; fewer, and several threads spend their time handing over Python's lock
 _WORD = 2**64 - 1
 _MOST_TYPES = 1_000  # event types that are worth remembering: more of them, and the column is something else
 
