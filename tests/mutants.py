@@ -132,6 +132,11 @@ FAULTS = (
         "enumeration leaves out what starts exactly at the window's edge",
     ),
     Fault(
+        "tecs/enumerate.py", "if node < 0 or nodes[np.uint64(node), MAX] < oldest:",
+        "if node < 0 or nodes[np.uint64(node), MAX] <= oldest:",
+        "of matches that differ in their first mark, one that starts exactly at the window's edge is left out",
+    ),
+    Fault(
         "intake.py", "(0 if self.program.plan.late else 1) - int(window.amount)",
         "(0 if self.program.plan.late else 2) - int(window.amount)",
         "recycling forgets what the next event of a partition could still end in a window of events",

@@ -80,6 +80,42 @@ def note(top: int, m: int, k: int, width: int, same: bool, walk: Walk) -> None:
     walk.stack, walk.matches, walk.marks, walk.width, walk.same = top, m, k, width, same
 
 
+@inlined
+def write_siblings(
+    node: int, depth: int, end: int, oldest: int, m: int, k: int, nodes: Longs, trail: Trail, room: Room
+) -> tuple[int, int, int]:
+    """Write the matches at hand that differ in their first mark only; the node to walk next or -1, and `m` and `k`.
+
+    They lie under a chain of union nodes whose left children are one mark over a bottom node: most matches of most
+    patterns. All have the labels of the path. Room for one match more is left.
+    """
+    path, starts, ends, positions = trail.path_position, room.starts, room.ends, room.positions
+    first, after = np.uint64(path.size - depth), np.uint64(path.size)
+    label = trail.path_label[first - ONE]
+    fit = min(starts.size - 1 - m, (positions.size - path.size - k) // (depth + 1))
+    x, y, stop = np.uint64(m), np.uint64(k), np.uint64(m + fit)
+    while x < stop:
+        parent = leaf = np.uint64(node)
+        node = -1
+        if nodes[parent, KIND] == UNION:
+            leaf = np.uint64(nodes[parent, LEFT])
+            node = nodes[parent, OTHER]
+        bottom = np.uint64(max(nodes[leaf, LEFT], 0))
+        if nodes[leaf, KIND] != label or nodes[bottom, KIND] != BOTTOM:
+            node = int(np.int64(parent))
+            break
+        starts[x], ends[x], positions[y] = nodes[bottom, OTHER], end, nodes[leaf, OTHER]
+        x += ONE
+        y += ONE
+        for mark in range(first, after):
+            positions[y] = path[mark]
+            y += ONE
+        if node < 0 or nodes[np.uint64(node), MAX] < oldest:
+            node = -1
+            break
+    return node, int(np.int64(x)), int(np.int64(y))
+
+
 @kernel
 def enumerate_roots(
     roots: Roots,
@@ -126,6 +162,11 @@ def enumerate_roots(
         top -= 1
         node, depth = stack_node[top], stack_depth[top]
         while True:
+            if chooser is None and limit < 0 and same and m > 0 and depth > 0 and width == depth + 1:
+                last = path_position[size - 1] if end == LAST_MARK else end
+                node, m, k = write_siblings(node, depth, last, oldest, m, k, nodes, trail, room)
+                if node < 0:
+                    break
             kind = nodes[node, KIND]
             if kind == BOTTOM:
                 break
@@ -152,6 +193,8 @@ def enumerate_roots(
                     path_label[size - depth] = kind
                     same = False
             node = nodes[node, LEFT]
+        if node < 0:
+            continue
         room.starts[m], room.ends[m] = nodes[node, OTHER], path_position[size - 1] if end == LAST_MARK else end
         if m == 0:
             width, same = depth, True
