@@ -18,7 +18,7 @@ from cerite.core.jit import kernel, maker
 from cerite.engine.cursor import MORE_CELLS, MORE_INDEX, MORE_SCRATCH, MORE_SETS, RESET, Cursor, of_longs, to_longs
 from cerite.engine.events.rows import Rows
 from cerite.engine.registers import layout as lay
-from cerite.engine.registers.compile import code_of, tables
+from cerite.engine.registers.compile import code_of, tables, watches
 from cerite.engine.registers.deadlines import Deadlines, nothing_noted, wait_for_all
 from cerite.engine.registers.index import NONE, empty, enter, link, new_index
 from cerite.engine.registers.interpret import FLAGS, KNOWN, SUM_WHOLE, VALUES, run
@@ -37,13 +37,8 @@ FEWEST_ROWS = 1 << 6
 
 def unneeded(machine: Machine, *, maximal: bool = False) -> tuple[object, ...]:
     """The kernels that this machine's engine could call, and never does: they are not compiled."""
-    of_programs = () if code_of(machine) is not None else (run,)
+    of_programs = () if code_of(machine, maximal=maximal) is not None else (run,)
     return of_programs if watches(machine, maximal=maximal) else (*of_programs, watch, compared, advance_common)
-
-
-def watches(machine: Machine, *, maximal: bool) -> bool:
-    """Whether runs are compared with others: such an engine needs `Watching`."""
-    return maximal or bool(machine.automaton.watchers) or bool(machine.automaton.before)
 
 
 class RegisterEngine:
@@ -58,7 +53,7 @@ class RegisterEngine:
         self.machine = machine
         self.shared_clock = shared_clock
         self.tables, self._masks = tables(machine, maximal=maximal, listed=listed)
-        self.code = code_of(machine)
+        self.code = code_of(machine, maximal=maximal)
         self.head = np.full((FEWEST_SETS, 1), -1, np.int32)
         self.lows: Longs = np.full(1, LEAST, np.int64)
         watchers = machine.automaton.watchers
@@ -75,6 +70,11 @@ class RegisterEngine:
         self.index = new_index(0, 0, 0, equal=False)
         self._index()
         self._scratch(FEWEST_ROWS)
+
+    @property
+    def configurations(self) -> lay.Configurations:
+        """The runs, as kernels read them."""
+        return lay.Configurations(self.tables, self.sets, self.index, self.scratch, self.head, self.lows)
 
     @property
     def active(self) -> int:

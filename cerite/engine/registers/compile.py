@@ -189,14 +189,24 @@ def _tables(machine: Machine, *, maximal: bool, listed: bool) -> lay.Tables:
     )  # fmt: skip
 
 
-def code_of(machine: Machine) -> Code | None:
-    """The instructions of the programs, without an order of strings; None where each is one comparison."""
-    if all(each.simple is not None for each in machine.programs):
+def code_of(machine: Machine, *, maximal: bool = False) -> Code | None:
+    """The instructions of the programs, without an order of strings; None where each is one comparison.
+
+    Queries that need more of the kernels anyway (`Watching`, `Deadlines`) have it in any case: whether programs are
+    run at all hardly matters there, and every combination is compiled for itself.
+    """
+    apart = watches(machine, maximal=maximal) or bool(machine.automaton.tails)
+    if not apart and all(each.simple is not None for each in machine.programs):
         return None
     instructions = _table([list(pair) for each in machine.programs for pair in each.code], 2)
     stack, unknown = (np.zeros(8 + instructions.shape[0], np.int64) for _ in range(2))
     constants, order, beyond = np.array(machine.constants, np.int64), np.zeros(0, np.int64), np.zeros(1, np.int64)
     return Code(instructions, constants, order, stack, unknown, beyond)
+
+
+def watches(machine: Machine, *, maximal: bool) -> bool:
+    """Whether runs are compared with others: such an engine needs `Watching`."""
+    return maximal or bool(machine.automaton.watchers) or bool(machine.automaton.before)
 
 
 def _masks(machine: Machine, tables: lay.Tables) -> Masks:

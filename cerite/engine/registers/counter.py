@@ -29,7 +29,7 @@ from cerite.engine.registers.deadlines import (
 )
 from cerite.engine.registers.index import link, touched
 from cerite.engine.registers.interpret import Code
-from cerite.engine.registers.layout import Events, Index, Scratch, Sets, Tables, Watching
+from cerite.engine.registers.layout import Configurations, Events, Scratch, Watching
 from cerite.engine.registers.moves import plan, starts
 from cerite.engine.registers.recogniser import MANY_SETS, consumed, remember
 from cerite.engine.registers.tables import Machine
@@ -39,11 +39,12 @@ from cerite.engine.tecs.nodes import drop_list, length, more_cells
 
 
 class Counts(NamedTuple):
-    """What the sets hold: lists of cells by descending start key, each with its number in limbs."""
+    """What the sets hold: lists of cells by descending start key, each with its number in limbs; and the `total`."""
 
     cell_key: Longs
     cell_next: Ints
     numbers: Words
+    total: Words
     cursor: Cursor
 
 
@@ -55,6 +56,7 @@ class RegisterCounter(RegisterEngine):
         self.cell_key: Longs = np.zeros(0, np.int64)
         self.cell_next: Ints = np.zeros(0, np.int32)
         self.numbers: Words = np.zeros((0, 2), np.uint64)
+        self._total: Words = np.zeros(0, np.uint64)
         super().__init__(machine, shared_clock=shared_clock, listed=consume == "partition")
         self.windowed, self.consume = windowed, consume
         self._more_cells()
@@ -63,19 +65,19 @@ class RegisterCounter(RegisterEngine):
     def read(self, rows: Rows) -> Count:
         """Read a batch; how many matches end in it."""
         events = self.events(rows)
-        total: Words = np.zeros(self.numbers.shape[1] + 2, np.uint64)
+        self._total = np.zeros(self.numbers.shape[1] + 2, np.uint64)
         before = self.cursor.occurrences
         self.cursor.next = 0
         why = -1
         while why != DONE:
             why = count(
-                events, CONSUME[self.consume], self.windowed, self.tables, self.sets, self.index, self.scratch,
-                self.code, self.watching, self.head, self.counts, total, self.lows, self.deadlines,
+                events, CONSUME[self.consume], self.windowed, self.configurations, self.code, self.watching,
+                self.counts, self.deadlines,
             )  # fmt: skip
             self.refuse_beyond()
             if why == MORE_LIMBS:
                 self._widen()
-                total = np.append(total, np.uint64(0))
+                self._total = np.append(self._total, np.uint64(0))
             elif why in (MORE_SETS, MORE_INDEX, MORE_CELLS, RESET):
                 used = self.cursor.cells
                 if self.shared_clock and self.cursor.next < events.selection.size:
@@ -85,7 +87,7 @@ class RegisterCounter(RegisterEngine):
                     self.more(why)
             else:
                 self.more(why)
-        number = Count(_whole(total), self.cursor.occurrences - before)
+        number = Count(_whole(self._total), self.cursor.occurrences - before)
         if self.deadlines is not None and self.shared_clock and events.low.size:
             number += self.decide(self.last_time(events))  # by events that were passed over
         return number
@@ -96,11 +98,10 @@ class RegisterCounter(RegisterEngine):
             return Count(0, 0)
         consume = CONSUME[self.consume]
         clock = stop_clocks(consume, self.head, self.sets, self.deadlines) if everywhere else 0
-        total: Words = np.zeros(self.numbers.shape[1] + 2, np.uint64)
+        self._total = np.zeros(self.numbers.shape[1] + 2, np.uint64)
         before = self.cursor.occurrences
-        decide_until(clock, low, consume, self.tables, self.sets, self.index, self.watching, self.head, self.counts,
-                     total, self.deadlines)  # fmt: skip
-        return Count(_whole(total), self.cursor.occurrences - before)
+        decide_until(clock, low, consume, self.configurations, self.watching, self.counts, self.deadlines)
+        return Count(_whole(self._total), self.cursor.occurrences - before)
 
     def _start_keys(self, holding: Longs) -> Longs:
         return self.cell_key[self.head[holding, 0]]
@@ -108,7 +109,7 @@ class RegisterCounter(RegisterEngine):
     @property
     def counts(self) -> Counts:
         """As kernels read them."""
-        return Counts(self.cell_key, self.cell_next, self.numbers, self.cursor)
+        return Counts(self.cell_key, self.cell_next, self.numbers, self._total, self.cursor)
 
     def snapshot(self) -> bytes:
         """The run state between two batches."""
@@ -260,9 +261,9 @@ def needed(n: int, head: Ints, counts: Counts, scratch: Scratch) -> int:
 
 
 @inlined
-def execute(y: int, taken: int, low: int, head: Ints, counts: Counts, total: Words, index: Index, scratch: Scratch,
-            sets: Sets, deadlines: Deadlines | None) -> bool:  # fmt: skip
+def execute(y: int, taken: int, low: int, configs: Configurations, counts: Counts, deadlines: Deadlines | None) -> bool:
     """Carry out the moves of one set; whether a match was completed."""
+    head, scratch = configs.head, configs.scratch
     completed = False
     last = scratch.span[y, 1] - 1
     for m in range(scratch.span[y, 0], last + 1):
@@ -271,14 +272,14 @@ def execute(y: int, taken: int, low: int, head: Ints, counts: Counts, total: Wor
             completed = True
             cell = taken
             while cell >= 0 and counts.cell_key[cell] >= low:
-                add(total, counts.numbers[cell])
+                add(counts.total, counts.numbers[cell])
                 cell = counts.cell_next[cell]
         if target < 0:
             continue
         if head[target, 0] < 0:
-            link(target, index)
+            link(target, configs.entries)
             if deadlines is not None:
-                wait_for(target, counts.cell_key[taken], sets, deadlines)
+                wait_for(target, counts.cell_key[taken], configs.sets, deadlines)
             if m == last:
                 head[target, 0] = taken
                 return completed
@@ -302,10 +303,10 @@ def trim(low: Longs, part: Longs, head: Ints, counts: Counts) -> None:
 
 
 @inner
-def decide(clock: int, low: int, consume: int, tables: Tables, sets: Sets, index: Index, watching: Watching | None,
-           head: Ints, counts: Counts, total: Words, deadlines: Deadlines) -> None:  # fmt: skip
+def decide(clock: int, low: int, consume: int, configs: Configurations, watching: Watching | None, counts: Counts,
+           deadlines: Deadlines) -> None:  # fmt: skip
     """Add the matches of a clock whose windows are over, in the order in which they end."""
-    due, cursor = deadlines.due, counts.cursor
+    sets, head, due, cursor = configs.sets, configs.head, deadlines.due, counts.cursor
     while True:
         n = gather_due(clock, low, head, sets, deadlines)
         if n == 0:
@@ -315,7 +316,7 @@ def decide(clock: int, low: int, consume: int, tables: Tables, sets: Sets, index
             for _ in range(ends_of(d, sets, deadlines)):
                 cell = head[d, 0]
                 while cell >= 0:
-                    add(total, counts.numbers[cell])
+                    add(counts.total, counts.numbers[cell])
                     cell = counts.cell_next[cell]
             if y == 0 or deadlines.start[d] != deadlines.start[due[y - 1]]:
                 cursor.occurrences += 1
@@ -323,25 +324,24 @@ def decide(clock: int, low: int, consume: int, tables: Tables, sets: Sets, index
             head[d, 0] = -1
         for y in range(n if consume else 0):
             if y == 0 or consume == PARTITION:
-                consumed(consume, sets.part[due[y]], tables.signatures.shape[0] - 1, head, counts, index, watching)
+                consumed(consume, sets.part[due[y]], configs, counts, watching)
         if consume == ANY and cursor.sets > MANY_SETS:
             deadlines.progress[STALE] = 1
 
 
 @kernel
-def decide_until(first: int, low: int, consume: int, tables: Tables, sets: Sets, index: Index,
-                 watching: Watching | None, head: Ints, counts: Counts, total: Words,
-                 deadlines: Deadlines) -> None:  # fmt: skip
+def decide_until(first: int, low: int, consume: int, configs: Configurations, watching: Watching | None,
+                 counts: Counts, deadlines: Deadlines) -> None:  # fmt: skip
     """`decide` between two batches, by all clocks from this one on."""
     for clock in range(first, deadlines.first.size):
-        decide(clock, low, consume, tables, sets, index, watching, head, counts, total, deadlines)
+        decide(clock, low, consume, configs, watching, counts, deadlines)
 
 
 @kernel
-def count(events: Events, consume: int, windowed: bool, tables: Tables, sets: Sets, index: Index, scratch: Scratch,
-          code: Code | None, watching: Watching | None, head: Ints, counts: Counts, total: Words, lows: Longs,
-          deadlines: Deadlines | None) -> int:  # fmt: skip
-    """Read events.selection[cursor.next:], adding all matches to `total`; returns why it stopped."""
+def count(events: Events, consume: int, windowed: bool, configs: Configurations, code: Code | None,
+          watching: Watching | None, counts: Counts, deadlines: Deadlines | None) -> int:  # fmt: skip
+    """Read events.selection[cursor.next:], adding all matches to the total; returns why it stopped."""
+    tables, scratch, head = configs.tables, configs.scratch, configs.head
     cursor = counts.cursor
     for x in range(cursor.next, events.selection.size):
         cursor.next = x
@@ -349,18 +349,18 @@ def count(events: Events, consume: int, windowed: bool, tables: Tables, sets: Se
         part = events.part[i] if events.part.size else 0
         low = events.low[i]
         if deadlines is not None:
-            decide(clock_of(part, deadlines), time_at(i, events, deadlines), consume, tables, sets, index, watching,
-                   head, counts, total, deadlines)  # fmt: skip
+            clock, now = clock_of(part, deadlines), time_at(i, events, deadlines)
+            decide(clock, now, consume, configs, watching, counts, deadlines)
             if deadlines.progress[STALE]:
                 deadlines.progress[STALE] = 0
                 return RESET
-        lows[part] = low
+        configs.lows[part] = low
         cursor.mark += 1
-        n = touched(i, part, cursor.mark, head, events, tables, index, scratch)
+        n = touched(i, part, cursor.mark, head, events, tables, configs.entries, scratch)
         n = alive(n, low, head, counts, scratch)
         if watching is None and n == 0 and not starts(i, events, tables):
             continue
-        why = plan(i, part, n, events, tables, sets, index, scratch, code, watching)
+        why = plan(i, part, n, events, configs, code, watching)
         if why != DONE:
             return why
         if n == 0 and cursor.moves == 0:
@@ -380,11 +380,11 @@ def count(events: Events, consume: int, windowed: bool, tables: Tables, sets: Se
             scratch.taken[n] = first
         for y in range(n + 1):
             if scratch.span[y, 0] >= 0 and (y < n or scratch.span[y, 0] < scratch.span[y, 1]):
-                completed |= execute(y, scratch.taken[y], low, head, counts, total, index, scratch, sets, deadlines)
+                completed |= execute(y, scratch.taken[y], low, configs, counts, deadlines)
         if completed:
             cursor.occurrences += 1
             if consume:
-                consumed(consume, part, tables.signatures.shape[0] - 1, head, counts, index, watching)
+                consumed(consume, part, configs, counts, watching)
         if cursor.wide or (completed and consume == ANY and cursor.sets > MANY_SETS):
             cursor.next = x + 1
             return MORE_LIMBS if cursor.wide else RESET

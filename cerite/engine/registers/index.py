@@ -197,9 +197,9 @@ def uproot(at: int, low: int, head: Ints, index: Index) -> int:
 
 
 @embedded
-def wake_tree(first: int, n: int, how: int, value: int, head: Ints, mark: int, entry_set: Ints, left: Ints, right: Ints,
-              values: Longs, stack: Longs, stamp: Longs, moving: Ints) -> int:  # fmt: skip
+def wake_tree(first: int, n: int, how: int, value: int, mark: int, head: Ints, index: Index, scratch: Scratch) -> int:
     """Note the sets that hold something and whose stored value s satisfies `value how s`."""
+    left, right, stack, stamp = index.following, index.right, scratch.tree, scratch.stamp
     top = 0
     stack[0] = first
     below = how in (op.MORE, op.AT_LEAST)  # whether values below the event's are wanted
@@ -207,13 +207,13 @@ def wake_tree(first: int, n: int, how: int, value: int, head: Ints, mark: int, e
         node = stack[top]
         top -= 1
         while node >= 0:
-            stored = values[node]
+            stored = index.value[node]
             beyond = stored < value if below else stored > value
             if beyond or (stored == value and how in (op.AT_LEAST, op.AT_MOST)):
-                d = entry_set[node]
+                d = index.entry_set[node]
                 if head[d, 0] >= 0 and stamp[d] != mark:
                     stamp[d] = mark
-                    moving[n] = d
+                    scratch.moving[n] = d
                     n += 1
                 top += 1
                 stack[top] = left[node] if below else right[node]
@@ -246,9 +246,7 @@ def touched(i: int, part: int, mark: int, head: Ints, events: Events, tables: Ta
         if kind in (ORDER, PAST):
             if entry >= 0:
                 value = sortable(value, tables.signatures[signature, WAKE_FLOAT])
-                n = wake_tree(entry, n, tables.signatures[signature, WAKE_OP], value, head, mark, index.entry_set,
-                              index.following, index.right, index.value, scratch.tree, scratch.stamp,
-                              scratch.moving)  # fmt: skip
+                n = wake_tree(entry, n, tables.signatures[signature, WAKE_OP], value, mark, head, index, scratch)
             continue
         before = NONE
         while entry >= 0:

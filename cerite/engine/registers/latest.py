@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -29,7 +30,7 @@ from cerite.engine.events.since import Arrays, Since
 from cerite.engine.registers.base import LEAST, RegisterEngine
 from cerite.engine.registers.index import link, touched
 from cerite.engine.registers.interpret import Code
-from cerite.engine.registers.layout import Events, Index, Scratch, Sets, Tables, Watching
+from cerite.engine.registers.layout import Configurations, Events, Scratch, Watching
 from cerite.engine.registers.moves import plan, starts
 from cerite.engine.registers.recogniser import remember
 from cerite.engine.registers.tables import Machine
@@ -158,10 +159,8 @@ class LatestStarts(RegisterEngine):
         self.cursor.next = 0
         why = -1
         while why != DONE:
-            why = latest(
-                events, missing, self.through, self.tables, self.sets, self.index, self.scratch, self.code,
-                self.watching, self.head, self.best, np.empty_like(self.best), self.done, self.lows, keys,
-            )  # fmt: skip
+            known = Latest(self.best, np.empty_like(self.best), self.done, keys)
+            why = latest(events, missing, self.through, self.configurations, self.code, self.watching, known)
             self.refuse_beyond()
             if why in (MORE_SETS, MORE_INDEX):
                 self._trim()
@@ -208,6 +207,15 @@ class LatestStarts(RegisterEngine):
         self.done = arrays["done"]
 
 
+class Latest(NamedTuple):
+    """What is known of starts: of the runs in every set, before and after an event, and of what is complete."""
+
+    best: Longs  # by set
+    after: Longs  # room for the same
+    done: Longs  # by partition
+    keys: Longs  # by event of the batch: the answer
+
+
 @inlined
 def alive(n: int, low: int, done: int, head: Ints, best: Longs, scratch: Scratch) -> int:
     """Keep of scratch.moving[:n] the sets with a start that can still tell something; how many."""
@@ -223,9 +231,9 @@ def alive(n: int, low: int, done: int, head: Ints, best: Longs, scratch: Scratch
 
 
 @inlined
-def execute(n: int, start: int, head: Ints, best: Longs, after: Longs, index: Index, scratch: Scratch,
-            moves: int) -> int:  # fmt: skip
+def execute(n: int, start: int, moves: int, configs: Configurations, known: Latest) -> int:
     """Carry out the moves of all sets at once; the latest start of what they complete."""
+    head, scratch, best, after = configs.head, configs.scratch, known.best, known.after
     for y in range(n):
         if scratch.span[y, 0] >= 0:
             head[scratch.moving[y], 0] = -1
@@ -248,18 +256,18 @@ def execute(n: int, start: int, head: Ints, best: Longs, after: Longs, index: In
         target = scratch.move[m, 2]
         if target >= 0 and after[target] > LEAST:
             if head[target, 0] < 0:
-                link(target, index)
+                link(target, configs.entries)
                 head[target, 0] = 0
             best[target] = after[target]
     return complete
 
 
 @kernel
-def latest(events: Events, missing: Flags, through: bool, tables: Tables, sets: Sets, index: Index, scratch: Scratch,
-           code: Code | None, watching: Watching | None, head: Ints, best: Longs, after: Longs, done: Longs,
-           lows: Longs, keys: Longs) -> int:  # fmt: skip
+def latest(events: Events, missing: Flags, through: bool, configs: Configurations, code: Code | None,
+           watching: Watching | None, known: Latest) -> int:  # fmt: skip
     """Read events.selection[cursor.next:]; returns why it stopped."""
-    cursor = sets.cursor
+    tables, scratch, head, cursor = configs.tables, configs.scratch, configs.head, configs.sets.cursor
+    done, keys = known.done, known.keys
     for x in range(cursor.next, events.selection.size + 1):
         cursor.next = x
         last = x == events.selection.size
@@ -270,18 +278,18 @@ def latest(events: Events, missing: Flags, through: bool, tables: Tables, sets: 
             break
         part = events.part[i] if events.part.size else 0
         low = events.low[i]
-        lows[part] = low
+        configs.lows[part] = low
         cursor.mark += 1
-        n = touched(i, part, cursor.mark, head, events, tables, index, scratch)
-        n = alive(n, low, done[part], head, best, scratch)
+        n = touched(i, part, cursor.mark, head, events, tables, configs.entries, scratch)
+        n = alive(n, low, done[part], head, known.best, scratch)
         if watching is None and n == 0 and not starts(i, events, tables):
             continue
-        why = plan(i, part, n, events, tables, sets, index, scratch, code, watching)
+        why = plan(i, part, n, events, configs, code, watching)
         if why != DONE:
             return why
         remember(part, watching)
         start = LEAST if missing[i] else events.key[i]
-        complete = execute(n, start, head, best, after, index, scratch, cursor.moves)
+        complete = execute(n, start, cursor.moves, configs, known)
         if through:
             keys[i] = complete
         else:

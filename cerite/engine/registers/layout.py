@@ -1,6 +1,6 @@
 """The arrays that the kernels share, grouped as named tuples.
 
-`Tables` never change; `Sets`, `Index`, `Scratch` and `Watching` grow. Kernels check for room before they write and
+`Tables` never change; the others grow. Kernels check for room before they write and
 return to Python for more; interning twice is harmless, so an event that was begun is begun again.
 """
 
@@ -86,6 +86,17 @@ class Scratch(NamedTuple):
     taken: Ints
     start: Longs  # the rows in which runs begin
     stamp: Longs
+
+
+class Configurations(NamedTuple):
+    """All runs of a query, and what they are moved by."""
+
+    tables: Tables
+    sets: Sets
+    entries: Index
+    scratch: Scratch
+    head: Ints  # by set: the first cell of what it holds, -1 if it holds nothing
+    lows: Longs  # by partition: where the window of its last event begins
 
 
 class Watching(NamedTuple):

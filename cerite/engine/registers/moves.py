@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cerite.core.arrays import Longs
-from cerite.core.jit import inlined, inner, kernel
+from cerite.core.jit import embedded, inlined, inner, kernel
 from cerite.engine.cursor import DONE, MORE_INDEX, MORE_SCRATCH, MORE_SETS
 from cerite.engine.events.rows import Rows
 from cerite.engine.registers.compile import Masks
@@ -25,8 +25,8 @@ from cerite.engine.registers.layout import (
     STATES,
     STORED_VALUES,
     WATCHERS,
+    Configurations,
     Events,
-    Index,
     Scratch,
     Sets,
     Tables,
@@ -45,9 +45,10 @@ KNOWN_MOVES = (
 
 
 @inlined
-def reach(rows: Longs, begin: int, end: int, i: int, part: int, events: Events, tables: Tables, sets: Sets,
-          scratch: Scratch, code: Code | None, watching: Watching | None) -> int:  # fmt: skip
+def reach(rows: Longs, begin: int, end: int, i: int, part: int, events: Events, configs: Configurations,
+          code: Code | None, watching: Watching | None) -> int:  # fmt: skip
     """All rows reached from rows[begin:end] on event i, in scratch, ordered by label; how many, or -what is missing."""
+    tables, sets, scratch = configs.tables, configs.sets, configs.scratch
     n = np.int64(0)
     states = tables.shape[STATES]
     for r in range(begin, end):
@@ -59,8 +60,7 @@ def reach(rows: Longs, begin: int, end: int, i: int, part: int, events: Events, 
                 continue
             if n == scratch.order.size:
                 return -MORE_SCRATCH
-            follow(x, rows[r], scratch.rows[n], i, events.values, events.nulls, tables.t, tables.actions, tables.shape,
-                   tables.beyond, tables.string_order)  # fmt: skip
+            follow(x, rows[r], scratch.rows[n], i, events, tables)
             if watching is not None and tables.t[x, OPS] < tables.t[x, OPS_END]:
                 watched = watch(x, rows[r], scratch.rows[n], part, i, events, tables, sets, code, watching)
                 if watched < 0:
@@ -71,14 +71,15 @@ def reach(rows: Longs, begin: int, end: int, i: int, part: int, events: Events, 
             place(n, scratch.rows, scratch.label, scratch.order)
             n += 1
     if watching is not None and tables.shape[MAXIMAL] and n:
-        return compared(rows, begin, end, i, n, part, events, tables, sets, scratch, code, watching)
+        return compared(rows, begin, end, i, n, part, events, configs, code, watching)
     return n
 
 
 @inner
-def compared(rows: Longs, begin: int, end: int, i: int, n: int, part: int, events: Events, tables: Tables, sets: Sets,
-             scratch: Scratch, code: Code | None, watching: Watching) -> int:  # fmt: skip
+def compared(rows: Longs, begin: int, end: int, i: int, n: int, part: int, events: Events, configs: Configurations,
+             code: Code | None, watching: Watching) -> int:  # fmt: skip
     """Add, for every label of this marking, the rows of equal and of larger markings (`MaxDeterminised`)."""
+    tables, sets, scratch = configs.tables, configs.sets, configs.scratch
     states = tables.shape[STATES]
     mine = n
     for r in range(begin, end):
@@ -98,8 +99,7 @@ def compared(rows: Longs, begin: int, end: int, i: int, n: int, part: int, event
                     continue
                 if n == scratch.order.size:
                     return -MORE_SCRATCH
-                follow(x, rows[r], scratch.rows[n], i, events.values, events.nulls, tables.t, tables.actions,
-                       tables.shape, tables.beyond, tables.string_order)  # fmt: skip
+                follow(x, rows[r], scratch.rows[n], i, events, tables)
                 watched = watch(x, rows[r], scratch.rows[n], part, i, events, tables, sets, code, watching)
                 if watched <= 0:
                     if watched < 0:
@@ -113,14 +113,15 @@ def compared(rows: Longs, begin: int, end: int, i: int, n: int, part: int, event
 
 
 @inlined
-def moves(source: int, part: int, rows: Longs, begin: int, end: int, i: int, events: Events, tables: Tables,
-          sets: Sets, scratch: Scratch, code: Code | None, watching: Watching | None) -> int:  # fmt: skip
+def moves(source: int, part: int, rows: Longs, begin: int, end: int, i: int, events: Events,
+          configs: Configurations, code: Code | None, watching: Watching | None) -> int:  # fmt: skip
     """Note where the set rows[begin:end] goes on event i, label 0 last; 0, or what there is no room for.
 
     A move is (source, label, target, accepts); nothing is noted where the set just stays.
     """
+    tables, sets, scratch = configs.tables, configs.sets, configs.scratch
     cursor = sets.cursor
-    n = reach(rows, begin, end, i, part, events, tables, sets, scratch, code, watching)
+    n = reach(rows, begin, end, i, part, events, configs, code, watching)
     if n < 0:
         return -n
     states, final = tables.shape[STATES], tables.shape[FINAL]
@@ -264,13 +265,11 @@ def learn(d: int, before: int, i: int, events: Events, tables: Tables, sets: Set
                 sets.known[d, FIRST_KNOWN + 3 * k + column] = scratch.move[before + k, 1 + column]
 
 
-@inlined
-def plan(i: int, part: int, moving: int, events: Events, tables: Tables, sets: Sets, index: Index, scratch: Scratch,
-         code: Code | None, watching: Watching | None) -> int:  # fmt: skip
-    """Note the moves of scratch.moving[:moving], then of the start (span[moving]); `DONE`, or what is missing.
-
-    It is called once per event and compiled into its callers: to pass all these arrays would take as long as it takes.
-    """
+@embedded
+def plan(i: int, part: int, moving: int, events: Events, configs: Configurations, code: Code | None,
+         watching: Watching | None) -> int:  # fmt: skip
+    """Note the moves of scratch.moving[:moving], then of the start (span[moving]); `DONE`, or what is missing."""
+    tables, sets, scratch = configs.tables, configs.sets, configs.scratch
     cursor = sets.cursor
     cursor.moves = 0
     for y in range(moving + 1):
@@ -289,7 +288,7 @@ def plan(i: int, part: int, moving: int, events: Events, tables: Tables, sets: S
                 if end < 0:
                     return -end
         if not recalled:
-            why = moves(y, part, rows, begin, end, i, events, tables, sets, scratch, code, watching)
+            why = moves(y, part, rows, begin, end, i, events, configs, code, watching)
             if why != DONE:
                 return why
             if watching is None and y < moving:
@@ -306,7 +305,7 @@ def plan(i: int, part: int, moving: int, events: Events, tables: Tables, sets: S
         if why != DONE:
             return why
     while cursor.entered < cursor.sets:
-        if not enter(cursor.entered, tables, sets, index):
+        if not enter(cursor.entered, tables, sets, configs.entries):
             return MORE_INDEX
         cursor.entered += 1
     return DONE

@@ -45,7 +45,7 @@ from cerite.engine.registers.deadlines import (
 )
 from cerite.engine.registers.index import link, touched
 from cerite.engine.registers.interpret import FLAGS, KNOWN, STATE, VALUES, Code
-from cerite.engine.registers.layout import Events, Index, Scratch, Sets, Tables, Watching
+from cerite.engine.registers.layout import Configurations, Events, Scratch, Sets, Watching
 from cerite.engine.registers.moves import plan, starts
 from cerite.engine.registers.sets import NO_SET
 from cerite.engine.registers.tables import Machine
@@ -106,8 +106,9 @@ class RegisterRecogniser(RegisterEngine, Finder):
             consume, why = CONSUME[self.consume], -1
             clock = stop_clocks(consume, self.head, self.sets, self.deadlines) if everywhere else 0
             while why != DONE:
-                why = decide_until(clock, low, consume, self.tables, self.sets, self.index, self.watching, self.head,
-                                   self.tecs, self.roots, self.deadlines)  # fmt: skip
+                why = decide_until(
+                    clock, low, consume, self.configurations, self.watching, self.tecs, self.roots, self.deadlines
+                )
                 yield from self._drain_decided()
         self._reading = False
 
@@ -171,8 +172,8 @@ class RegisterRecogniser(RegisterEngine, Finder):
         why = -1
         while why != DONE:
             why = update(
-                events, CONSUME[self.consume], self.tables, self.sets, self.index, self.scratch, self.code,
-                self.watching, self.head, self.tecs, self.roots, self.lows, self.deadlines,
+                events, CONSUME[self.consume], self.configurations, self.code, self.watching, self.tecs, self.roots,
+                self.deadlines,
             )  # fmt: skip
             self.refuse_beyond()
             if why == MORE_SCRATCH:
@@ -274,9 +275,10 @@ def note_completed(i: int, node: int, events: Events, roots: Roots, tecs: Tecs, 
 
 
 @inlined
-def execute(y: int, taken: int, i: int, events: Events, head: Ints, tecs: Tecs, roots: Roots, index: Index,
-            scratch: Scratch, sets: Sets, deadlines: Deadlines | None) -> None:  # fmt: skip
+def execute(y: int, taken: int, i: int, events: Events, configs: Configurations, tecs: Tecs, roots: Roots,
+            deadlines: Deadlines | None) -> None:  # fmt: skip
     """EXECTRANS of Algorithm 1 for a list taken out of its set; the last move, by label 0, may keep the list itself."""
+    head, scratch = configs.head, configs.scratch
     low, merged = events.low[i], -1
     for m in range(scratch.span[y, 0], scratch.span[y, 1]):
         label, target, accepts = scratch.move[m, 1], scratch.move[m, 2], scratch.move[m, 3]
@@ -287,9 +289,9 @@ def execute(y: int, taken: int, i: int, events: Events, head: Ints, tecs: Tecs, 
                 cell = tecs.cell_next[cell]
             if target >= 0:
                 if head[target, 0] < 0:
-                    link(target, index)
+                    link(target, configs.entries)
                     if deadlines is not None:
-                        wait_for(target, tecs.nodes[tecs.cell_node[taken], MAX], sets, deadlines)
+                        wait_for(target, tecs.nodes[tecs.cell_node[taken], MAX], configs.sets, deadlines)
                 give(0, taken, low, target, head, tecs)
                 return
             continue
@@ -300,9 +302,9 @@ def execute(y: int, taken: int, i: int, events: Events, head: Ints, tecs: Tecs, 
             note_completed(i, marked, events, roots, tecs, deadlines)
         if target >= 0:
             if head[target, 0] < 0:
-                link(target, index)
+                link(target, configs.entries)
                 if deadlines is not None:
-                    wait_for(target, tecs.nodes[marked, MAX], sets, deadlines)
+                    wait_for(target, tecs.nodes[marked, MAX], configs.sets, deadlines)
             give(0, new_cell(tecs, marked, -1), low, target, head, tecs)
     drop_list(tecs, taken)
 
@@ -316,10 +318,9 @@ def remember(part: int, watching: Watching | None) -> None:
 
 
 @inner
-def consumed(
-    how: int, part: int, listed: int, head: Ints, cells: Cells, index: Index, watching: Watching | None
-) -> None:
+def consumed(how: int, part: int, configs: Configurations, cells: Cells, watching: Watching | None) -> None:
     """Forget the partial matches of a partition, or all."""
+    head, index, listed = configs.head, configs.entries, configs.tables.signatures.shape[0] - 1
     if watching is not None:
         if how == ANY:
             watching.common[:, :] = NO_SET
@@ -368,9 +369,10 @@ def note_decided(d: int, head: Ints, sets: Sets, tecs: Tecs, roots: Roots, deadl
 
 
 @inner
-def decide(clock: int, low: int, consume: int, tables: Tables, sets: Sets, index: Index, watching: Watching | None,
-           head: Ints, tecs: Tecs, roots: Roots, deadlines: Deadlines) -> int:  # fmt: skip
+def decide(clock: int, low: int, consume: int, configs: Configurations, watching: Watching | None, tecs: Tecs,
+           roots: Roots, deadlines: Deadlines) -> int:  # fmt: skip
     """Note the matches of a clock whose windows are over, in the order in which they end; `DONE`, or `ROOTS_FULL`."""
+    sets, head = configs.sets, configs.head
     progress, due, cursor = deadlines.progress, deadlines.due, tecs.cursor
     while True:
         if progress[DUE] == progress[DONE_WITH]:
@@ -389,29 +391,27 @@ def decide(clock: int, low: int, consume: int, tables: Tables, sets: Sets, index
             progress[DONE_WITH] += 1
         for y in range(progress[DUE] if consume else 0):
             if y == 0 or consume == PARTITION:
-                part = sets.part[due[y]]
-                consumed(consume, part, tables.signatures.shape[0] - 1, head, tecs, index, watching)
+                consumed(consume, sets.part[due[y]], configs, tecs, watching)
         if consume == ANY and cursor.sets > MANY_SETS:
             progress[STALE] = 1
 
 
 @kernel
-def decide_until(first: int, low: int, consume: int, tables: Tables, sets: Sets, index: Index,
-                 watching: Watching | None, head: Ints, tecs: Tecs, roots: Roots,
-                 deadlines: Deadlines) -> int:  # fmt: skip
+def decide_until(first: int, low: int, consume: int, configs: Configurations, watching: Watching | None, tecs: Tecs,
+                 roots: Roots, deadlines: Deadlines) -> int:  # fmt: skip
     """`decide` between two batches, by all clocks from this one on."""
     for clock in range(first, deadlines.first.size):
-        why = decide(clock, low, consume, tables, sets, index, watching, head, tecs, roots, deadlines)
+        why = decide(clock, low, consume, configs, watching, tecs, roots, deadlines)
         if why != DONE:
             return why
     return DONE
 
 
 @kernel
-def update(events: Events, consume: int, tables: Tables, sets: Sets, index: Index, scratch: Scratch,
-           code: Code | None, watching: Watching | None, head: Ints, tecs: Tecs, roots: Roots, lows: Longs,
-           deadlines: Deadlines | None) -> int:  # fmt: skip
+def update(events: Events, consume: int, configs: Configurations, code: Code | None, watching: Watching | None,
+           tecs: Tecs, roots: Roots, deadlines: Deadlines | None) -> int:  # fmt: skip
     """Read events.selection[cursor.next:], noting the roots of every occurrence; returns why it stopped."""
+    tables, scratch, head = configs.tables, configs.scratch, configs.head
     cursor = tecs.cursor
     for x in range(cursor.next, events.selection.size):
         cursor.next = x
@@ -419,20 +419,20 @@ def update(events: Events, consume: int, tables: Tables, sets: Sets, index: Inde
         part = events.part[i] if events.part.size else 0
         low = events.low[i]
         if deadlines is not None:
-            why = decide(clock_of(part, deadlines), time_at(i, events, deadlines), consume, tables, sets, index,
-                         watching, head, tecs, roots, deadlines)  # fmt: skip
+            clock, now = clock_of(part, deadlines), time_at(i, events, deadlines)
+            why = decide(clock, now, consume, configs, watching, tecs, roots, deadlines)
             if why != DONE:
                 return why
             if deadlines.progress[STALE]:
                 deadlines.progress[STALE] = 0
                 return RESET
-        lows[part] = low
+        configs.lows[part] = low
         cursor.mark += 1
-        n = touched(i, part, cursor.mark, head, events, tables, index, scratch)
+        n = touched(i, part, cursor.mark, head, events, tables, configs.entries, scratch)
         n = latest_first(n, low, head, tecs, scratch)
         if watching is None and n == 0 and not starts(i, events, tables):
             continue
-        why = plan(i, part, n, events, tables, sets, index, scratch, code, watching)
+        why = plan(i, part, n, events, configs, code, watching)
         if why != DONE:
             return why
         if n == 0 and cursor.moves == 0:
@@ -457,11 +457,11 @@ def update(events: Events, consume: int, tables: Tables, sets: Sets, index: Inde
         for z in range(n + 1):
             y = n if z == 0 else z - 1  # the start first, then by maximum-start
             if scratch.span[y, 0] >= 0 and (y < n or scratch.span[y, 0] < scratch.span[y, 1]):
-                execute(y, np.int64(scratch.taken[y]), i, events, head, tecs, roots, index, scratch, sets, deadlines)
+                execute(y, np.int64(scratch.taken[y]), i, events, configs, tecs, roots, deadlines)
         if cursor.roots > before:
             cursor.occurrences += 1
             if consume:
-                consumed(consume, part, tables.signatures.shape[0] - 1, head, tecs, index, watching)
+                consumed(consume, part, configs, tecs, watching)
                 if consume == ANY and cursor.sets > MANY_SETS:
                     cursor.next = x + 1
                     return RESET

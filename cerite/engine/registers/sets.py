@@ -65,15 +65,15 @@ def excluded(x: int, row: Longs, i: int, events: Events, tables: Tables, code: C
 
 
 @inlined
-def follow(x: int, row: Longs, to: Longs, i: int, values: Longs, nulls: npt.NDArray[np.uint64], t: Longs,
-           actions: Longs, shape: Longs, beyond: Longs, string_order: Longs) -> None:  # fmt: skip
+def follow(x: int, row: Longs, to: Longs, i: int, events: Events, tables: Tables) -> None:
     """The row after transition x on event i, watched sets as they are.
 
     It is compiled into its callers, as `digest` is: to pass the arrays takes longer than what it does with them.
     """
+    values, nulls, actions = events.values, events.nulls, tables.actions
     flags = np.int64(0)
-    number = t[x, ACTIONS]
-    stored = shape[STORED_VALUES]
+    number = tables.t[x, ACTIONS]
+    stored = tables.shape[STORED_VALUES]
     for s in range(stored):
         action = actions[number, s]
         value, flag = np.int64(0), np.int64(0)
@@ -83,19 +83,19 @@ def follow(x: int, row: Longs, to: Longs, i: int, values: Longs, nulls: npt.NDAr
             leaf = action % UPDATE
             if not np.int64(nulls[i]) >> leaf & 1:
                 value, lost = accumulated(
-                    action % RENEW // UPDATE - 1, value, flag == KNOWN, values[i, leaf], string_order
+                    action % RENEW // UPDATE - 1, value, flag == KNOWN, values[i, leaf], tables.string_order
                 )
                 flag = np.int64(KNOWN)
-                beyond[0] |= lost
+                tables.beyond[0] |= lost
         elif action >= 0:
             null = np.int64(nulls[i]) >> action & 1
             value, flag = values[i, action], np.int64(UNKNOWN if null else KNOWN)
         to[VALUES + s] = value
         flags |= flag << 2 * s
-    for k in range(stored, stored + shape[WATCHERS]):
+    for k in range(stored, stored + tables.shape[WATCHERS]):
         to[VALUES + k] = row[VALUES + k] if actions[number, k] == KEEP else NO_SET
     to[FLAGS] = flags
-    to[STATE] = t[x, TARGET]
+    to[STATE] = tables.t[x, TARGET]
 
 
 @embedded

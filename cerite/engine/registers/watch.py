@@ -123,8 +123,7 @@ def advance(level: int, row: Longs, so_far: int, kind: int, mine: int, early: in
             n = np.int64(-MORE_SCRATCH)
             break
         to = watching.rows[level, n]
-        follow(x, row, to, i, events.values, events.nulls, tables.t, tables.actions, tables.shape, tables.beyond,
-               tables.string_order)  # fmt: skip
+        follow(x, row, to, i, events, tables)
         possible = carry(level + 1, x, row, to, part, i, events, tables, sets, code, watching)
         if possible < 0:
             n = np.int64(possible)
