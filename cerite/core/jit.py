@@ -7,7 +7,7 @@ Numba's public ones: a Numba that refuses it compiles the same kernels, and slow
 
 A call hands over every array of every record, some hundred words: a helper that is called for every event costs more by
 that than by what it does. So it is compiled into its caller: by Numba where there is one caller (`inlined`), by LLVM
-where there are several and it is small (`embedded`).
+where there are several (`embedded`), for which a large one need not be typed several times.
 
 To inline a helper Numba copies its blocks, and with every single block all variables of the helper: a third of the time
 that the large kernels take to compile. Here the copies share them (`inlining`), in a Numba that has the parts for it.

@@ -15,7 +15,7 @@ from cerite.spark import match, task_error
 from tests.spark.support import POSITION, difference, frame, together
 
 TASKS = (1, 2, 7)
-MANY_TASKS = 200
+MANY_TASKS = 40  # many more than keys
 ROUTES = {
     "chunks": "WITHIN 20 milliseconds",
     "chunks of events": "WITHIN 6 EVENTS",
