@@ -36,7 +36,8 @@ REFUSED = (  # of numbers that only another type could compare
     "are exact",  # on Spark, up to so many places behind the point
 )
 AT_NIGHT = 20  # times as many cases
-BY_DAY = 2  # with every change, one in so many
+BY_DAY = 4  # with every change one in so many, but no fewer than `FEWEST` or one in two
+FEWEST = 60
 _WEAKER = {"=": "<=", "<": "<=", ">": ">=", "!=": "<="}
 _OPPOSITE = {"=": "!=", "!=": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
 _FULL = {"id": 1, "price": 1, "name": "a", "ok": True}
@@ -46,9 +47,10 @@ _ENOUGH = "ABBCABCC"  # types that most patterns consist of, for streams that ar
 at_night = False  # tests/conftest.py sets it, before it is read
 
 
-def often(examples: int) -> settings:
-    """So many random cases, a share of them with every change and many more at night."""
-    examples = examples * AT_NIGHT if at_night else -(-examples // BY_DAY)
+def often(examples: int, by_day: int | None = None) -> settings:
+    """So many random cases, a share of them (or `by_day`) with every change and many more at night."""
+    share = max(-(-examples // BY_DAY), min(-(-examples // 2), FEWEST))
+    examples = examples * AT_NIGHT if at_night else share if by_day is None else by_day
     slow = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.large_base_example]  # queries are large
     filtered = [HealthCheck.filter_too_much]  # `Share` has a floor of its own for what runs
     return settings(max_examples=examples, deadline=None, suppress_health_check=slow + filtered)

@@ -7,6 +7,7 @@ Invariant: all columns have the same length and partitions are not negative.
 """
 
 from typing import Any, TypeVar
+from weakref import finalize
 
 import numpy as np
 import numpy.typing as npt
@@ -38,6 +39,52 @@ class Buffers:
         if array is None or array.size < size:
             array = self._arrays[name] = np.empty(size, kind)
         return array[:size]
+
+
+class Pool:
+    """Arrays for results that callers keep or drop: memory that nobody refers to any more is handed out again.
+
+    Fresh memory costs more than what is written into it, above all where several threads ask for it. What is given
+    back last, which the cache still has, goes first.
+
+    >>> pool = Pool()
+    >>> first = pool.take(4)
+    >>> first[:2].fill(7)
+    >>> kept = first[1:2]
+    >>> del first
+    >>> pool.take(4).ctypes.data == kept.ctypes.data - 8, kept  # a part of it is still in use
+    (False, array([7]))
+    """
+
+    def __init__(self) -> None:
+        self._spare: list[Longs] = []
+
+    def take(self, size: int) -> Longs:
+        """An array of this size, with anything in it."""
+        while self._spare:
+            memory = self._spare.pop()
+            if memory.size == size:  # others are of before chunks changed their size
+                break
+        else:
+            memory = np.empty(size, np.int64)
+        lent = np.asarray(_Lender(memory))
+        finalize(lent, self._spare.append, memory).atexit = False
+        return lent
+
+
+class _Lender:
+    """Memory as an array that can be written to, whose views keep it alive; and the owner, who lives as long."""
+
+    def __init__(self, owner: npt.NDArray[Any]) -> None:
+        self._owner = owner
+        self.__array_interface__ = {**owner.__array_interface__, "data": (owner.ctypes.data, False)}
+
+
+def borrowed(values: npt.NDArray[S]) -> npt.NDArray[S]:
+    """The array as kernels know it, without a copy: Arrow's memory is read-only, and nobody writes to this either."""
+    if values.flags.writeable:
+        return values
+    return np.asarray(_Lender(values)) if values.flags.c_contiguous and values.flags.aligned else values.copy()
 
 
 def long_column(values: npt.ArrayLike, events: int, name: str) -> Longs:

@@ -34,7 +34,6 @@ from cerite.engine.events.keys import (
     MOST,
     Ranks,
     carry,
-    carry_one,
     count_keys,
     first_fall,
     numbers,
@@ -362,7 +361,9 @@ class Intake:
     ) -> None:
         """Attribute keys, checked to rise inside every partition; where there is none, the partition's last one."""
         if missing is None and partition is None:
-            place = carry_one(key, low, *self._last_keys)
+            place = first_fall(signed(key), int(self._last_keys[0, 0]), False)
+            if place < 0 and key.size:
+                self._last_keys[:, 0] = key[-1], low[-1]
         else:
             place = self._carry_all(key, low, missing, partition)
         if place >= 0:

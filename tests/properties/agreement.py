@@ -21,7 +21,7 @@ from cerite.core.match import Match
 from cerite.data.columns import canonical_schema
 from cerite.engine.bind import Program, bind
 from cerite.engine.events.rows import Columns
-from cerite.engine.plan import Plan, plan
+from cerite.engine.plan import Plan
 from cerite.pattern import Event, Named, QuerySpec, Select, Sequence, Size
 from cerite.reference.semantics import Stream, matches, occurrences
 from tests import strategies as random
@@ -64,10 +64,15 @@ def engine_queries(draw: st.DrawFn) -> QuerySpec:
     return next((each for each in (query, windowed, started) if runnable(each)), query)
 
 
-@lru_cache(maxsize=64)  # planning costs more than the judge, and the search for a match asks again and again
+@lru_cache(maxsize=64)  # planning costs more than the judge, and every test asks for the plan again and again
+def ready(query: QuerySpec) -> Query:
+    """The query to run, whose plan is made once."""
+    return Query(query)
+
+
 def planned(query: QuerySpec) -> Plan | None:
     try:
-        return plan(query)
+        return ready(query).plan()
     except PatternError:
         return None
 
@@ -141,7 +146,7 @@ def agree(
     try:
         expected = judged(query, rows, semantics)
         everything = judged(unpicked(query), rows, semantics) if picks(query) else expected
-        result = Query(query).run(table, time="at", semantics=semantics)
+        result = ready(query).run(table, time="at", semantics=semantics)
         matches = list(result)
     except CeriteError as error:
         if share is None or not refused(error):
@@ -150,8 +155,8 @@ def agree(
         return
     same(matches, expected, query, everything)
     assert result.count() == len(expected)
-    if plan(query, semantics).reports_one:  # then it is counted in another way, where nothing was read before
-        assert Query(query).run(table, time="at", semantics=semantics).count() == len(expected)
+    if ready(query).plan(semantics).reports_one:  # then it is counted in another way, where nothing was read before
+        assert ready(query).run(table, time="at", semantics=semantics).count() == len(expected)
     assert result.suppressed() == (len(everything) - len(expected) if query.suppress is not None else 0)
     if share is not None:
         share.note(bool(expected))
@@ -213,7 +218,7 @@ def stream_agrees(
     rows = table.to_pylist()
     try:
         expected, everything = (judged(each, rows, semantics) for each in (query, unpicked(query)))
-        program = bind(plan(query, semantics), canonical_schema(table.schema), Columns("type", "at"))
+        program = bind(ready(query).plan(semantics), canonical_schema(table.schema), Columns("type", "at"))
         matches, metrics = _pushed(program, table, expected, rng, as_rows=dress == PLAIN, restored=restored)
     except CeriteError as error:
         if not refused(error):

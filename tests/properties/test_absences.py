@@ -14,7 +14,6 @@ import pytest
 from hypothesis import assume
 from hypothesis import strategies as st
 
-from cerite.api.query import Query
 from cerite.api.stream import EventStream
 from cerite.core.errors import StreamError
 from cerite.core.match import Match
@@ -22,7 +21,6 @@ from cerite.data.columns import canonical_schema
 from cerite.engine import recycle
 from cerite.engine.bind import bind
 from cerite.engine.events.rows import Columns
-from cerite.engine.plan import plan
 from cerite.engine.registers import base
 from cerite.engine.tecs import finder, nodes
 from cerite.pattern import QuerySpec
@@ -38,6 +36,7 @@ from tests.properties.agreement import (
     deciding,
     judged,
     picks,
+    ready,
     runnable,
     same,
     unpicked,
@@ -53,7 +52,7 @@ def drawn(query: QuerySpec, rows: Rows, semantics: Any, dress: Dress) -> tuple[Q
     assume(runnable(query))
     table = dress.table(fitting(query, rows))
     try:
-        bind(plan(query, semantics), canonical_schema(table.schema), Columns("type", "at"))
+        bind(ready(query).plan(semantics), canonical_schema(table.schema), Columns("type", "at"))
     except StreamError as error:  # windows of several lengths over times that are floats
         if "several lengths" not in str(error):
             raise
@@ -63,7 +62,7 @@ def drawn(query: QuerySpec, rows: Rows, semantics: Any, dress: Dress) -> tuple[Q
 
 def in_order(query: QuerySpec, found: list[Match], rows: Rows) -> None:
     """Matches come in the order in which their windows end."""
-    window = plan(query).window
+    window = ready(query).plan().window
     if window is not None and window.is_time and ends_in_absence(query.where) and ends_in_window(query):
         times = [rows[each.start]["at"] for each in found]
         assert times == sorted(times)
@@ -73,11 +72,11 @@ def agree(share: Share, query: QuerySpec, rows: Rows, semantics: Any, dress: Dre
     query, table, rows = drawn(query, rows, semantics, dress)
     expected = judged(query, rows, semantics)
     everything = judged(unpicked(query), rows, semantics) if picks(query) else expected
-    result = Query(query).run(table, time="at", semantics=semantics)
+    result = ready(query).run(table, time="at", semantics=semantics)
     found = list(result)
     same(found, expected, query, everything, deciding(query, rows, semantics))
     in_order(query, found, rows)
-    assert result.count() == Query(query).run(table, time="at", semantics=semantics).count() == len(expected)
+    assert result.count() == ready(query).run(table, time="at", semantics=semantics).count() == len(expected)
     assert result.suppressed() == (len(everything) - len(expected) if query.suppress is not None else 0)
     share.note(bool(expected))
 
@@ -113,7 +112,7 @@ def test_differential_with_little_room(share: Share, query: QuerySpec, rows: Row
 def stream_agrees(share: Share, query: QuerySpec, rows: Rows, semantics: Any, rng: Any) -> None:
     query, table, rows = drawn(query, rows, semantics, PLAIN)
     expected = judged(query, rows, semantics)
-    program = bind(plan(query, semantics), canonical_schema(table.schema), Columns("type", "at"))
+    program = bind(ready(query).plan(semantics), canonical_schema(table.schema), Columns("type", "at"))
     counting = rng.random() < 0.5
     stream = EventStream(program, counting=counting)
     found: list[Match] = []

@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cerite.api.query import Query
 from cerite.core.errors import PatternError
 from cerite.pattern import Concat, Event, Pattern, QuerySpec, Size, Strategy
 from tests import strategies as random
@@ -20,6 +19,7 @@ from tests.properties.agreement import (
     agree,
     cases,
     engine_queries,
+    ready,
     runnable,
     stream_agrees,
 )
@@ -60,7 +60,7 @@ def test_what_the_engine_does_not_run_is_refused_not_wrong(share: Share, query: 
         agree(query, rows, "valuations", share=share)
     else:
         with pytest.raises(PatternError) as refusal:
-            Query(query).run(PLAIN.table(rows), time="at")
+            ready(query).run(PLAIN.table(rows), time="at")
         assert refusal.value.hint
 
 

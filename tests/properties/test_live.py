@@ -40,6 +40,7 @@ from tests.properties.agreement import (
     judged,
     picks,
     planned,
+    ready,
     runnable,
     same,
     sorted_window,
@@ -106,7 +107,7 @@ class Live:
 @lru_cache(maxsize=4)
 def bound(query: QuerySpec, semantics: Any) -> Program:
     """The program of a query: events arrive in many ways, but it is planned once."""
-    return bind(plan(query, semantics), canonical_schema(SCHEMA), Columns("type", "at"))
+    return bind(ready(query).plan(semantics), canonical_schema(SCHEMA), Columns("type", "at"))
 
 
 @contextmanager

@@ -14,7 +14,6 @@ from hypothesis import assume
 from hypothesis import strategies as st
 
 import cerite
-from cerite.api.query import Query
 from cerite.core.errors import CeriteError
 from cerite.pattern import Measure, QuerySpec, Size
 from cerite.pattern.check import check
@@ -34,7 +33,7 @@ from cerite.predicate.expression import (
 from cerite.reference import measures
 from tests import strategies as random
 from tests.dressed import Dress
-from tests.properties.agreement import cases, engine_queries, looked_at, runnable, sorted_window, unpicked
+from tests.properties.agreement import cases, engine_queries, looked_at, ready, runnable, sorted_window, unpicked
 from tests.properties.amounts import MEASURES
 from tests.properties.arrivals import REGISTERS
 from tests.telling import Share, refused, telling
@@ -115,7 +114,7 @@ def test_measures_are_the_judges(share: Share, query: QuerySpec, rows: Rows, dre
     expected = dict(measures(query, rows, time="at"))
     share.note(bool(expected))
     try:
-        whole = Query(query).run(table, time="at")
+        whole = ready(query).run(table, time="at")
     except CeriteError as error:
         if "cannot be computed" in str(error) or refused(error):
             share.refused += 1
@@ -131,12 +130,12 @@ def test_measures_are_the_judges(share: Share, query: QuerySpec, rows: Rows, dre
     stream = pushed(query, table, rng)
     assert stream["end_time"].to_pylist() == result["end_time"].to_pylist(), "in the order of their ends"
     assert sorted(texts_of_rows(stream)) == sorted(texts_of_rows(result))  # those of one end come in any order
-    assert texts_of_rows(result) == texts_of_rows(Query(query).run(table.to_reader(2), time="at").to_arrow())
+    assert texts_of_rows(result) == texts_of_rows(ready(query).run(table.to_reader(2), time="at").to_arrow())
 
 
 def pushed(query: QuerySpec, table: pa.Table, rng: Any) -> pa.Table:
     """The result of a stream that is cut anywhere and restored now and then."""
-    stream = Query(query).stream(table.schema, time="at")
+    stream = ready(query).stream(table.schema, time="at")
     parts = []
     at = 0
     while at < table.num_rows:
@@ -144,7 +143,7 @@ def pushed(query: QuerySpec, table: pa.Table, rng: Any) -> pa.Table:
         parts.append(stream.push(table.slice(at, size)).to_arrow())
         at += size
         if rng.random() < 0.3:
-            again = Query(query).stream(table.schema, time="at")
+            again = ready(query).stream(table.schema, time="at")
             again.restore(stream.snapshot())
             stream = again
     return pa.concat_tables([*parts, stream.close().to_arrow()])

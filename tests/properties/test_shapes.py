@@ -11,10 +11,8 @@ import pyarrow as pa
 from hypothesis import assume
 from hypothesis import strategies as st
 
-from cerite.api.query import Query
 from cerite.api.shown import EVERYTHING, variable_columns
 from cerite.core.match import Match
-from cerite.engine.plan import plan
 from cerite.pattern import QuerySpec, Size
 from tests import strategies as random
 from tests.dressed import PLAIN
@@ -24,6 +22,7 @@ from tests.properties.agreement import (
     engine_queries,
     judged,
     looked_at,
+    ready,
     runnable,
     sorted_window,
     unpicked,
@@ -47,7 +46,7 @@ def test_results_hold_the_events_of_the_judges_matches(
     rows = table.to_pylist()
     expected = judged(query, rows, semantics)
     share.note(bool(expected))
-    whole = Query(query).run(table, time="at", semantics=semantics)
+    whole = ready(query).run(table, time="at", semantics=semantics)
     result = whole.to_arrow(events=True)
     assert result.schema.equals(whole.table_schema(events=True))
     assert len(set(result["match"].to_pylist())) == result.num_rows, "every match has an id of its own"
@@ -55,7 +54,7 @@ def test_results_hold_the_events_of_the_judges_matches(
         [_row(each, rows, query, semantics) for each in expected]
     )
     assert _counted(whole.to_arrow(long=True).to_pylist()) == _counted(_exploded(result, query, semantics, table))
-    once = Query(query).run(pa.Table.from_batches(table.to_batches(2)).to_reader(), time="at", semantics=semantics)
+    once = ready(query).run(pa.Table.from_batches(table.to_batches(2)).to_reader(), time="at", semantics=semantics)
     assert rng.random() < 0.5 or once.exists() == bool(expected)
     assert repr(once.to_arrow(events=True).to_pylist()) == repr(result.to_pylist())  # NaN is unlike itself
     pushed = _pushed(query, table, semantics, rng)
@@ -65,7 +64,7 @@ def test_results_hold_the_events_of_the_judges_matches(
 
 def _row(match: Match, rows: Rows, query: QuerySpec, semantics: Any) -> dict[str, Any]:
     """A judge's match as a row of a result, without its id."""
-    compiled = plan(query, semantics)
+    compiled = ready(query).plan(semantics)
     row = {"start_time": rows[match.start]["at"], "end_time": rows[match.end]["at"]}
     row |= {name: rows[match.end][name] for name in query.partition}
     if semantics != "valuations":
@@ -76,7 +75,7 @@ def _row(match: Match, rows: Rows, query: QuerySpec, semantics: Any) -> dict[str
 
 
 def _exploded(result: pa.Table, query: QuerySpec, semantics: Any, table: pa.Table) -> Rows:
-    shown = EVERYTHING.columns(plan(query, semantics), table.column_names)
+    shown = EVERYTHING.columns(ready(query).plan(semantics), table.column_names)
     return [
         {"match": row["match"], "variable": each.variable, "rank": rank, **event}
         for row in result.to_pylist()
@@ -87,7 +86,7 @@ def _exploded(result: pa.Table, query: QuerySpec, semantics: Any, table: pa.Tabl
 
 def _pushed(query: QuerySpec, table: pa.Table, semantics: Any, rng: Any) -> pa.Table:
     """The result of a stream that is cut anywhere, restored now and then, and read at once or later."""
-    stream = Query(query).stream(table.schema, time="at", semantics=semantics)
+    stream = ready(query).stream(table.schema, time="at", semantics=semantics)
     pushed = []
     at = 0
     while at < table.num_rows:
@@ -96,7 +95,7 @@ def _pushed(query: QuerySpec, table: pa.Table, semantics: Any, rng: Any) -> pa.T
         pushed.append(completed.to_arrow(events=True) if rng.random() < 0.5 else completed)
         at += size
         if rng.random() < 0.3:
-            again = Query(query).stream(table.schema, time="at", semantics=semantics)
+            again = ready(query).stream(table.schema, time="at", semantics=semantics)
             again.restore(stream.snapshot())
             stream = again
     pushed.append(stream.close())

@@ -22,7 +22,6 @@ from pyspark.sql import Row
 from cerite.core.errors import SnapshotError, StreamError
 from cerite.core.match import Match
 from cerite.data.columns import canonical_schema
-from cerite.engine.plan import plan
 from cerite.engine.shape import Shown
 from cerite.pattern import Event, Named, QuerySpec, Sequence, Size
 from cerite.pattern.query import Consume
@@ -45,6 +44,7 @@ from tests.properties.agreement import (
     engine_queries,
     judged,
     picks,
+    ready,
     runnable,
     same,
     sorted_window,
@@ -150,7 +150,7 @@ def _plain(row: Row) -> str:
 
 
 def job(query: QuerySpec, semantics: Any, shards: int, delay: int, ids: tuple[str, ...], *, side: bool) -> LiveJob:
-    compiled = plan(query, semantics)
+    compiled = ready(query).plan(semantics)
     choice = choose_live(
         compiled,
         "at" if compiled.window is None or compiled.window.attribute is None else compiled.window.attribute,
@@ -174,7 +174,7 @@ def job(query: QuerySpec, semantics: Any, shards: int, delay: int, ids: tuple[st
 
 def shipped(live: LiveJob, query: QuerySpec, rows: Rows) -> pa.RecordBatch:
     """Rows as Spark ships them: bits, source, shard."""
-    compiled = plan(query)
+    compiled = ready(query).plan()
     rows = _keyed(live, rows)
     table = pa.Table.from_pylist(rows, ARROW).combine_chunks()
     batch = table.to_batches()[0] if rows else pa.RecordBatch.from_pylist([], ARROW)

@@ -14,12 +14,21 @@ import pytest
 from hypothesis import assume
 from hypothesis import strategies as st
 
-from cerite.api.query import Query
 from cerite.engine import threads
 from cerite.pattern import Consume, QuerySpec, Size
 from tests import strategies as random
 from tests.dressed import PLAIN
-from tests.properties.agreement import SEMANTICS, cases, engine_queries, judged, looked_at, runnable, same, unpicked
+from tests.properties.agreement import (
+    SEMANTICS,
+    cases,
+    engine_queries,
+    judged,
+    looked_at,
+    ready,
+    runnable,
+    same,
+    unpicked,
+)
 from tests.properties.agreement import sorted_window as in_order
 from tests.properties.arrivals import REGISTERS
 from tests.telling import Share, often, telling
@@ -48,14 +57,14 @@ def test_matches_are_those_of_one_run(
     assume(runnable(query) and rows and in_order(query, rows))
     whole = PLAIN.table(rows)
     table = pa.Table.from_batches(whole.to_batches(cut))
-    one = Query(query).run(table, time="at", semantics=semantics, threads=1)
-    many = Query(query).run(table, time="at", semantics=semantics, threads=2)
+    one = ready(query).run(table, time="at", semantics=semantics, threads=1)
+    many = ready(query).run(table, time="at", semantics=semantics, threads=2)
     expected = judged(query, whole.to_pylist(), semantics)
     share.note(bool(expected) and threads.uncut(many.prepared.program) is None)
     found = list(many)
     same(found, expected, query, expected)
     assert [each.end for each in found] == [each.end for each in one], "in the order of their ends"
-    assert Query(query).run(table, time="at", semantics=semantics, threads=3).count() == one.count()
+    assert ready(query).run(table, time="at", semantics=semantics, threads=3).count() == one.count()
     assert _counted(many.to_arrow(events=True)) == _counted(one.to_arrow(events=True))
 
 
@@ -68,7 +77,7 @@ def test_a_run_goes_on_with_any_later_segment(
     query, rows = telling(query, rows, partial(looked_at, semantics=semantics))
     assume(runnable(query) and rows and in_order(query, rows))
     table = PLAIN.table(rows)
-    one = Query(query).run(table, time="at", semantics=semantics, threads=1)
+    one = ready(query).run(table, time="at", semantics=semantics, threads=1)
     program = one.prepared.program
     assume(threads.uncut(program) is None)
     readers = [threads.ThreadedRun(program, 1) for _ in range(2)]

@@ -7,13 +7,12 @@ from typing import Any
 
 from hypothesis import assume
 
-from cerite.api.query import Query
 from cerite.api.trace import TraceNode
 from cerite.core.errors import CeriteError
 from cerite.pattern import QuerySpec, Size
 from tests import strategies as random
 from tests.dressed import PLAIN
-from tests.properties.agreement import SEMANTICS, Rows, cases, engine_queries, looked_at, runnable, sorted_window
+from tests.properties.agreement import SEMANTICS, Rows, cases, engine_queries, looked_at, ready, runnable, sorted_window
 from tests.telling import Share, often, refused, telling
 
 QUERIES = engine_queries() | random.queries(random.register_patterns(2))
@@ -27,8 +26,8 @@ def test_a_trace_has_the_matches_of_the_run(share: Share, query: QuerySpec, rows
     assume(runnable(query))
     table = PLAIN.table(rows)
     try:
-        expected = list(Query(query).run(table, time="at", semantics=semantics))
-        steps = Query(query).trace(table, time="at", semantics=semantics).steps
+        expected = list(ready(query).run(table, time="at", semantics=semantics))
+        steps = ready(query).trace(table, time="at", semantics=semantics).steps
     except CeriteError as error:
         if not refused(error):
             raise

@@ -12,7 +12,6 @@ from typing import Any
 from hypothesis import assume
 from hypothesis import strategies as st
 
-from cerite.api.query import Query
 from cerite.api.why.answer import Why
 from cerite.core.errors import BudgetError, PatternError
 from cerite.language.ceql import parse_condition
@@ -47,7 +46,17 @@ from cerite.reference.semantics.ways import Check, Way, Ways
 from tests import strategies as random
 from tests.dressed import PLAIN
 from tests.properties.absent import PLAIN_QUERIES
-from tests.properties.agreement import SEMANTICS, Rows, cases, engine_queries, looked_at, picks, runnable, sorted_window
+from tests.properties.agreement import (
+    SEMANTICS,
+    Rows,
+    cases,
+    engine_queries,
+    looked_at,
+    picks,
+    ready,
+    runnable,
+    sorted_window,
+)
 from tests.telling import Share, often, telling, weakened
 
 WINDOWS = st.none() | random.sizes
@@ -226,11 +235,11 @@ def test_why_names_conditions_that_the_judge_finds_true(
     share: Share, query: QuerySpec, rows: Rows, semantics: Any
 ) -> None:
     query, rows, table = explained(query, rows, semantics, share)
-    matches = Query(query).run(table, time="at", semantics=semantics).head(3)
+    matches = ready(query).run(table, time="at", semantics=semantics).head(3)
     for match in matches:
         if not match.positions:
             continue  # SELECT shows nothing of it
-        answer = Query(query).why(match)
+        answer = ready(query).why(match)
         assert answer.match == match
         assert set(match.positions) <= {each.position for each in answer.events}
         for each in answer.events:
@@ -258,14 +267,14 @@ def assert_true(text: str, position: int, answer: Why, rows: Rows) -> None:
         assert holds(condition, rows[position], lookup), text
 
 
-@cases(often(240), CLAUSES, random.streams(7), SEMANTICS, WORDS, st.integers(0, 9))
+@cases(often(240, by_day=120), CLAUSES, random.streams(7), SEMANTICS, WORDS, st.integers(0, 9))
 def test_what_why_not_names_is_what_kept_the_events_from_being_a_match(
     share: Share, query: QuerySpec, rows: Rows, semantics: Any, word: list[int], which: int
 ) -> None:
     query, rows, table = explained(query, rows, semantics, share, easier=which % 2 == 0)
     word = chosen_word(query, rows, word, which)
     assume(word)
-    answer = Query(query).why_not(table, events=word, time="at", semantics=semantics)
+    answer = ready(query).why_not(table, events=word, time="at", semantics=semantics)
     reported = positions_of(query, rows, semantics)
     everything = replace(query, limit=None, suppress=None)
     whole = replace(everything, items=None, measures=(), strategy=None, consume=Consume.NONE)
@@ -296,7 +305,7 @@ def test_the_event_that_was_left_out_is_looked_for(
     assume(some)
     whole = some[which % len(some)]
     given = [each for place, each in enumerate(whole) if place != which % len(whole)]
-    answer = Query(query).why_not(table, events=given, time="at", semantics=semantics)
+    answer = ready(query).why_not(table, events=given, time="at", semantics=semantics)
     share.note(bool(answer.added) or answer.match is not None)
     assert set(given).isdisjoint(answer.added)
     if answer.added:

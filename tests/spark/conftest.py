@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from typing import Any
 
@@ -34,7 +33,6 @@ def spark() -> Iterator[Any]:
         ensure_java()
     except CeriteError as error:
         pytest.skip(f"no Java: {error.hint}")
-    os.environ.setdefault("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")  # starts faster
     started = session(
         "local[2]",
         conf={

@@ -21,7 +21,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from cerite.core.arrays import Buffers, Flags, Longs, picked
+from cerite.core.arrays import Buffers, Flags, Longs, borrowed, picked
 from cerite.core.errors import Hint, Setting, StreamError
 from cerite.core.jit import kernel
 from cerite.pattern.nodes import Size, of_floats
@@ -30,6 +30,7 @@ from cerite.predicate.columns.read import digits
 Numbers = Union[Longs, npt.NDArray[np.uint64], npt.NDArray[np.float64]]
 LEAST, MOST = int(np.iinfo(np.int64).min), int(np.iinfo(np.int64).max)
 _SIGN = np.uint64(1 << 63)
+BLOCK = 1 << 11  # keys that are checked at once
 _PER_SECOND = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
 
 
@@ -144,8 +145,14 @@ def keys_below(key: Longs, width: int) -> Longs:
     if width < 0:
         return np.where(key > MOST + width, MOST, key - width)
     low = np.empty_like(key)
-    lows(signed(key), np.uint64(min(width, 2**64 - 1)), np.empty_like(key), low)
+    _write_lows(signed(key), width, low)
     return low
+
+
+def _write_lows(key: Longs, width: int, low: Longs) -> None:
+    """`low` gets what windows of this width reach from each key."""
+    reach = min(width, 2**64 - 1)
+    lows(key, LEAST + reach, int(np.uint64(reach).view(np.int64)), low)
 
 
 def time_of(size: Size, time: str | None) -> str:
@@ -216,9 +223,9 @@ def value_keys(
         floats = values.astype(np.float64)
         return ordered(floats), ordered(lowest(floats, width)), missing
     buffers = Buffers() if buffers is None else buffers
-    key, low = (buffers.take(name, values.size, np.int64) for name in ("key", "low"))
-    lows(signed(values), np.uint64(min(math.floor(width), 2**64 - 1)), key, low)
-    return key, low, missing
+    key, low = signed(values), buffers.take("low", values.size, np.int64)
+    _write_lows(key, math.floor(width), low)
+    return borrowed(key) if missing is None else key.copy(), low, missing
 
 
 def keys_of(values: Numbers) -> Longs:
@@ -240,34 +247,28 @@ def signed(values: Numbers) -> Longs:
 
 @kernel
 def first_fall(key: Longs, last: int, strictly: bool) -> int:
-    """The first key that is less than the one before it, or not greater, or -1; `last` is before the first one."""
-    for i in range(key.size):
-        if key[i] < last or (strictly and key[i] == last):
-            return i
-        last = key[i]
+    """The first key that is less than the one before it, or not greater, or -1; `last` is before the first one.
+
+    Whole blocks are looked at without a branch, many keys at once, and only one with a fall is searched.
+    """
+    for begin in range(0, key.size, BLOCK):
+        block = key[begin : begin + BLOCK]
+        falls = int(block[0] < last or (strictly and block[0] == last))
+        for i in range(1, block.size):
+            falls += int(block[i] < block[i - 1]) | (int(block[i] == block[i - 1]) & int(strictly))
+        for i in range(block.size if falls else 0):
+            if block[i] < last or (strictly and block[i] == last):
+                return begin + i
+            last = block[i]
+        last = block[-1]
     return -1
 
 
 @kernel
-def lows(values: Longs, width: np.uint64, key: Longs, low: Longs) -> None:
-    """The values as keys, and the least ones that windows of this width reach, as far down as 64 bits go."""
-    for i in range(values.size):
-        key[i] = values[i]
-        place = np.uint64(values[i]) ^ _SIGN
-        low[i] = np.int64((place - min(place, width)) ^ _SIGN)
-
-
-@kernel
-def carry_one(key: Longs, low: Longs, last_key: Longs, last_low: Longs) -> int:
-    """`carry` where there is one partition, and no event without a key."""
-    last = last_key[0]
+def lows(key: Longs, least: int, reach: int, low: Longs) -> None:
+    """The least keys that windows reach: `reach` below, modulo 2^64, and 64 bits' least below `least`."""
     for i in range(key.size):
-        if key[i] < last:
-            return i
-        last = key[i]
-    if key.size:
-        last_key[0], last_low[0] = key[-1], low[-1]
-    return -1
+        low[i] = key[i] - reach if key[i] >= least else LEAST
 
 
 @kernel

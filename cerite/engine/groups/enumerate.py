@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cerite.core.arrays import Ints, Longs
+from cerite.core.arrays import Ints, Longs, Pool
 from cerite.core.jit import kernel
 from cerite.engine.cursor import CHUNK_FULL, DEEPER, DONE, Walk
 from cerite.engine.groups.runs import JOIN, NOTHING
@@ -139,6 +139,6 @@ class _RunWalker:
         self._trail = Trail(doubled(later), doubled(cells), doubled_left(positions), doubled_left(labels))
 
 
-def matches_of(roots: Roots, position: Longs, limit: int | None, nodes: Longs) -> Iterator[MatchChunk]:
+def matches_of(roots: Roots, position: Longs, limit: int | None, nodes: Longs, pool: Pool) -> Iterator[MatchChunk]:
     """The matches under the roots, of which every event has at most one; at most `limit` for one event."""
-    return chunks(_RunWalker(roots, position, -1 if limit is None else limit, nodes))
+    return chunks(_RunWalker(roots, position, -1 if limit is None else limit, nodes), pool)

@@ -88,7 +88,7 @@ class GroupFinder(Groups, Finder):
         self._reading = False
 
     def _enumerated(self, roots: Roots, low: Longs, position: Longs, limit: int | None) -> Iterator[MatchChunk]:
-        return matches_of(roots, position, limit, self.nodes)
+        return matches_of(roots, position, limit, self.nodes, self._pool)
 
     def still_needed(self) -> Longs:
         """The positions that matches to come may contain, as of the last compaction."""

@@ -124,3 +124,11 @@ class Events(NamedTuple):
     low: Longs
     position: Longs
     part: Longs
+
+
+class Moment(NamedTuple):
+    """Event i of a batch, in the partition that it belongs to."""
+
+    events: Events
+    i: int
+    part: int

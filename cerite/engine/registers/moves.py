@@ -27,6 +27,7 @@ from cerite.engine.registers.layout import (
     WATCHERS,
     Configurations,
     Events,
+    Moment,
     Scratch,
     Sets,
     Tables,
@@ -39,16 +40,14 @@ from cerite.engine.registers.watch import advance_common, beside_others, watch
 THIS, EQUAL, LARGER = range(3)
 MOST_KNOWN = 2  # moves of one set: to stay, and to go on
 COUNT, BITS, FIRST_KNOWN = range(3)
-KNOWN_MOVES = (
-    FIRST_KNOWN + 3 * MOST_KNOWN
-)  # columns of `Sets.known`: how many, the bits, label, target and accepts of each
+KNOWN_MOVES = FIRST_KNOWN + 3 * MOST_KNOWN  # columns of `Sets.known`: how many, bits; label, target, accepts of each
 
 
 @inlined
-def reach(rows: Longs, begin: int, end: int, i: int, part: int, events: Events, configs: Configurations,
-          code: Code | None, watching: Watching | None) -> int:  # fmt: skip
-    """All rows reached from rows[begin:end] on event i, in scratch, ordered by label; how many, or -what is missing."""
-    tables, sets, scratch = configs.tables, configs.sets, configs.scratch
+def reach(rows: Longs, begin: int, end: int, now: Moment, configs: Configurations, code: Code | None,
+          watching: Watching | None) -> int:  # fmt: skip
+    """All rows reached from rows[begin:end] now, in scratch, ordered by label; how many, or -what is missing."""
+    tables, scratch, events, i = configs.tables, configs.scratch, now.events, now.i
     n = np.int64(0)
     states = tables.shape[STATES]
     for r in range(begin, end):
@@ -62,7 +61,7 @@ def reach(rows: Longs, begin: int, end: int, i: int, part: int, events: Events, 
                 return -MORE_SCRATCH
             follow(x, rows[r], scratch.rows[n], i, events, tables)
             if watching is not None and tables.t[x, OPS] < tables.t[x, OPS_END]:
-                watched = watch(x, rows[r], scratch.rows[n], part, i, events, tables, sets, code, watching)
+                watched = watch(x, rows[r], scratch.rows[n], now, configs, code, watching)
                 if watched < 0:
                     return watched
                 if not watched:
@@ -71,15 +70,15 @@ def reach(rows: Longs, begin: int, end: int, i: int, part: int, events: Events, 
             place(n, scratch.rows, scratch.label, scratch.order)
             n += 1
     if watching is not None and tables.shape[MAXIMAL] and n:
-        return compared(rows, begin, end, i, n, part, events, configs, code, watching)
+        return compared(rows, begin, end, n, now, configs, code, watching)
     return n
 
 
 @inner
-def compared(rows: Longs, begin: int, end: int, i: int, n: int, part: int, events: Events, configs: Configurations,
-             code: Code | None, watching: Watching) -> int:  # fmt: skip
+def compared(rows: Longs, begin: int, end: int, n: int, now: Moment, configs: Configurations, code: Code | None,
+             watching: Watching) -> int:  # fmt: skip
     """Add, for every label of this marking, the rows of equal and of larger markings (`MaxDeterminised`)."""
-    tables, sets, scratch = configs.tables, configs.sets, configs.scratch
+    tables, scratch, events, i = configs.tables, configs.scratch, now.events, now.i
     states = tables.shape[STATES]
     mine = n
     for r in range(begin, end):
@@ -100,7 +99,7 @@ def compared(rows: Longs, begin: int, end: int, i: int, n: int, part: int, event
                 if n == scratch.order.size:
                     return -MORE_SCRATCH
                 follow(x, rows[r], scratch.rows[n], i, events, tables)
-                watched = watch(x, rows[r], scratch.rows[n], part, i, events, tables, sets, code, watching)
+                watched = watch(x, rows[r], scratch.rows[n], now, configs, code, watching)
                 if watched <= 0:
                     if watched < 0:
                         return watched
@@ -113,15 +112,15 @@ def compared(rows: Longs, begin: int, end: int, i: int, n: int, part: int, event
 
 
 @inlined
-def moves(source: int, part: int, rows: Longs, begin: int, end: int, i: int, events: Events,
-          configs: Configurations, code: Code | None, watching: Watching | None) -> int:  # fmt: skip
-    """Note where the set rows[begin:end] goes on event i, label 0 last; 0, or what there is no room for.
+def moves(source: int, rows: Longs, begin: int, end: int, now: Moment, configs: Configurations, code: Code | None,
+          watching: Watching | None) -> int:  # fmt: skip
+    """Note where the set rows[begin:end] goes now, label 0 last; 0, or what there is no room for.
 
     A move is (source, label, target, accepts); nothing is noted where the set just stays.
     """
     tables, sets, scratch = configs.tables, configs.sets, configs.scratch
     cursor = sets.cursor
-    n = reach(rows, begin, end, i, part, events, configs, code, watching)
+    n = reach(rows, begin, end, now, configs, code, watching)
     if n < 0:
         return -n
     states, final = tables.shape[STATES], tables.shape[FINAL]
@@ -142,7 +141,7 @@ def moves(source: int, part: int, rows: Longs, begin: int, end: int, i: int, eve
             stop += 1
         target = np.int64(NO_SET)
         if mine:
-            target = intern(scratch.rows, scratch.order, at, distinct, part, sets)
+            target = intern(scratch.rows, scratch.order, at, distinct, now.part, sets)
             if target < 0:
                 return MORE_SETS
         if larger:
@@ -269,7 +268,7 @@ def learn(d: int, before: int, i: int, events: Events, tables: Tables, sets: Set
 def plan(i: int, part: int, moving: int, events: Events, configs: Configurations, code: Code | None,
          watching: Watching | None) -> int:  # fmt: skip
     """Note the moves of scratch.moving[:moving], then of the start (span[moving]); `DONE`, or what is missing."""
-    tables, sets, scratch = configs.tables, configs.sets, configs.scratch
+    tables, sets, scratch, now = configs.tables, configs.sets, configs.scratch, Moment(events, i, part)
     cursor = sets.cursor
     cursor.moves = 0
     for y in range(moving + 1):
@@ -288,7 +287,7 @@ def plan(i: int, part: int, moving: int, events: Events, configs: Configurations
                 if end < 0:
                     return -end
         if not recalled:
-            why = moves(y, part, rows, begin, end, i, events, configs, code, watching)
+            why = moves(y, rows, begin, end, now, configs, code, watching)
             if why != DONE:
                 return why
             if watching is None and y < moving:
@@ -301,7 +300,7 @@ def plan(i: int, part: int, moving: int, events: Events, configs: Configurations
                 scratch.span[y, 0] = -1
                 cursor.moves = before
     if watching is not None and watching.common.size:
-        why = advance_common(part, i, events, tables, sets, code, watching)
+        why = advance_common(now, configs, code, watching)
         if why != DONE:
             return why
     while cursor.entered < cursor.sets:

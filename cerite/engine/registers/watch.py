@@ -31,7 +31,8 @@ from cerite.engine.registers.layout import (
     STORED_VALUES,
     WATCHER,
     WATCHERS,
-    Events,
+    Configurations,
+    Moment,
     Sets,
     Tables,
     Watching,
@@ -101,51 +102,50 @@ def gathered(level: int, n: int, sets: Sets, watching: Watching) -> int:
 
 
 @inlined
-def advance(level: int, row: Longs, so_far: int, kind: int, mine: int, early: int, n: int, part: int, i: int,
-            events: Events, tables: Tables, sets: Sets, code: Code | None,
-            watching: Watching) -> tuple[int, bool]:  # fmt: skip
+def advance(level: int, row: Longs, so_far: int, kind: int, mine: int, early: int, n: int, now: Moment,
+            configs: Configurations, code: Code | None, watching: Watching) -> tuple[int, bool]:  # fmt: skip
     """Add the rows reached from a watched row: how many there are then, or -what is missing; whether one completes.
 
     With `early`, only ways that have marked nothing yet.
     """
-    completes = False
+    tables, completes = configs.tables, False
     states = tables.shape[STATES]
     q = row[STATE] % states
     for x in range(tables.first[q], tables.first[q + 1]):
         if early and not tables.t[x, EARLY]:
             continue
-        if not enabled(x, row, i, events, tables, code):
+        if not enabled(x, row, now.i, now.events, tables, code):
             continue
-        now = compared_now(kind, so_far, tables.t[x, MARKS], mine)
-        if now == GONE:
+        rank = compared_now(kind, so_far, tables.t[x, MARKS], mine)
+        if rank == GONE:
             continue
         if n == watching.label.size:
             n = np.int64(-MORE_SCRATCH)
             break
         to = watching.rows[level, n]
-        follow(x, row, to, i, events, tables)
-        possible = carry(level + 1, x, row, to, part, i, events, tables, sets, code, watching)
+        follow(x, row, to, now.i, now.events, tables)
+        possible = carry(level + 1, x, row, to, now, configs, code, watching)
         if possible < 0:
             n = np.int64(possible)
             break
         if not possible:
             continue
         if tables.t[x, TARGET] == tables.shape[FINAL]:
-            completes |= kind == PLAIN or now == BETTER
+            completes |= kind == PLAIN or rank == BETTER
             continue
-        to[STATE] += now * states
+        to[STATE] += rank * states
         place(n, watching.rows[level], watching.label, watching.order[level])
         n += 1
     return n, completes
 
 
 @inlined
-def carry(level: int, x: int, row: Longs, to: Longs, part: int, i: int, events: Events, tables: Tables, sets: Sets,
-          code: Code | None, watching: Watching) -> int:  # fmt: skip
+def carry(level: int, x: int, row: Longs, to: Longs, now: Moment, configs: Configurations, code: Code | None,
+          watching: Watching) -> int:  # fmt: skip
     """Carry the watched sets of a row over transition x; 1, 0 if the step is forbidden, -what there is no room for."""
-    done = np.int64(1)
+    tables, done = configs.tables, np.int64(1)
     for o in range(tables.t[x, OPS], tables.t[x, OPS_END]):
-        done = np.int64(operate(level, o, row, to, part, i, events, tables, sets, code, watching))
+        done = np.int64(operate(level, o, row, to, now, configs, code, watching))
         if done != 1:
             break
     if done == 1 and tables.t[x, OPS] < tables.t[x, OPS_END]:
@@ -158,9 +158,10 @@ def carry(level: int, x: int, row: Longs, to: Longs, part: int, i: int, events: 
 
 
 @inner
-def operate(level: int, o: int, row: Longs, to: Longs, part: int, i: int, events: Events, tables: Tables, sets: Sets,
-            code: Code | None, watching: Watching) -> int:  # fmt: skip
+def operate(level: int, o: int, row: Longs, to: Longs, now: Moment, configs: Configurations, code: Code | None,
+            watching: Watching) -> int:  # fmt: skip
     """One op: 1 if the step is possible, 0 if it is forbidden, -what there is no room for."""
+    tables, sets, part = configs.tables, configs.sets, now.part
     k = tables.ops[o, WATCHER]
     first = VALUES + tables.shape[STORED_VALUES]
     if tables.ops[o, RESETS]:
@@ -185,7 +186,7 @@ def operate(level: int, o: int, row: Longs, to: Longs, part: int, i: int, events
             so_far = np.int64(BETTER) if starts else way[STATE] // states
         elif kind != PLAIN and starts:
             so_far = np.int64(SAME)
-        n, done = advance(level, way, so_far, kind, mine, no, n, part, i, events, tables, sets, code, watching)
+        n, done = advance(level, way, so_far, kind, mine, no, n, now, configs, code, watching)
         completes |= done
         if n < 0:
             return n
@@ -199,16 +200,16 @@ def operate(level: int, o: int, row: Longs, to: Longs, part: int, i: int, events
 
 
 @inner
-def watch(x: int, row: Longs, to: Longs, part: int, i: int, events: Events, tables: Tables, sets: Sets,
-          code: Code | None, watching: Watching) -> int:  # fmt: skip
+def watch(x: int, row: Longs, to: Longs, now: Moment, configs: Configurations, code: Code | None,
+          watching: Watching) -> int:  # fmt: skip
     """`carry` for the row of a run, which is inside nothing that is watched."""
-    return carry(np.int64(0), x, row, to, part, i, events, tables, sets, code, watching)
+    return carry(np.int64(0), x, row, to, now, configs, code, watching)
 
 
 @inner
-def advance_common(part: int, i: int, events: Events, tables: Tables, sets: Sets, code: Code | None,
-                   watching: Watching) -> int:  # fmt: skip
+def advance_common(now: Moment, configs: Configurations, code: Code | None, watching: Watching) -> int:
     """What becomes of the partition's common sets, in watching.following; `DONE`, or what there is no room for."""
+    tables, sets, part = configs.tables, configs.sets, now.part
     watchers, top = tables.shape[WATCHERS], np.int64(0)
     fresh = watching.fresh[top]
     for k in range(watchers + 1):
@@ -226,7 +227,7 @@ def advance_common(part: int, i: int, events: Events, tables: Tables, sets: Sets
         begin, count = (sets.begin[source], sets.size[source]) if source >= 0 else (np.int64(0), np.int64(0))
         for r in range(begin, begin + count + 1):
             way = sets.rows[r] if r < begin + count else fresh
-            n, _ = advance(top, way, plain, plain, plain, early, n, part, i, events, tables, sets, code, watching)
+            n, _ = advance(top, way, plain, plain, plain, early, n, now, configs, code, watching)
             if n < 0:
                 return -n
         number = gathered(top, n, sets, watching)

@@ -21,7 +21,7 @@ from typing import NamedTuple, Protocol, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from cerite.core.arrays import Ints, Longs
+from cerite.core.arrays import Ints, Longs, Pool
 from cerite.core.jit import inlined, inner, kernel
 from cerite.engine.cursor import CHOOSER_FULL, CHUNK_FULL, DEEPER, DONE, Walk, fresh
 from cerite.engine.output import MatchChunk, alike
@@ -263,15 +263,15 @@ class _RootWalker:
 
 
 def enumerate_matches(
-    roots: Roots, low: Longs, position: Longs, limit: int | None, nodes: Longs, selector: Selector
+    roots: Roots, low: Longs, position: Longs, limit: int | None, nodes: Longs, selector: Selector, pool: Pool
 ) -> Iterator[MatchChunk]:
     """The matches under the roots, each with its event's index in the batch; at most `limit` for one event."""
     selector.fit(nodes.shape[0])
-    return chunks(_RootWalker(roots, low, position, -1 if limit is None else limit, nodes, selector))
+    return chunks(_RootWalker(roots, low, position, -1 if limit is None else limit, nodes, selector), pool)
 
 
-def chunks(walker: Walker) -> Iterator[MatchChunk]:
-    """What a walk leads to, some at a time."""
+def chunks(walker: Walker, pool: Pool) -> Iterator[MatchChunk]:
+    """What a walk leads to, some at a time, in memory of the pool."""
     walk = fresh(Walk)
     none = np.empty(0, np.int64)
     room = Room(none, none, none, none, np.empty(0, np.int32))
@@ -279,7 +279,7 @@ def chunks(walker: Walker) -> Iterator[MatchChunk]:
     while why != DONE:
         if why == CHUNK_FULL:
             walk.matches = walk.marks = 0
-            room = _emptied(room, walk.width == MIXED, max(16 * CHUNK, 2 * walker.marks))
+            room = _emptied(room, walk.width == MIXED, max(16 * CHUNK, 2 * walker.marks), pool)
         else:
             walker.make_room(why)
             room = _longer(room, walker.marks)
@@ -314,10 +314,10 @@ def _longer(room: Room, marks: int) -> Room:
     )
 
 
-def _emptied(room: Room, mixed: bool, marks: int) -> Room:
+def _emptied(room: Room, mixed: bool, marks: int, pool: Pool) -> Room:
     """Arrays for the next chunk; offsets and labels that no match of the last one refers to serve again."""
     offsets, labels = room.offsets, room.labels
     if mixed or labels.size < marks:
         offsets, labels = np.empty(CHUNK + 1, np.int64), np.empty(marks, np.int32)
-    starts, ends = np.empty(CHUNK, np.int64), np.empty(CHUNK, np.int64)
-    return Room(starts, ends, offsets, np.empty(marks, np.int64), labels)
+    memory = pool.take(2 * CHUNK + marks)
+    return Room(memory[:CHUNK], memory[CHUNK : 2 * CHUNK], offsets, memory[2 * CHUNK :], labels)

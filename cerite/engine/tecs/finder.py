@@ -10,7 +10,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from cerite.core.arrays import Flags, Ints, Longs
+from cerite.core.arrays import Flags, Ints, Longs, Pool
 from cerite.engine.chains import packed
 from cerite.engine.cursor import new_cursor
 from cerite.engine.output import MatchChunk
@@ -36,6 +36,7 @@ class Finder:
         self.cell_node: Ints = np.zeros(0, np.int32)
         self.cell_next: Ints = np.zeros(0, np.int32)
         self._selector = Selector(strategy)
+        self._pool = Pool()  # of the memory of chunks
         self._reading = False
         self._silent = False
         self._fewest_roots = 0  # that there is room for, whatever the number of cells
@@ -93,7 +94,7 @@ class Finder:
         return self.suppressor.reported(events)
 
     def _enumerated(self, roots: Roots, low: Longs, position: Longs, limit: int | None) -> Iterator[MatchChunk]:
-        return enumerate_matches(roots, low, position, limit, self.nodes, self._selector)
+        return enumerate_matches(roots, low, position, limit, self.nodes, self._selector, self._pool)
 
     def _fit_nodes(self) -> None:
         """After compaction: if more than half of the nodes are alive or needed at once, double the room."""

@@ -23,7 +23,7 @@ from cerite.core.arrays import Buffers, Words
 from cerite.core.errors import SchemaError
 from cerite.core.schema import Kind, Schema
 from cerite.predicate.columns.codes import Coded, Coder
-from cerite.predicate.columns.kernels import clear, gather, gather_and
+from cerite.predicate.columns.kernels import clear, gather, gather_and, gather_both
 from cerite.predicate.columns.plan import planned
 from cerite.predicate.columns.read import Column
 from cerite.predicate.columns.truth import Block
@@ -116,13 +116,16 @@ class ConditionBits:
         return out
 
     def _look_up(self, tables: dict[str, _Tables], start: int, stop: int, out: Words) -> None:
-        for number, name in enumerate(self._plan.masks):
-            codes = tables[name].column.codes[start:stop]
-            for word, masks in enumerate(tables[name].masks):
-                if number:
-                    gather_and(codes, masks, out[:, word])
-                else:
-                    gather(codes, masks, out[:, word])
+        known = [tables[name] for name in self._plan.masks]
+        codes = [each.column.codes[start:stop] for each in known]
+        for word in range(self._words):
+            masks = [each.masks[word] for each in known]
+            if len(known) == 1:
+                gather(codes[0], masks[0], out[:, word])
+            else:
+                gather_both(codes[0], masks[0], codes[1], masks[1], out[:, word])
+            for some, mask in zip(codes[2:], masks[2:], strict=True):
+                gather_and(some, mask, out[:, word])
 
     def _compute(self, block: Block, tables: dict[str, _Tables], start: int, stop: int, out: Words) -> None:
         for name, leaves in self._plan.leaves.items():
@@ -130,7 +133,10 @@ class ConditionBits:
                 flags = np.empty(stop - start, np.uint8)
                 gather(tables[name].column.codes[start:stop], table, flags)
                 block.remember(leaf, flags.view(np.bool_))
-        for masks, factors in self._computed:
+        for masks, all_factors in self._computed:
+            factors = [each for each in all_factors if not block.holds_everywhere(each)]
+            if not factors:
+                continue
             truth = block.truth(factors[0])
             for factor in factors[1:]:
                 truth = truth & block.truth(factor)

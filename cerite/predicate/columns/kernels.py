@@ -31,6 +31,13 @@ def gather(codes: Codes, table: npt.NDArray[W], out: npt.NDArray[W]) -> None:
 
 
 @kernel
+def gather_both(codes: Codes, table: Words, others: Codes, other_table: Words, out: Words) -> None:
+    """`gather` and `gather_and` in one pass: types and one more column of strings, which most queries read."""
+    for i in range(codes.size):
+        out[i] = table[codes[i]] & other_table[others[i]]
+
+
+@kernel
 def gather_and(codes: Codes, table: Words, out: Words) -> None:
     """`out[i] &= table[codes[i]]`."""
     for i in range(codes.size):

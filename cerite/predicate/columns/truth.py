@@ -63,6 +63,15 @@ class Block:
             flags = self._truths[id(formula)] = self._computed(formula)
         return flags
 
+    def holds_everywhere(self, formula: Formula) -> bool:
+        """Whether the formula is that a column is not NULL, and none of its values is; False does not say no."""
+        if not isinstance(formula, Negated) or not isinstance(formula.part, IsNull):
+            return False
+        operand = formula.part.operand
+        if not isinstance(operand, Attribute) or self._columns[operand.name].is_float:
+            return False
+        return self._columns[operand.name].valid(self._start, self._stop) is None
+
     def _computed(self, formula: Formula) -> Flags:
         if isinstance(formula, (All, Some)):
             join = np.logical_and if isinstance(formula, All) else np.logical_or
