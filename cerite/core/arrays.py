@@ -67,17 +67,17 @@ class Pool:
                 break
         else:
             memory = np.empty(size, np.int64)
-        lent = np.asarray(_Lender(memory))
+        lent = np.asarray(memoryview(memory))  # views of it keep it alive; those of `memory` itself would not
         finalize(lent, self._spare.append, memory).atexit = False
         return lent
 
 
 class _Lender:
-    """Memory as an array that can be written to, whose views keep it alive; and the owner, who lives as long."""
+    """Memory that is read-only, as an array that kernels take; and its owner, who lives as long."""
 
     def __init__(self, owner: npt.NDArray[Any]) -> None:
-        self._owner = owner
-        self.__array_interface__ = {**owner.__array_interface__, "data": (owner.ctypes.data, False)}
+        self._owner, given = owner, owner.__array_interface__
+        self.__array_interface__ = {**given, "data": (given["data"][0], False)}
 
 
 def borrowed(values: npt.NDArray[S]) -> npt.NDArray[S]:
