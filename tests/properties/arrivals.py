@@ -18,7 +18,7 @@ from tests.properties.agreement import Rows
 REGISTERS = random.queries(random.register_patterns(3) | aggregate_patterns()).map(
     lambda query: query if query.within is not None else replace(query, within=Size.events(7))
 )
-RANDOM = st.randoms(use_true_random=False)
+RANDOM = st.randoms(use_true_random=True)
 
 
 @dataclass

@@ -139,7 +139,7 @@ def stream_agrees(share: Share, query: QuerySpec, rows: Rows, semantics: Any, rn
     share.note(bool(expected))
 
 
-@cases(ABSENCES["stream"], queries(), STREAMS, SEMANTICS, st.randoms(use_true_random=False))
+@cases(ABSENCES["stream"], queries(), STREAMS, SEMANTICS, st.randoms(use_true_random=True))
 def test_differential_stream(share: Share, query: QuerySpec, rows: Rows, semantics: Any, rng: Any) -> None:
     """Any batch boundaries, a snapshot and restore at every one of them, time that passes in between, and an end."""
     stream_agrees(share, query, rows, semantics, rng)

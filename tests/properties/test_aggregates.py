@@ -46,7 +46,7 @@ def test_differential_strategies(share: Share, query: QuerySpec, rows: Rows, str
     agree(replace(query, strategy=strategy), rows, "valuations", dress, share)
 
 
-@cases(AGGREGATES["stream"], QUERIES, STREAMS, SEMANTICS, st.randoms(use_true_random=False), dresses)
+@cases(AGGREGATES["stream"], QUERIES, STREAMS, SEMANTICS, st.randoms(use_true_random=True), dresses)
 def test_differential_stream(
     share: Share, query: QuerySpec, rows: Rows, semantics: Any, rng: Any, dress: Dress
 ) -> None:

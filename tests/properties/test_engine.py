@@ -40,7 +40,7 @@ def test_what_is_passed_over_may_lack_the_attribute_of_the_window(rows: Rows) ->
     agree(PASSED_OVER, rows, "valuations")
 
 
-@cases(often(250), engine_queries(), random.streams(8), SEMANTICS, st.randoms(use_true_random=False), dresses)
+@cases(often(250), engine_queries(), random.streams(8), SEMANTICS, st.randoms(use_true_random=True), dresses)
 def test_differential_stream(
     share: Share, query: QuerySpec, rows: Rows, semantics: Any, rng: Any, dress: Dress
 ) -> None:

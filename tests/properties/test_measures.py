@@ -102,7 +102,7 @@ def measuring(draw: st.DrawFn) -> QuerySpec:
     return replace(query, items=shown, measures=tuple(measures[: EACH if shown is None else 2]))
 
 
-@cases(MEASURES["measures"], measuring(), STREAMS, DRESSES, st.randoms(use_true_random=False))
+@cases(MEASURES["measures"], measuring(), STREAMS, DRESSES, st.randoms(use_true_random=True))
 def test_measures_are_the_judges(share: Share, query: QuerySpec, rows: Rows, dress: Dress, rng: Any) -> None:
     """About 130 queries of up to 12 measures each with every change: more than 1,000 measures."""
     query, rows = telling(query, rows, partial(looked_at, semantics="valuations"))

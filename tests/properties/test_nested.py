@@ -39,7 +39,7 @@ def test_differential_queries(share: Share, query: QuerySpec, rows: Rows, semant
     agree(query, rows, semantics, dress, share, like=is_nested)
 
 
-@cases(SOME, QUERIES, STREAMS, SEMANTICS, st.randoms(use_true_random=False), dresses)
+@cases(SOME, QUERIES, STREAMS, SEMANTICS, st.randoms(use_true_random=True), dresses)
 def test_differential_stream(
     share: Share, query: QuerySpec, rows: Rows, semantics: Any, rng: Any, dress: Dress
 ) -> None:

@@ -29,7 +29,7 @@ from tests.properties.agreement import SEMANTICS, Rows, cases, engine_queries, l
 from tests.telling import Share, often, telling
 
 STREAMS = random.streams(9, random.full_rows | random.full_rows | random.rows)
-RNG = st.randoms(use_true_random=False)
+RNG = st.randoms(use_true_random=True)
 KEYS = st.sampled_from([("id",), ("name",), ("id", "name"), ("name", "ok", "id")])
 
 

@@ -50,7 +50,7 @@ def test_differential_strategies(share: Share, query: QuerySpec, rows: Rows, str
     agree(query, rows, "valuations", dress, share)
 
 
-@cases(SOME, QUERIES, STREAMS, SEMANTICS, st.randoms(use_true_random=False), dresses)
+@cases(SOME, QUERIES, STREAMS, SEMANTICS, st.randoms(use_true_random=True), dresses)
 def test_differential_stream(
     share: Share, query: QuerySpec, rows: Rows, semantics: Any, rng: Any, dress: Dress
 ) -> None:

@@ -34,7 +34,7 @@ Rows = list[dict[str, Any]]
 STREAMS = random.streams(9, random.full_rows | random.rows)
 
 
-@cases(often(250), engine_queries() | REGISTERS, STREAMS, SEMANTICS, st.randoms(use_true_random=False))
+@cases(often(250), engine_queries() | REGISTERS, STREAMS, SEMANTICS, st.randoms(use_true_random=True))
 def test_results_hold_the_events_of_the_judges_matches(
     share: Share, query: QuerySpec, rows: Rows, semantics: Any, rng: Any
 ) -> None:
