@@ -87,6 +87,6 @@ def hot_buckets(
 
 
 def _figures() -> list[Column]:
-    points = fn.array(*(fn.lit(point / POINTS) for point in range(POINTS)))
-    tick = fn.col(_TICK)
-    return [fn.count(fn.lit(1)), fn.count(tick), fn.percentile_approx(tick, points, fn.lit(10_000))]
+    points = ", ".join(f"{point / POINTS}D" for point in range(POINTS))  # as text: each literal is a call to Java
+    quantiles = fn.expr(f"percentile_approx({_TICK}, array({points}), 10000)")
+    return [fn.count(fn.lit(1)), fn.count(_TICK), quantiles]
