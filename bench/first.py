@@ -131,8 +131,8 @@ def watched(command: Sequence[str], env: Mapping[str, str] | None = None) -> Wai
             if not part:
                 break
     if process.returncode:
-        told = "\n".join(line for _, line in said)
-        raise SystemExit(f"{' '.join(command)[:200]} failed:\n{told[-4_000:].strip()}")
+        output = "\n".join(line for _, line in said)
+        raise SystemExit(f"{' '.join(command)[:200]} failed:\n{output[-4_000:].strip()}")
     silence = max(later - earlier for earlier, later in pairwise(heard))
     return Waited(round(heard[-1], 1), round(silence, 1), tuple(said))
 

@@ -80,7 +80,7 @@ def counted(program: Program, table: pa.Table, *, grouped: bool) -> tuple[int, f
     return timed(lambda: sum(map(run.count, batches)))
 
 
-def found(program: Program, table: pa.Table, *, grouped: bool, read: bool) -> tuple[int, float]:
+def finding_time(program: Program, table: pa.Table, *, grouped: bool, read: bool) -> tuple[int, float]:
     """How many matches are enumerated, if they are read, and the processor time that finding took."""
     run = Run(program, in_groups=grouped)
     batches = table.select(list(program.read)).to_batches()
@@ -107,8 +107,8 @@ def measured(query: str, table: pa.Table, columns: Columns, repeats: int, *, gro
     for turn in range(repeats + 1):
         events = table if turn else warm
         matches, counting = counted(whole, events, grouped=grouped)
-        _, updating = found(some, events, grouped=grouped, read=False)
-        read, finding = found(some, events, grouped=grouped, read=True)
+        _, updating = finding_time(some, events, grouped=grouped, read=False)
+        read, finding = finding_time(some, events, grouped=grouped, read=True)
         if turn:
             best = [min(pair) for pair in zip(best, (counting, updating, finding), strict=True)]
     each = 1e6 / table.num_rows

@@ -57,12 +57,12 @@ def fresh(results: Mapping[str, Row]) -> str:
     """docs/fresh.md: what a newcomer sees, second by second."""
     parts = ["# A fresh machine, second by second", "<!-- Rendered by `python -m bench report` from bench/results. -->"]
     for result in (result for result in results.values() if result["suite"] == "first"):
-        _, told = _head(result)
+        _, machine = _head(result)
         parts += [
             "What a newcomer types and sees, in a clone of the project, with nothing installed and no kernel compiled. "
             "Before each line stands the second at which it appeared. Left out: what pip says of single packages. The "
             "times are summed up in [benchmarks.md](benchmarks.md#the-first-match).",
-            told,
+            machine,
         ]
         for row in result["rows"]:
             lines = "\n".join(f"{at:6.1f}  {line}".rstrip() for at, line in row["transcript"])

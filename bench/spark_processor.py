@@ -49,9 +49,9 @@ def busy() -> Busy:
     """What this process and all below it have been busy so far."""
     known = {int(path.name): _process(path) for path in Path("/proc").iterdir() if path.name.isdigit()}
     mine, java, workers = os.getpid(), 0.0, 0.0
-    for pid, found in known.items():
-        if found is not None and pid != mine and _below(pid, mine, known):
-            name, _, seconds = found
+    for pid, process in known.items():
+        if process is not None and pid != mine and _below(pid, mine, known):
+            name, _, seconds = process
             java, workers = (java + seconds, workers) if name == "java" else (java, workers + seconds)
     return Busy(java, workers, time.process_time())
 
@@ -68,10 +68,10 @@ def _process(path: Path) -> tuple[str, int, float] | None:
 
 def _below(pid: int, root: int, known: dict[int, tuple[str, int, float] | None]) -> bool:
     while pid > 1:
-        found = known.get(pid)
-        if found is None:
+        process = known.get(pid)
+        if process is None:
             return False
-        pid = found[1]
+        pid = process[1]
         if pid == root:
             return True
     return False
@@ -108,9 +108,9 @@ def main() -> int:
             calls: dict[str, Callable[[], object]] = {"floor": floor(df, text)}
             for way in request.ways.split(","):
                 calls[way] = partial(spark.count, df, text, time=TIME, read=WAYS[way])
-            found = least(calls, request.warm, request.repeats)
-            for way, each in found.items():
-                print(f"{name:10} {events:>11,} {way:6} {each.whole / found['floor'].whole:5.2f} × floor:", end=" ")
+            times = least(calls, request.warm, request.repeats)
+            for way, each in times.items():
+                print(f"{name:10} {events:>11,} {way:6} {each.whole / times['floor'].whole:5.2f} × floor:", end=" ")
                 print(f"{each.whole:5.2f} s = Java {each.java:.2f} + workers {each.workers:.2f} + "
                       f"driver {each.driver:.2f}", flush=True)  # fmt: skip
     session.stop()

@@ -68,7 +68,7 @@ def theirs(
         return {f"{peer}_note": f"{PEERS[peer]}: more than {SECONDS} s"}
     except subprocess.CalledProcessError as error:
         return _error(before, f"{peer}: {error.stderr.strip()[-500:]}")
-    runs = told(run.stdout)[1:]
+    runs = figures_in(run.stdout)[1:]
     if not runs:
         return _error(before, f"{peer} tells of no run")
     for matches, total, _ in runs:
@@ -77,10 +77,10 @@ def theirs(
     return {peer: round(events / min(nanoseconds for *_, nanoseconds in runs) * 1e9)}
 
 
-def told(text: str) -> list[tuple[int, int | None, int]]:
+def figures_in(text: str) -> list[tuple[int, int | None, int]]:
     """Matches, the sum of measures if there is one, and nanoseconds, of every run that a driver tells of.
 
-    >>> told("starting\\nrun 5 70 1000\\nrun 5 - 900\\n")
+    >>> figures_in("starting\\nrun 5 70 1000\\nrun 5 - 900\\n")
     [(5, 70, 1000), (5, None, 900)]
     """
     runs = [line.split()[1:] for line in text.splitlines() if line.startswith("run ")]

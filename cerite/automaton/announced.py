@@ -31,10 +31,10 @@ def followed(absent: Pattern, names: frozenset[str], match: Pattern, registers: 
                 f"`{name}` is another", span=absent.span,
                 hint="compare with the first event, or let all be in one partition: PARTITION BY [id]",
             )  # fmt: skip
-    asked: list[Expression] = []
-    before = _Asking(absent, names, registers, asked).moved(absent)
+    conditions: list[Expression] = []
+    before = _Announcing(absent, names, registers, conditions).moved(absent)
     types = {first.type for first in firsts if first is not None}
-    last = Event(types.pop() if len(types) == 1 else None, conjunction(*asked))
+    last = Event(types.pop() if len(types) == 1 else None, conjunction(*conditions))
     return Sequence((before, last), span=absent.span)
 
 
@@ -71,11 +71,13 @@ def _single(node: Pattern) -> Event | None:
     return node if isinstance(node, Event) else None
 
 
-class _Asking:
+class _Announcing:
     """Takes the conditions out of an absent pattern that wait for what comes after it."""
 
-    def __init__(self, absent: Pattern, names: frozenset[str], registers: Registers, asked: list[Expression]) -> None:
-        self._absent, self._names, self._registers, self._asked = absent, names, registers, asked
+    def __init__(
+        self, absent: Pattern, names: frozenset[str], registers: Registers, conditions: list[Expression]
+    ) -> None:
+        self._absent, self._names, self._registers, self._conditions = absent, names, registers, conditions
 
     def moved(self, node: Pattern) -> Pattern:
         """A part without these conditions."""
@@ -98,7 +100,7 @@ class _Asking:
         for part in waiting:
             for other in _others(part, self._names):
                 raise _unclear(event, other)
-            self._asked.append(self._turned(part, stored.register))
+            self._conditions.append(self._turned(part, stored.register))
         return stored
 
     def _filter(self, on: On) -> tuple[On, ...]:
@@ -111,7 +113,7 @@ class _Asking:
                     raise _unclear(self._absent, other)
             if counts(self._absent, on.variable) != (1, 1):
                 raise _unclear(self._absent, on.variable)
-            self._asked.append(self._turned(part, on.variable))
+            self._conditions.append(self._turned(part, on.variable))
         left = conjunction(*kept)
         return () if left is None else (replace(on, condition=left),)
 

@@ -67,7 +67,7 @@ class Pool:
                 break
         else:
             memory = np.empty(size, np.int64)
-        lent = np.asarray(memoryview(memory))  # views of it keep it alive; those of `memory` itself would not
+        lent: Longs = np.asarray(memory.data)  # its views keep it alive; those of `memory` would not
         finalize(lent, self._spare.append, memory).atexit = False
         return lent
 

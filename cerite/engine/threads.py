@@ -269,14 +269,14 @@ class ThreadedRun:
         run, before = self._begin(segment, lambda: Run(self._program))
         for batch in before:
             run.count(batch)
-        matches, told = 0, monotonic()
+        matches, woken = 0, monotonic()
         for batch in segment.own:
             matches += run.count(batch)
             self._advance(run, batch)
-            if monotonic() - told > TELL:  # to tell of every batch would wake the caller's thread only to add numbers
+            if monotonic() - woken > TELL:  # to tell of every batch would wake the caller's thread only to add numbers
                 yield matches
                 yield None
-                matches, told = 0, monotonic()
+                matches, woken = 0, monotonic()
         yield matches + run.count_rest()
         self._finish(run)
 
@@ -395,7 +395,7 @@ class _Output(Generic[T]):
         return takewhile(lambda _: not self._stopped, batches)
 
     def _fill(self, recognise: Callable[[Segment], Iterator[T]], segment: Segment) -> None:
-        told = monotonic()  # when the caller's thread was woken, which costs more than most items
+        woken = monotonic()  # when the caller's thread was woken, which costs more than most items
         try:
             for item in recognise(segment._replace(own=self._wanted(segment.own))):
                 with self._changed:
@@ -403,9 +403,9 @@ class _Output(Generic[T]):
                     if self._stopped:
                         return
                     self._items.append(item)
-                    if 2 * len(self._items) >= AHEAD or monotonic() - told > TELL:
+                    if 2 * len(self._items) >= AHEAD or monotonic() - woken > TELL:
                         self._changed.notify()
-                        told = monotonic()
+                        woken = monotonic()
         except BaseException as error:
             self._error = error
         finally:

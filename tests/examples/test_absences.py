@@ -19,8 +19,8 @@ def at(seconds: float) -> datetime:
     return datetime(2026, 1, 1) + timedelta(seconds=seconds)
 
 
-def events(*told: tuple[str, str, float]) -> Rows:
-    return [{"type": kind, "key": key, "at": at(seconds)} for kind, key, seconds in told]
+def events(*given: tuple[str, str, float]) -> Rows:
+    return [{"type": kind, "key": key, "at": at(seconds)} for kind, key, seconds in given]
 
 
 SCHEMA = {"type": "string", "key": "string", "at": "timestamp"}
@@ -29,8 +29,8 @@ SILENT = "SELECT * FROM S WHERE BEAT AS b ; NOT BEAT PARTITION BY [key] WITHIN 3
 STRANGE = "SELECT * FROM S WHERE NOT LOGIN ; TRANSFER AS t PARTITION BY [key] WITHIN 1 hour"
 
 
-def keys(found: Any, variable: str) -> list[str]:
-    return [match[variable][0]["key"] for match in found]
+def keys(matches: Any, variable: str) -> list[str]:
+    return [match[variable][0]["key"] for match in matches]
 
 
 def test_orders_that_are_not_paid() -> None:
@@ -70,13 +70,13 @@ def test_an_open_window_outlives_a_restart() -> None:
 
 def test_memory_follows_the_open_windows() -> None:
     stream = cerite.query(SILENT).stream(SCHEMA, time="at")
-    told = 0
+    counted = 0
     for minute in range(30):
         rows = events(*(("BEAT", f"{minute} {k}", 60 * minute) for k in range(500)))
-        told += stream.push(rows).count()
+        counted += stream.push(rows).count()
         assert stream.metrics.active <= 500
         assert len(stream.snapshot()) < 300_000
-    assert told == 29 * 500
+    assert counted == 29 * 500
     assert stream.close().count() == 500
 
 
@@ -207,9 +207,9 @@ def test_not_at_the_end_of_a_part_is_what_a_comparison_of_times_says() -> None:
         draw = random.Random(seed)
         times = sorted(draw.choice((0, 5, 30, 31, 45, 60, 61, 90)) for _ in range(8))
         rows = events(*((draw.choice("AABCC"), "", seconds) for seconds in times))
-        found = set(part.run(rows, time="at"))
-        assert found == set(reference.matches(part.query, rows, time="at"))
-        after = {each for each in found if rows[each.end]["at"] - rows[each.start]["at"] > timedelta(seconds=30)}
+        matches = set(part.run(rows, time="at"))
+        assert matches == set(reference.matches(part.query, rows, time="at"))
+        after = {each for each in matches if rows[each.end]["at"] - rows[each.start]["at"] > timedelta(seconds=30)}
         assert set(compared.run(rows, time="at")) == after
         matched += bool(after)
     assert matched > 20

@@ -240,8 +240,8 @@ def test_groups_are_measured_beside_one_by_one(shape: str) -> None:
 
 def facts(suite: str, rows: list[dict[str, object]]) -> dict[str, object]:
     """A result without a run."""
-    told = {"title": "A run", "machine": {"date": "2026-01-02"}, "commit": "abc1234", "code": "d1g35t", "repeats": 3}
-    return {"suite": suite, **told, "rows": rows}
+    head = {"title": "A run", "machine": {"date": "2026-01-02"}, "commit": "abc1234", "code": "d1g35t", "repeats": 3}
+    return {"suite": suite, **head, "rows": rows}
 
 
 def test_groups_are_a_table_and_a_plot() -> None:

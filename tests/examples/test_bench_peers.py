@@ -204,9 +204,9 @@ def test_wayeb_is_told_the_pattern_in_a_file_and_whether_it_has_registers(jar: P
 
 def test_core_in_java_has_no_contiguous_operators(jar: Path, tmp_path: Path) -> None:
     (engine,) = engines.core_java(jar)
-    told = {case.name: engine.command(case, tmp_path / "x.csv", 1) for case in CASES}
-    assert {name for name, command in told.items() if command} == {"sequence", "combinations"}
-    assert (told["sequence"] or [])[-2:] == [str(BY_NAME["sequence"].core_query), "ABCD"]
+    commands = {case.name: engine.command(case, tmp_path / "x.csv", 1) for case in CASES}
+    assert {name for name, command in commands.items() if command} == {"sequence", "combinations"}
+    assert (commands["sequence"] or [])[-2:] == [str(BY_NAME["sequence"].core_query), "ABCD"]
 
 
 @pytest.mark.parametrize(("engine", "words"), [

@@ -22,9 +22,9 @@ def test_the_engine_agrees(each: Known) -> None:
     case, refusal = each.case, each.refusal("local engine")
     assert bool(refusal) == (case.name in REFUSED), refusal
     if not refusal:
-        found = Query(each.query).run(list(case.rows), time=case.time, semantics=case.semantics)
-        assert not case.disagreement(list(found))
-        assert found.count() == len(list(found))
+        matches = Query(each.query).run(list(case.rows), time=case.time, semantics=case.semantics)
+        assert not case.disagreement(list(matches))
+        assert matches.count() == len(list(matches))
 
 
 def test_the_table_of_what_runs_where_is_that_of_the_corpus() -> None:

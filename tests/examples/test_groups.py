@@ -117,20 +117,20 @@ def test_the_first_events_decide_and_a_snapshot_keeps_it(
 
 @pytest.mark.parametrize("where", GROUPED)
 def test_grouped(where: str) -> None:
-    found = grouping(where)
-    assert (len(found.states) if isinstance(found, Grouping) else found) == GROUPED[where]
+    decision = grouping(where)
+    assert (len(decision.states) if isinstance(decision, Grouping) else decision) == GROUPED[where]
 
 
 @pytest.mark.parametrize("where", REJECTED)
 def test_rejected_with_the_reason(where: str) -> None:
-    found = grouping(where)
-    assert isinstance(found, Rejected)
-    assert REJECTED[where] in found.reason
+    decision = grouping(where)
+    assert isinstance(decision, Rejected)
+    assert REJECTED[where] in decision.reason
 
 
 def test_without_a_column_of_types_every_event_has_the_one() -> None:
     events = pa.table({"v": [3.0, 1.0, 2.0, 5.0, 4.0, 6.0]})
     query = cerite.query("SELECT * FROM S WHERE A AS x ; (A AS y OR _ AS y)+ ; A[v > x.v] WITHIN 5 EVENTS")
     for semantics in ("valuations", "complex-events"):
-        found = list(query.run(events, semantics=semantics))
-        assert query.run(events, semantics=semantics).count() == len(found) > 10
+        matches = list(query.run(events, semantics=semantics))
+        assert query.run(events, semantics=semantics).count() == len(matches) > 10

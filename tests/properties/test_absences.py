@@ -60,11 +60,11 @@ def drawn(query: QuerySpec, rows: Rows, semantics: Any, dress: Dress) -> tuple[Q
     return query, table, table.to_pylist()
 
 
-def in_order(query: QuerySpec, found: list[Match], rows: Rows) -> None:
+def in_order(query: QuerySpec, actual: list[Match], rows: Rows) -> None:
     """Matches come in the order in which their windows end."""
     window = ready(query).plan().window
     if window is not None and window.is_time and ends_in_absence(query.where) and ends_in_window(query):
-        times = [rows[each.start]["at"] for each in found]
+        times = [rows[each.start]["at"] for each in actual]
         assert times == sorted(times)
 
 
@@ -73,9 +73,9 @@ def agree(share: Share, query: QuerySpec, rows: Rows, semantics: Any, dress: Dre
     expected = judged(query, rows, semantics)
     everything = judged(unpicked(query), rows, semantics) if picks(query) else expected
     result = ready(query).run(table, time="at", semantics=semantics)
-    found = list(result)
-    same(found, expected, query, everything, deciding(query, rows, semantics))
-    in_order(query, found, rows)
+    actual = list(result)
+    same(actual, expected, query, everything, deciding(query, rows, semantics))
+    in_order(query, actual, rows)
     assert result.count() == ready(query).run(table, time="at", semantics=semantics).count() == len(expected)
     assert result.suppressed() == (len(everything) - len(expected) if query.suppress is not None else 0)
     share.note(bool(expected))
@@ -115,7 +115,7 @@ def stream_agrees(share: Share, query: QuerySpec, rows: Rows, semantics: Any, rn
     program = bind(ready(query).plan(semantics), canonical_schema(table.schema), Columns("type", "at"))
     counting = rng.random() < 0.5
     stream = EventStream(program, counting=counting)
-    found: list[Match] = []
+    actual: list[Match] = []
     counted, at = 0, 0
     with patch.object(recycle, "FEWEST", 0):
         while at <= table.num_rows:
@@ -129,13 +129,13 @@ def stream_agrees(share: Share, query: QuerySpec, rows: Rows, semantics: Any, rn
             for step in steps:
                 some = list(step)
                 assert step.count() == len(some)
-                found, counted = found + some, counted + len(some)
+                actual, counted = actual + some, counted + len(some)
             if rng.random() < 0.7 and at <= table.num_rows:
                 again = EventStream(program, counting=counting)
                 again.restore(stream.snapshot())
                 stream = again
-    same(found, expected, query, judged(unpicked(query), rows, semantics), deciding(query, rows, semantics))
-    in_order(query, found, rows)
+    same(actual, expected, query, judged(unpicked(query), rows, semantics), deciding(query, rows, semantics))
+    in_order(query, actual, rows)
     share.note(bool(expected))
 
 

@@ -143,12 +143,12 @@ Named = tuple[int, int, tuple[int, ...], tuple[tuple[str, int], ...]]  # end, st
 def named(chunk: MatchChunk, labels: tuple[frozenset[str], ...]) -> list[Named]:
     """Matches that can be compared."""
     positions, marks, offsets = (each.tolist() for each in (chunk.positions, chunk.labels, chunk.offsets))
-    found: list[Named] = []
+    every: list[Named] = []
     for m, (a, b) in enumerate(pairwise(offsets)):
         marked = zip(positions[a:b], marks[a:b], strict=True)
         pairs = sorted((variable, position) for position, label in marked for variable in labels[label])
-        found.append((int(chunk.ends[m]), int(chunk.starts[m]), tuple(positions[a:b]), tuple(pairs)))
-    return found
+        every.append((int(chunk.ends[m]), int(chunk.starts[m]), tuple(positions[a:b]), tuple(pairs)))
+    return every
 
 
 def named_by_judge(match: Match) -> Named:
@@ -160,11 +160,11 @@ def found_in_pieces(run: Run, table: pa.Table, cuts: list[int], *, restored: boo
     pieces = []
     labels = run.program.plan.automaton.labels
     for begin, end in zip([0, *cuts], [*cuts, table.num_rows], strict=True):
-        found: list[Named] = []
+        some: list[Named] = []
         for batch in table.slice(begin, end - begin).combine_chunks().to_batches():
             for chunk in run.find(batch):
-                found += named(chunk, labels)
-        pieces.append(found)
+                some += named(chunk, labels)
+        pieces.append(some)
         if isinstance(run.recogniser, GroupFinder):
             check_nodes(run.recogniser)
         if restored:
@@ -216,11 +216,11 @@ def test_oracle(drawn: tuple[str, str], semantics: Any, seed: int) -> None:
     table = table_of(rng, 9, kind)
     program = bound(text, table, semantics)
     cuts = sorted(rng.randrange(table.num_rows) for _ in range(rng.randrange(4)))
-    found = matches(cerite.query(text).query, Stream.of(table.to_pylist(), time="at"), semantics=semantics)
+    expected = matches(cerite.query(text).query, Stream.of(table.to_pylist(), time="at"), semantics=semantics)
     with patch.object(base, "FEWEST_STARTS", 1):
         counts = in_pieces(Run(program), table, cuts, restored=rng.random() < 0.7)
     ends = zip([0, *cuts], [*cuts, table.num_rows], strict=True)
-    assert counts == [sum(begin <= match.end < end for match in found) for begin, end in ends], text
+    assert counts == [sum(begin <= match.end < end for match in expected) for begin, end in ends], text
 
 
 @often(120)

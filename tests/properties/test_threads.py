@@ -61,9 +61,9 @@ def test_matches_are_those_of_one_run(
     many = ready(query).run(table, time="at", semantics=semantics, threads=2)
     expected = judged(query, whole.to_pylist(), semantics)
     share.note(bool(expected) and threads.uncut(many.prepared.program) is None)
-    found = list(many)
-    same(found, expected, query, expected)
-    assert [each.end for each in found] == [each.end for each in one], "in the order of their ends"
+    actual = list(many)
+    same(actual, expected, query, expected)
+    assert [each.end for each in actual] == [each.end for each in one], "in the order of their ends"
     assert ready(query).run(table, time="at", semantics=semantics, threads=3).count() == one.count()
     assert _counted(many.to_arrow(events=True)) == _counted(one.to_arrow(events=True))
 

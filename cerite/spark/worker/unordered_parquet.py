@@ -139,8 +139,8 @@ def _are_set(bits: Words, wanted: Sequence[Attribute], *, every: bool) -> Flags:
         masks[number // 64] = masks.get(number // 64, 0) | 1 << number % 64
     flags: Flags = np.full(len(bits), every)
     for word, mask in masks.items():
-        found = bits[:, word] & np.uint64(mask)
-        flags = flags & (found == np.uint64(mask)) if every else flags | (found != 0)
+        known = bits[:, word] & np.uint64(mask)
+        flags = flags & (known == np.uint64(mask)) if every else flags | (known != 0)
     return flags
 
 
