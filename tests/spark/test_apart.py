@@ -14,12 +14,12 @@ ROOT = Path(__file__).parents[2]
 
 
 @pytest.mark.parametrize(
-    "kind", ["connect", *(pytest.param(kind, marks=pytest.mark.nightly) for kind in ("kill", "cluster"))]
+    "kind", ["connect", *(pytest.param(kind, marks=pytest.mark.nightly) for kind in ("connect-all", "kill", "cluster"))]
 )
 def test_differential_apart(kind: str, tmp_path: Path) -> None:
     from cerite.spark.sessions import ensure_java
 
-    if kind == "connect":
+    if kind.startswith("connect"):
         pytest.importorskip("grpc", reason="pyspark[connect] is not installed")
     elif not Path("/proc").is_dir():
         pytest.skip("executors are found in /proc")
