@@ -141,10 +141,7 @@ def main(kind: str, where: str) -> None:
     pq.write_table(table, folder / "events.parquet", row_group_size=1000)
     small = {"spark.sql.shuffle.partitions": "4", "spark.sql.execution.arrow.maxRecordsPerBatch": "500"}
     connected = kind.startswith("connect")
-    if connected:
-        spark = session(remote="local[2]", conf=small)
-    else:
-        spark = session("local-cluster[2,1,1024]", conf=small)
+    spark = session(remote="local[2]", conf=small) if connected else session("local-cluster[2,1,1024]", conf=small)
     df = spark.read.parquet(str(folder / "events.parquet"))
     names = BY_DAY if kind == "connect" else tuple(QUERIES)
     queries = [(name, f"SELECT * FROM S WHERE {QUERIES[name]}") for name in names]
