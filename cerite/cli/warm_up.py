@@ -28,6 +28,7 @@ _EVENTS = pa.table({
 
 _WINDOW = "WITHIN 1 seconds"
 _PLAIN = "* FROM S WHERE A AS x ; B+ AS y"
+_NAMED = "* FROM S WHERE A AS x ; B AS y FILTER y[k = 'x']"
 _NEXT_TO = "x, y FROM S WHERE A AS x : B:+ AS y PARTITION BY [n]"
 _ACROSS = "x, y FROM S WHERE A AS x ; B AS y FILTER y[v > x.v]"
 _LONGER = "x, y FROM S WHERE A AS x ; B AS y FILTER y[v < x.v + 1 OR v = 2] PARTITION BY [k]"
@@ -44,7 +45,7 @@ class Step(NamedTuple):
 STEPS = (
     Step(
         "finding matches",
-        tuple(f"SELECT {each} {_WINDOW}" for each in (_PLAIN, f"{_PLAIN} PARTITION BY [k]", _NEXT_TO)),
+        tuple(f"SELECT {each} {_WINDOW}" for each in (_PLAIN, f"{_PLAIN} PARTITION BY [k]", _NAMED, _NEXT_TO)),
     ),
     Step("counting matches", (f"SELECT {_PLAIN} {_WINDOW}", f"SELECT {_PLAIN}"), counted=True),
     Step(
