@@ -181,10 +181,6 @@ FAULTS = (
         "events that decrease from one block to the next are taken",
     ),
     Fault(
-        "events/keys.py", "borrowed(key) if missing is None else key.copy()", "borrowed(key)",
-        "keys that are missing are filled in in the memory of the data",
-    ),
-    Fault(
         "suppress.py", "last[part] < low:", "last[part] <= low:",
         "SUPPRESS reports an event exactly at the end of its time",
     ),

@@ -225,7 +225,7 @@ def value_keys(
     buffers = Buffers() if buffers is None else buffers
     key, low = signed(values), buffers.take("low", values.size, np.int64)
     _write_lows(key, math.floor(width), low)
-    return borrowed(key) if missing is None else key.copy(), low, missing
+    return borrowed(key), low, missing  # of a column with NULLs, which `carry` fills in, it is a copy already
 
 
 def keys_of(values: Numbers) -> Longs:
