@@ -1,9 +1,12 @@
 """The columns of a batch, checked and in the one form kernels are compiled for.
 
 Kernels do not check bounds, and Numba compiles anew for every kind of array (Arrow's are read-only); so columns are
-brought here to contiguous, writable arrays of one type, without a copy where they already are.
+brought here to contiguous, writable arrays of one type, without a copy where they already are; what kernels only read
+may be Arrow's memory itself (`borrowed`). Memory is used again: from batch to batch (`Buffers`), and by results once
+nobody refers to them (`Pool`).
 
-Invariant: all columns have the same length and partitions are not negative.
+Invariant: all columns have the same length and partitions are not negative; nobody writes to what is borrowed, nor to
+memory that a caller still has.
 """
 
 from typing import Any, TypeVar
