@@ -3,7 +3,7 @@
 A file's tests stay together: two workers that share a file both compile its kernels, and on an empty cache compiling is
 a good part of the time. Spark's tests are one session's and wait a lot, so they come first, beside tests that compute;
 among them those that need most kernels last, when the others have compiled them. Then come the folders whose files take
-long, so that no worker is left alone with one of them at the end. Tests that start Spark from the command line or in
+long, so that no worker is left alone with one of them at the end. Tests that start Spark in
 processes of their own go to another worker, when the kernels are there: one session would be busy for longest.
 """
 
@@ -13,7 +13,7 @@ from xdist.scheduler import LoadScopeScheduling  # type: ignore[import-untyped]
 
 OWN_PROCESSES = (
     "tests/chaos/", "tests/kafka/",
-    *(f"tests/spark/test_{name}.py" for name in ("apart", "cli", "live_cli", "live_example")),
+    *(f"tests/spark/test_{name}.py" for name in ("apart", "live_example")),
 )  # fmt: skip
 MANY_KERNELS = ("tests/spark/test_corpus.py", "tests/spark/test_random.py")
 LONGEST_FIRST = ("tests/properties/", OWN_PROCESSES, "tests/srt/", "tests/faults/", "tests/examples/")

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, fields, replace
 from decimal import Decimal
 from enum import Enum
 from fractions import Fraction
+from operator import is_not
 from typing import Any
 
 from cerite.core.errors import PatternError, Span
@@ -62,9 +63,12 @@ class Pattern:
         """The same node over changed sub-patterns; the node itself if none of them changes."""
         if not self.children:
             return self
-        values = {name: getattr(self, name) for name in _written(type(self))}
-        mapped = {name: _mapped(value, change) for name, value in values.items()}
-        updates = {name: value for name, value in mapped.items() if value is not values[name]}
+        updates = {}
+        for name in _written(type(self)):
+            value = getattr(self, name)
+            mapped = _mapped(value, change)
+            if mapped is not value:
+                updates[name] = mapped
         return replace(self, **updates) if updates else self
 
     def __str__(self) -> str:
@@ -94,10 +98,10 @@ def _patterns(value: Any) -> Iterator[Pattern]:
 def _mapped(value: Any, change: Callable[[Pattern], Pattern]) -> Any:
     if isinstance(value, Pattern):
         return change(value)
-    if not isinstance(value, tuple):
+    if not isinstance(value, tuple) or not value:
         return value
-    mapped = tuple(_mapped(item, change) for item in value)
-    return value if all(one is other for one, other in zip(mapped, value, strict=True)) else mapped
+    mapped = tuple([_mapped(item, change) for item in value])
+    return mapped if any(map(is_not, mapped, value)) else value
 
 
 def walk(pattern: Pattern) -> Iterator[Pattern]:

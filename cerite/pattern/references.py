@@ -18,7 +18,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from itertools import accumulate
+from itertools import accumulate, chain
+from operator import is_
 
 from cerite.core.errors import PatternError, listed, suggestion
 from cerite.core.names import quoted
@@ -208,16 +209,15 @@ def _map_with_frames(node: Pattern, inside: Callable[[Pattern, _Frame | None], P
                 tuple(inside(each, _negated_frame(around, first=index == 0, parts=parts)) for each in gap)
                 for index, (gap, around) in enumerate(zip(gaps, (*frames, every), strict=True))
             )
+            if all(map(is_, (*new_parts, *chain(*absent), *before, *after), node.children)):
+                return node
             return replace(node, parts=new_parts, absent=tuple(absent), before=before, after=after)
         case nodes.Iteration(operand=operand, most=most):
             again = written(operand) if most is None or most > 1 else _NONE
-            return replace(node, operand=inside(operand, _Frame(before=again, wall="an iteration")))
+            return node.map(lambda part: inside(part, _Frame(before=again, wall="an iteration")))
         case nodes.Intersection(parts=parts):
-            sides = tuple(
-                inside(part, _Frame(beside=_writes(parts[:i] + parts[i + 1 :]), wall="one side of AND"))
-                for i, part in enumerate(parts)
-            )
-            return replace(node, parts=sides)
+            beside = (_writes(parts[:i] + parts[i + 1 :]) for i in range(len(parts)))
+            return node.map(lambda part: inside(part, _Frame(beside=next(beside), wall="one side of AND")))
         case nodes.Union():
             return node.map(lambda part: inside(part, _Frame(wall="one branch of OR")))
         case nodes.Select(strategy=strategy):

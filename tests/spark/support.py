@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Container, Hashable, Iterable, Sequence
 from functools import reduce
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import ArrayType, StructType
 
@@ -28,6 +29,11 @@ def frame(spark: SparkSession, table: pa.Table, *, seed: int = 1, parts: int = 2
     plain = [column.cast(_plain(column.type)) for column in numbered.take(pa.array(order, pa.int64())).columns]
     df = spark.createDataFrame(pa.table(plain, names=numbered.column_names))
     return df if parts == 1 else df.repartition(parts)
+
+
+def some_by_day(cases: Iterable[Any], by_day: Container[Any]) -> list[Any]:
+    """Parameters of a test, of which these run with every change and the others at night: a Spark job is not cheap."""
+    return [case if case in by_day else pytest.param(case, marks=pytest.mark.nightly) for case in cases]
 
 
 def rows_table(rows: Iterable[dict[str, Any]], columns: Iterable[str]) -> pa.Table:

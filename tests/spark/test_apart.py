@@ -9,13 +9,12 @@ from pathlib import Path
 import pytest
 
 from cerite.core.errors import CeriteError
+from tests.spark.support import some_by_day
 
 ROOT = Path(__file__).parents[2]
 
 
-@pytest.mark.parametrize(
-    "kind", ["connect", *(pytest.param(kind, marks=pytest.mark.nightly) for kind in ("connect-all", "kill", "cluster"))]
-)
+@pytest.mark.parametrize("kind", some_by_day(("connect", "connect-all", "kill", "cluster"), ("connect",)))
 def test_differential_apart(kind: str, tmp_path: Path) -> None:
     from cerite.spark.sessions import ensure_java
 

@@ -1,10 +1,10 @@
 """The corpus on Spark: every case that the local engine runs gives what the corpus says, on any number of partitions.
 
-Most cases have neither a window nor a partition, so that one ordered task runs them whatever the number. They run with
-their stream there three times, each time as a partition of its own; as they are, all of them run at night, and with
-every change some that have every kind of pattern, strategy and window between them. The others run over one number of
-partitions each, at night over all. Many cases go into one Spark job, and some jobs run at once: a tiny job mostly
-waits.
+Most cases have neither a window nor a partition, so that one ordered task runs them whatever the number: what the local
+engine does, which runs them all in its own tests. With every change some of them run, which have every kind of pattern,
+strategy and window between them: as they are, and with their stream there three times, each time as a partition of its
+own; at night all of them. The others run over one number of partitions each, at night over all. Many cases go into one
+Spark job, and some jobs run at once: a tiny job mostly waits.
 """
 
 from __future__ import annotations
@@ -117,8 +117,8 @@ def test_the_corpus(quick: SparkSession, corpus: list[Known]) -> None:
     others = [known for known in corpus if known.operator != "sequence"]
     runs = [Run(known, tasks) for known, tasks in zip(others, cycle(TASKS), strict=False)]
     runs += [Run(known, TASKS[-1]) for known in alone if not known.may_be_copied]
-    runs += [Run(known, TASKS[-1]) for known in _of_every_kind(copied)]
-    runs += [Run(known, 1 + number % COPIES, COPIES) for number, known in enumerate(copied)]
+    for number, known in enumerate(_of_every_kind(copied)):
+        runs += [Run(known, TASKS[-1]), Run(known, 1 + number % COPIES, COPIES)]
     _check(quick, runs)
 
 

@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 from cerite.api.query import query
 from cerite.core.match import Match
 from cerite.spark import match, task_error
-from tests.spark.support import POSITION, difference, frame, together
+from tests.spark.support import POSITION, difference, frame, some_by_day, together
 
 TASKS = (1, 7)
 MANY_TASKS = 40  # many more than keys
@@ -22,6 +22,7 @@ ROUTES = {
     "partitions": "PARTITION BY [k]",
     "partitions under a window": "PARTITION BY [k] WITHIN 20 milliseconds",
 }
+BY_DAY = ("chunks of events", "partitions under a window")
 
 
 def stream(rows: int, keys: Any, *, at: Any = None) -> pa.Table:
@@ -48,7 +49,7 @@ def agreed(
     return expected
 
 
-@pytest.mark.parametrize("route", ["partitions", "partitions under a window"])
+@pytest.mark.parametrize("route", some_by_day(("partitions", "partitions under a window"), BY_DAY))
 def test_skewed_keys(quick: SparkSession, route: str) -> None:
     rng = np.random.default_rng(1)
     keys = np.where(rng.random(300) < 0.9, 0, rng.integers(1, 20, 300))
@@ -56,7 +57,7 @@ def test_skewed_keys(quick: SparkSession, route: str) -> None:
     assert len({each.start for each in results}) > 15
 
 
-@pytest.mark.parametrize("route", ROUTES)
+@pytest.mark.parametrize("route", some_by_day(ROUTES, BY_DAY))
 def test_all_times_equal(quick: SparkSession, route: str) -> None:
     table = stream(60, np.arange(60) % 3, at=np.full(60, 5))
     assert agreed(quick, table, query_for(route), position=POSITION)
@@ -72,7 +73,7 @@ def test_all_times_equal_and_nothing_to_tell_them_apart(quick: SparkSession, rou
         assert "two events cannot be ordered: both have at = 5" in str(task_error(caught.value))
 
 
-@pytest.mark.parametrize("route", ROUTES)
+@pytest.mark.parametrize("route", some_by_day(ROUTES, BY_DAY))
 def test_no_rows_and_one_row(quick: SparkSession, route: str) -> None:
     table = stream(1, ["a"]).set_column(0, "type", pa.array(["A"]))
     assert agreed(quick, table.slice(0, 0), query_for(route)) == []
@@ -80,7 +81,7 @@ def test_no_rows_and_one_row(quick: SparkSession, route: str) -> None:
     assert [str(each) for each in results] == ["[0,0] A=0, x=0"]
 
 
-@pytest.mark.parametrize("route", ["partitions", "partitions under a window"])
+@pytest.mark.parametrize("route", some_by_day(("partitions", "partitions under a window"), BY_DAY))
 def test_events_without_a_key_are_in_no_partition(quick: SparkSession, route: str) -> None:
     keys = [None if row % 3 else row % 2 for row in range(120)]
     results = agreed(quick, stream(120, pa.array(keys, pa.int64())), query_for(route))

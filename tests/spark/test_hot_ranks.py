@@ -18,7 +18,9 @@ LATER = "A AS x ; B AS y FILTER x[v > 0.5]"
 NEXT = "A AS x : B AS y FILTER x[v > 0.5]"
 
 
-@pytest.mark.parametrize(("pattern", "tasks"), [(LATER, 2), (LATER, 7), (NEXT, 7)])
+@pytest.mark.parametrize(
+    ("pattern", "tasks"), [(LATER, 2), pytest.param(LATER, 7, marks=pytest.mark.nightly), (NEXT, 7)]
+)
 def test_a_hot_key_is_cut_by_rank(spark: SparkSession, pattern: str, tasks: int) -> None:
     rng = np.random.default_rng(4)
     table = letters(3000, np.where(rng.random(3000) < 0.8, 0, rng.integers(1, 100, 3000)))

@@ -17,7 +17,7 @@ from pyspark.sql import functions as fn
 from cerite.core.errors import ArgumentError, SnapshotError, StreamError
 from cerite.spark import count, explain, finish, match, progress, split, task_error
 from tests.spark.live import Folder, Rows, disordered
-from tests.spark.support import united
+from tests.spark.support import some_by_day, united
 
 SCHEMA = "type string, k long, v long, at long, n long"
 KEYED = "SELECT * FROM S WHERE A AS x ; B+ AS y ; C AS z FILTER z[v > x.v] PARTITION BY [k] WITHIN 90 milliseconds"
@@ -64,10 +64,11 @@ QUERIES: Questions = [
     ("SELECT LAST * FROM S WHERE A ; B ; C CONSUME BY ANY", {}),
     ("SELECT * FROM S WHERE A AS x ; C AS y WITHIN 5 EVENTS", {}),
 ]
+BY_DAY = [QUERIES[0], QUERIES[4]]  # registers, absence with silence; partitions both
 
 
 @pytest.mark.filterwarnings("ignore::cerite.spark.OneTaskWarning")
-@pytest.mark.parametrize("queries", [QUERIES[::2], pytest.param(QUERIES[1::2], marks=pytest.mark.nightly)])
+@pytest.mark.parametrize("queries", some_by_day((BY_DAY, [each for each in QUERIES if each not in BY_DAY]), (BY_DAY,)))
 def test_a_live_stream_gives_what_its_rows_give_at_rest(folder: Folder, queries: Questions) -> None:
     """Partitions, chunks of time, contiguity, ranks, strategies, consumption, absence; disorder; a restart; the end."""
     final = str(folder.home / "final")

@@ -133,7 +133,8 @@ def test_a_checkpoint_that_cannot_be_read(spark: SparkSession, options: list[str
     assert "needs a new --checkpoint" in done.stderr
 
 
-@pytest.mark.parametrize("sink", ["matches", pytest.param("-", marks=pytest.mark.nightly)])
+@pytest.mark.nightly
+@pytest.mark.parametrize("sink", ["matches", "-"])
 def test_ctrl_c_ends_it_with_one_line(options: list[str], tmp_path: Path, sink: str) -> None:
     where = sink if sink == "-" else str(tmp_path / sink)
     few = ("--conf", "spark.sql.shuffle.partitions=2")  # and not 200 stores of state

@@ -19,7 +19,7 @@ from cerite.spark.api import Reading, routed
 from cerite.spark.driver.parquet import ParquetPlan
 from cerite.spark.driver.request import Options, make_request
 from cerite.spark.worker.footers import Rejected
-from tests.spark.support import POSITION, difference, matches, together
+from tests.spark.support import POSITION, difference, matches, some_by_day, together
 
 QUERIES = {
     "chunks": "SELECT * FROM S WHERE A AS x ; B+ AS y FILTER x[v > 0.8] AND y[v < 0.1] WITHIN 30 milliseconds",
@@ -61,7 +61,11 @@ def ordered(df: Any, text: str, **options: Any) -> ParquetPlan | Rejected:
     return routed(request, 3, "auto").ordered
 
 
-@pytest.mark.parametrize(("name", "ties"), [("chunks", 1), *((name, 4) for name in QUERIES)])
+BY_DAY = ("chunks", "absence", "count", "partitions", "registers")
+
+
+@pytest.mark.parametrize("ties", [4, pytest.param(1, marks=pytest.mark.nightly)])
+@pytest.mark.parametrize("name", some_by_day(QUERIES, BY_DAY))
 def test_differential_plans(quick: SparkSession, tmp_path: Path, name: str, ties: int) -> None:
     table = stream(ties=ties)
     df = quick.read.parquet(written(tmp_path, table))

@@ -153,11 +153,11 @@ def asked_of_spark(spark: SparkSession, examples: int, *ask: Callable[[SparkSess
 
 
 def test_differential_judge(quick: SparkSession) -> None:
-    asked_of_spark(quick, 3, many_streams)
+    asked_of_spark(quick, 2, many_streams)
 
 
 def test_differential_local(quick: SparkSession) -> None:
-    asked_of_spark(quick, 3, one_stream)
+    asked_of_spark(quick, 2, one_stream)
 
 
 @pytest.mark.nightly

@@ -17,12 +17,12 @@ from cerite.api.query import query
 from cerite.spark import match
 from cerite.spark.api import routed
 from cerite.spark.driver.request import Options, make_request
-from tests.spark.support import ends, letters
+from tests.spark.support import ends, letters, some_by_day
 
 TEXT = "SELECT * FROM S WHERE A AS x ; B AS y FILTER x[v > 0.5] PARTITION BY [k] WITHIN 200 milliseconds"
 
 
-@pytest.mark.parametrize("numbers", [(1, 7), pytest.param((2, 200), marks=pytest.mark.nightly)])
+@pytest.mark.parametrize("numbers", some_by_day(((1, 7), (2, 200)), ((1, 7),)))
 def test_a_hundred_thousand_keys(spark: SparkSession, numbers: tuple[int, int]) -> None:
     table = letters(300_000, np.random.default_rng(2).integers(0, 100_000, 300_000))
     text = TEXT.replace("200 milliseconds", "200000 milliseconds")
@@ -36,7 +36,7 @@ def test_a_hundred_thousand_keys(spark: SparkSession, numbers: tuple[int, int]) 
     assert list(sums_seen.pop()[:3]) == [sum(local.values()), *sums]
 
 
-@pytest.mark.parametrize("tasks", [2, 7, pytest.param(200, marks=pytest.mark.nightly)])
+@pytest.mark.parametrize("tasks", some_by_day((2, 7, 200), (7,)))
 def test_a_hot_key_is_cut(spark: SparkSession, tasks: int) -> None:
     rng = np.random.default_rng(4)
     keys = np.where(rng.random(6000) < 0.8, 0, rng.integers(1, 200, 6000))
