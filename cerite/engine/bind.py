@@ -81,6 +81,17 @@ class Program:
         return grouping
 
     @property
+    def by_codes(self) -> bool:
+        """Whether codes of columns and the window decide all about an event, as long as nothing is NULL."""
+        return (
+            not self.plan.partition
+            and self.machine is None
+            and self.plain
+            and not self.own
+            and self.conditions.by_codes
+        )
+
+    @property
     def shared_clock(self) -> bool:
         """Whether one clock drives the windows of all partitions: they are of time, or of the attribute that is it."""
         window = self.plan.deciding

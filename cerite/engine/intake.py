@@ -14,6 +14,7 @@ any that has not been forgotten yet.
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from functools import cached_property
@@ -25,7 +26,7 @@ import pyarrow as pa
 
 from cerite.automaton.absences import LOW, POSITION, since
 from cerite.automaton.absences import low as low_of
-from cerite.core.arrays import Buffers, Flags, Longs, distinct, picked
+from cerite.core.arrays import Buffers, Flags, Longs, borrowed, distinct, picked
 from cerite.core.errors import Hint, OrderError, Setting, StreamError
 from cerite.engine.bind import Program
 from cerite.engine.events.combined import combined
@@ -37,13 +38,15 @@ from cerite.engine.events.keys import (
     count_keys,
     first_fall,
     numbers,
+    reach_of,
     signed,
     tick_text,
     time_of,
     value_keys,
+    width_of,
 )
 from cerite.engine.events.partitions import Groups
-from cerite.engine.events.rows import Rows, positions
+from cerite.engine.events.rows import Deferred, Rows, positions
 from cerite.engine.events.since import SinceStates
 
 
@@ -84,8 +87,8 @@ class Intake:
                 self._leaves.forget(strings)
             raise
         self.rows += batch.num_rows
-        if self.program.shared_clock and rows.low.size:
-            self.low = max(self.low, int(rows.low[-1]))
+        if self.program.shared_clock and rows.key.size:
+            self.low = max(self.low, rows.last_low)
             self._tick(rows.batch)
         self.ranks.advance()
         if self._leaves is not None:
@@ -133,6 +136,9 @@ class Intake:
         places = self._places(batch)
         if self.program.columns.time is not None:
             self._check_order(self.program.columns.time, batch.column(self.program.columns.time))
+        deferred = self._deferred(batch, places) if self.program.by_codes else None
+        if deferred is not None:
+            return deferred
         partition = None if self.groups is None else self.groups.of(batch)
         bits = None if self.program.own else self._bits(batch)
         kept = None
@@ -153,7 +159,29 @@ class Intake:
             whole = self._with_own(batch, key, low, missing, places, partition) if self.program.own else batch
             bits = self._bits(whole) if bits is None else bits
             stored = None if self._leaves is None else self._leaves.of(whole, partition)
-        return Rows(bits, key, low, places, partition, batch, stored)
+        return Rows(key, (bits, low), places, partition, batch, stored)
+
+    def _deferred(self, batch: pa.RecordBatch, places: Longs | int) -> Rows | None:
+        """The batch with its keys alone, checked; None where the rest cannot be worked out from codes and keys."""
+        lookup, window = self._conditions.lookup(batch), self.program.plan.window
+        if lookup is None:
+            return None
+        if window is None:
+            key, reach = positions(places, batch.num_rows), reach_of(None)
+        elif window.unit == "events":
+            key, reach = self.ranks.of(None, batch.num_rows), reach_of(int(window.amount) - 1)
+        else:
+            name = time_of(window, self.program.columns.time)
+            column = batch.column(name)
+            values, missing = numbers(column, name)
+            if missing is not None or values.dtype == np.float64:
+                return None
+            key = borrowed(signed(values))
+            reach = reach_of(math.floor(width_of(window, column.type, self.program.columns.unit)))
+        rows = Rows(key, Deferred(lookup, reach, self._buffers), places, None, batch)
+        if window is not None and window.unit != "events" and not self.program.shared_clock:
+            self._rise(key, rows.last_low if key.size else LEAST, name, places)
+        return rows
 
     def _with_own(
         self, batch: pa.RecordBatch, key: Longs, low: Longs, missing: Flags | None, places: Longs | int,
@@ -361,20 +389,19 @@ class Intake:
     ) -> None:
         """Attribute keys, checked to rise inside every partition; where there is none, the partition's last one."""
         if missing is None and partition is None:
-            place = first_fall(signed(key), int(self._last_keys[0, 0]), False)
-            if place < 0 and key.size:
-                self._last_keys[:, 0] = key[-1], low[-1]
-        else:
-            place = self._carry_all(key, low, missing, partition)
+            self._rise(key, int(low[-1]) if low.size else LEAST, name, places)
+            return
+        place = self._carry_all(key, low, missing, partition)
         if place >= 0:
-            raise OrderError(
-                f"the window's attribute `{name}` decreases at position {positions(places, key.size)[place]}",
-                name=name,
-                row=place,
-                hint=Hint(
-                    "a window over an attribute needs the events in its order; sort by it: ", Setting("order_by")
-                ),
-            )
+            raise _decreasing(name, place, positions(places, key.size))
+
+    def _rise(self, key: Longs, low: int, name: str, places: Longs | int) -> None:
+        """The same where all events have a key, and are of one partition; `low` is the last one's."""
+        place = first_fall(signed(key), int(self._last_keys[0, 0]), False)
+        if place >= 0:
+            raise _decreasing(name, place, positions(places, key.size))
+        if key.size:
+            self._last_keys[:, 0] = key[-1], low
 
     def _carry_all(self, key: Longs, low: Longs, missing: Flags | None, partition: Longs | None) -> int:
         none = np.zeros(key.size, np.bool_) if missing is None else missing
@@ -385,6 +412,12 @@ class Intake:
             self._last_keys = np.pad(self._last_keys, ((0, 0), (0, max(top, size))), constant_values=LEAST)
         place: int = carry(key, low, none, ids, self._last_keys[0], self._last_keys[1])
         return place
+
+
+def _decreasing(name: str, place: int, position: Longs) -> OrderError:
+    hint = Hint("a window over an attribute needs the events in its order; sort by it: ", Setting("order_by"))
+    message = f"the window's attribute `{name}` decreases at position {position[place]}"
+    return OrderError(message, name=name, row=place, hint=hint)
 
 
 def _under(prefix: str, kept: dict[str, npt.NDArray[Any]]) -> dict[str, npt.NDArray[Any]]:

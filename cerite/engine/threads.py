@@ -97,13 +97,14 @@ class Segment(NamedTuple):
     first: int
 
 
-def segments(program: Program, batches: Batches, size: Callable[[], int]) -> Iterator[Segment]:
+def segments(program: Program, batches: Batches, size: Callable[[], int], piece: int) -> Iterator[Segment]:
     """The stream, cut into segments of the size that is right just then, or longer ones where windows have many events.
 
     What is read besides is at most a third of a segment, unless the rhythm changes within it. A size of 0 ends the
-    cutting: events that give very many matches, in their order, keep one thread busy whatever the others do.
+    cutting: events that give very many matches, in their order, keep one thread busy whatever the others do. A segment
+    is read in pieces of so many events at most.
     """
-    stream = (piece for batch in batches for piece in _pieces(batch, size))
+    stream = _pieces(batches, lambda: min(size() or piece, piece))
     behind: list[pa.RecordBatch] = []  # the events that the window before the next one has
     first = 0  # the number of their first
     for batch in stream:
@@ -136,12 +137,13 @@ def _at_least(
     return own, None
 
 
-def _pieces(batch: pa.RecordBatch, size: Callable[[], int]) -> Iterator[pa.RecordBatch]:
-    start = 0
-    while start < batch.num_rows:
-        piece = batch.slice(start, min(size() or PIECE, PIECE))
-        start += piece.num_rows
-        yield piece
+def _pieces(batches: Batches, size: Callable[[], int]) -> Iterator[pa.RecordBatch]:
+    for batch in batches:
+        start = 0
+        while start < batch.num_rows:
+            piece = batch.slice(start, size())
+            start += piece.num_rows
+            yield piece
 
 
 def _within_reach(
@@ -210,7 +212,7 @@ class ThreadedRun:
         self._program = program
         self._threads = 1 if events is not None and events <= WORTH_CUTTING else threads
         self._left = events  # to be cut yet, where it is known
-        self._unknown = UNKNOWN
+        self._unknown, self._piece = UNKNOWN, PIECE
         self._lock = Lock()
         self.rows = 0  # read so far
         self._matches = 0  # in these rows, as far as they are enumerated
@@ -228,8 +230,11 @@ class ThreadedRun:
         return self._in_order(lambda segment: self._placed(segment, order), batches, order)
 
     def count(self, batches: Batches) -> Iterator[int | None]:
-        """How many matches there are, in parts; nothing waits for its turn, so segments are long from the start."""
-        self._unknown = SEGMENT
+        """How many matches there are, in parts; nothing waits for its turn, so segments are long from the start.
+
+        Where kernels work out block by block what they read, nothing else has to stay in the cache.
+        """
+        self._unknown, self._piece = SEGMENT, SEGMENT if self._program.by_codes else PIECE
         return self._in_order(self._counts, batches, ())
 
     def types(self) -> tuple[frozenset[str], frozenset[str]]:
@@ -305,7 +310,7 @@ class ThreadedRun:
 
     def _cut(self, batches: Batches) -> Iterator[Segment]:
         """The segments, the last ones shorter where it is known how many events there are: so threads end together."""
-        for segment in segments(self._program, batches, self._size):
+        for segment in segments(self._program, batches, self._size, self._piece):
             if self._left is not None and isinstance(segment.own, list):
                 self._left -= sum(batch.num_rows for batch in segment.own)
             yield segment
@@ -328,8 +333,7 @@ class ThreadedRun:
     ) -> Iterator[T]:
         """What is recognised in each segment, in the order of the segments."""
         if self._threads == 1 or uncut(self._program, order) is not None:
-            pieces = (piece for batch in batches for piece in _pieces(batch, lambda: PIECE))
-            yield from recognise(Segment([], pieces, 0))
+            yield from recognise(Segment([], _pieces(batches, lambda: self._piece), 0))
             return
         cut = self._cut(batches)
         waiting: deque[_Output[T]] = deque()
@@ -339,7 +343,10 @@ class ThreadedRun:
                 while more or waiting:
                     while more and len(waiting) < self._threads + 2:
                         waiting.append(_Output())
-                        more = waiting[-1].begin(pool, cut, recognise)
+                        more = waiting[-1].take(cut)
+                        if len(waiting) >= self._threads or not more:  # cut first: a thread that begins has the lock
+                            for output in waiting:
+                                output.begin(pool, recognise)
                     yield from waiting.popleft()
             finally:
                 for output in waiting:
@@ -352,23 +359,25 @@ class _Output(Generic[T]):
     def __init__(self) -> None:
         self._items: deque[T] = deque()
         self._changed = Condition()
+        self._segment: Segment | None = None  # that no thread has begun
         self._error: BaseException | None = None
         self._over = False
         self._stopped = False
 
-    def begin(
-        self, pool: ThreadPoolExecutor, cut: Iterator[Segment], recognise: Callable[[Segment], Iterator[T]]
-    ) -> bool:
-        """Hand the next segment to a thread; False if there is none, or none that can be read."""
+    def take(self, cut: Iterator[Segment]) -> bool:
+        """Take the next segment; False if there is none, or none that can be read."""
         try:
-            segment = next(cut, None)
+            self._segment = next(cut, None)
         except BaseException as error:  # raised when its turn comes: what was read before may hold matches
-            self._error, segment = error, None
-        if segment is None:
-            self._over = True
-            return False
-        pool.submit(self._fill, recognise, segment)
-        return True
+            self._error = error
+        self._over = self._segment is None
+        return not self._over
+
+    def begin(self, pool: ThreadPoolExecutor, recognise: Callable[[Segment], Iterator[T]]) -> None:
+        """Hand the segment to a thread, if that has not been done."""
+        if self._segment is not None:
+            pool.submit(self._fill, recognise, self._segment)
+            self._segment = None
 
     def __iter__(self) -> Iterator[T]:
         try:

@@ -1,13 +1,22 @@
 """Counting against the oracle, and against itself where the oracle cannot reach."""
 
+from dataclasses import replace
+
 import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 
 from cerite.automaton import TRUE, Automaton, Transition
+from cerite.core.arrays import Buffers
 from cerite.engine.counting import counter as count_module
 from cerite.engine.counting.counter import Counter
+from cerite.engine.events.keys import reach_of
+from cerite.engine.events.rows import Deferred, Rows
+from cerite.engine.subset import blocks
 from cerite.engine.subset.recogniser import Recogniser
+from cerite.predicate.columns.kernels import Lookup
 from tests.engine_core.cases import Case, cases
 from tests.engine_core.common import expected_counts, kleene
 from tests.engine_core.wide import WideSlot
@@ -42,6 +51,37 @@ def test_oracle_count_in_wide_numbers(case: Case) -> None:
         assert counted(case) == expected_counts(case)
         patch.setattr(count_module, "LONG", 1)
         assert counted(case) == expected_counts(case)
+
+
+def in_blocks(case: Case, size: int) -> tuple[list[int], list[int]]:
+    """Counted block by block: words of bits are codes, the window is how far it reaches below a key."""
+    counter = Counter(case.automaton, windowed=case.windowed, consume=case.consume)
+    reach = reach_of(case.events[0].key - case.events[0].low if case.windowed else None)
+    counts = []
+    for batch in case.batches():
+        words, places = np.unique(batch.bits[:, 0], return_inverse=True)
+        codes: npt.NDArray[np.int32] = places.astype(np.int32)
+        codes.flags.writeable = False  # as Arrow's are
+        lookup = Lookup(codes, words, codes, np.full(words.size, (1 << 64) - 1, np.uint64))
+        deferred = Deferred(lookup, reach, Buffers())
+        counts.append(counter.read(Rows(batch.key, deferred, batch.position, None, pa.record_batch({}))))
+        assert counter._room is None or counter._room.low.size == size
+    return [c.matches for c in counts], [c.occurrences for c in counts]
+
+
+@pytest.mark.parametrize("size", [1, 3, 4_096])
+@settings(max_examples=150, deadline=None)
+@given(case=cases(max_events=12))
+def test_oracle_count_in_blocks(size: int, case: Case) -> None:
+    """Classes that are met in the middle, contiguity, consumption, and numbers that are too wide for the kernel."""
+    case = replace(case, partitioned=False, events=[replace(each, partition=0) for each in case.events])
+    expected = expected_counts(case)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(blocks, "SIZE", size)
+        assert in_blocks(case, size) == expected
+        patch.setattr(count_module, "CEILING_BITS", 1)
+        patch.setattr(count_module, "SMALL", 2)
+        assert in_blocks(case, size) == expected
 
 
 @pytest.mark.parametrize("partitioned", [False, True])

@@ -82,7 +82,7 @@ def test_a_run_goes_on_with_any_later_segment(
     assume(threads.uncut(program) is None)
     readers = [threads.ThreadedRun(program, 1) for _ in range(2)]
     names = program.schema.names
-    cut = threads.segments(program, [batch.select(names) for batch in table.to_batches()], lambda: 2)
+    cut = threads.segments(program, [batch.select(names) for batch in table.to_batches()], lambda: 2, 3)
     counts = [(turn, sum(filter(None, readers[turn]._counts(each)))) for turn, each in zip(turns, cut, strict=False)]
     expected = one.count()
     share.note(bool(expected) and len(counts) > 1)

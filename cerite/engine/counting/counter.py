@@ -19,7 +19,7 @@ from cerite.core.arrays import Longs, Words, bit_rows, long_column, partition_id
 from cerite.core.budget import check_counting, counting_bytes
 from cerite.core.errors import SnapshotError
 from cerite.engine.chains import packed
-from cerite.engine.counting.kernel import Batch, Queue, Scratch, Starts, count_events, sweep
+from cerite.engine.counting.kernel import Batch, How, Queue, Scratch, Starts, count_blocks, count_events, sweep
 from cerite.engine.counting.limbs import LimbSlot, to_kernel, to_limbs
 from cerite.engine.counting.steps import CountedStates
 from cerite.engine.cursor import (
@@ -33,10 +33,13 @@ from cerite.engine.cursor import (
     of_longs,
     to_longs,
 )
-from cerite.engine.events.rows import Rows
+from cerite.engine.events.keys import Reach
+from cerite.engine.events.rows import Deferred, Rows
 from cerite.engine.slots import CONSUME, grown
 from cerite.engine.snapshot import fingerprint, pack, unpack
 from cerite.engine.subset.base import SubsetEngine
+from cerite.engine.subset.blocks import Block, block_bits, new_block
+from cerite.predicate.columns.kernels import Lookup
 
 CEILING_BITS = 62  # numbers in the kernel stay below 2**CEILING_BITS
 LONG = 256  # events of a single stream that are read wide before its numbers are looked at
@@ -84,6 +87,7 @@ class Counter(SubsetEngine[CountedStates]):
         self.node_key: Longs = np.zeros(0, np.int64)
         self.node_next = np.zeros(0, np.int32)
         self.node_v = np.zeros((0, size), np.uint64)
+        self._room: Block | None = None
         self._matches = 0
         self._total: Words = np.zeros(1, np.uint64)
         self._fit_scratch(size)
@@ -97,6 +101,8 @@ class Counter(SubsetEngine[CountedStates]):
 
     def read(self, rows: Rows) -> Count:
         """`feed` for a batch of the intake."""
+        if isinstance(rows.given, Deferred) and self.classes.tables is not None:
+            return self._read_blocks(rows.key, rows.given)
         return self.feed(rows.bits, rows.key, rows.low, rows.partition)
 
     def feed(
@@ -115,21 +121,70 @@ class Counter(SubsetEngine[CountedStates]):
         keys, lows = long_column(key, n, "key"), long_column(low, n, "low")
         self.slots.cover(ids)
         classes, relevant = self.classes.batch(rows, ids)
-        batch = Batch(relevant, classes, keys, lows, ids)
+        self._begin()
+        self._read(Batch(relevant, classes, keys, lows, ids))
+        return self._counted()
+
+    def _begin(self) -> None:
+        """Nothing is counted yet."""
         self._matches = 0
         self._total[0] = 0
         self.cursor.next = self.cursor.high = self.cursor.occurrences = 0
+
+    def _counted(self) -> Count:
+        """What was counted since."""
+        matches = self._matches + int(self._total[0]) + (self.cursor.high << 64)
+        return Count(matches, self.cursor.occurrences)
+
+    def _read_blocks(self, key: Longs, deferred: Deferred) -> Count:
+        """A batch of a single stream, block by block; a block that needs Python is finished by itself."""
+        self._begin()
+        at, none, (lookup, reach) = 0, key[:0], (deferred.lookup, deferred.reach)
+        while at < key.size:
+            relevant, why = -1, None
+            block = self._block()
+            if not self.wide_slots and block.table.size:
+                at, relevant, why = self._run_blocks(at, key, lookup, reach, block)
+                if why == DONE:
+                    break
+            end = min(at + block.low.size, key.size)
+            classes, selection = block.classes[: end - at], block.relevant[: max(relevant, 0)]
+            if relevant < 0:  # a class that is not known yet, or numbers that are too wide for the kernel
+                classes, selection = self.classes.batch(block_bits(at, end, key, lookup, reach, block), none)
+                self.cursor.next, why = 0, None
+            self._read(Batch(selection, classes, key[at:end], block.low[: end - at], none), why)
+            at = end
+        return self._counted()
+
+    def _run_blocks(self, at: int, key: Longs, lookup: Lookup, reach: Reach, block: Block) -> tuple[int, int, int]:
+        self.cursor.free_slots = self.slots.n_free
+        steps, starts = self.det.counting_steps, self.starts_by_slot
+        stop = count_blocks(at, key, lookup, reach, block, self._how, steps, starts, self.queue, self._scratch)
+        self.slots.n_free = self.cursor.free_slots
+        return stop
+
+    def _block(self) -> Block:
+        """Room for a block, with the tables of classes as they are now; none where those are not enough any more."""
+        if self._room is None:
+            self._room = new_block()
+        table, effect = self.classes.tables or (self._room.classes[:0],) * 2
+        return self._room._replace(table=table, effect=effect)
+
+    def _read(self, batch: Batch, why: int | None = None) -> None:
+        """Read a batch to its end; `why` the kernel has stopped in it already, if it has."""
+        ids, relevant = batch.partition, batch.selection
         since = dict.fromkeys(self.wide_slots, 0)
         if since and not ids.size:
             self._read_wide(0, batch)
-        while (why := self._run(batch)) != DONE:
+        why = self._run(batch) if why is None else why
+        while why != DONE:
             x = self.cursor.next
             if why == MISS:
                 self.det.fill(self.cursor.dstate, self.cursor.event_class)
                 self._fit_dstates()
             elif why in (MORE_SLOTS, MORE_NODES):
                 worth = self.shared_clock and ids.size and not self.slots.too_few
-                if not (worth and self._swept(np.full(self.slots.slot_of.size, lows[relevant[x]]))):
+                if not (worth and self._swept(np.full(self.slots.slot_of.size, batch.low[relevant[x]]))):
                     (self._more_slots if why == MORE_SLOTS else self.more_nodes)()
             elif why == WIDE:
                 self._run_wide(self._slot(x, batch), batch, relevant[x : x + 1])
@@ -140,10 +195,9 @@ class Counter(SubsetEngine[CountedStates]):
                 since[slot] = x
                 if not ids.size:
                     self._read_wide(x, batch)
+            why = self._run(batch)
         if ids.size and self.wide_slots:
             self._read_pending(since, batch)
-        matches = self._matches + int(self._total[0]) + (self.cursor.high << 64)
-        return Count(matches, self.cursor.occurrences)
 
     def snapshot(self) -> bytes:
         """The run state between two batches."""
@@ -229,15 +283,16 @@ class Counter(SubsetEngine[CountedStates]):
                 to_kernel(self, slot, wide)
 
     def _run(self, batch: Batch) -> int:
-        det = self.det
-        limit = np.uint64((1 << CEILING_BITS) // det.fan_in)
         self.cursor.free_slots = self.slots.n_free
-        why = count_events(
-            batch, self.windowed, CONSUME[self.consume], limit, det.n_dstates, det.counting_steps,
-            self.starts_by_slot, self.queue, self._scratch,
-        )  # fmt: skip
+        steps, starts = self.det.counting_steps, self.starts_by_slot
+        why = count_events(batch, self._how, steps, starts, self.queue, self._scratch)
         self.slots.n_free = self.cursor.free_slots
         return why
+
+    @property
+    def _how(self) -> How:
+        limit = np.uint64((1 << CEILING_BITS) // self.det.fan_in)
+        return How(self.windowed, CONSUME[self.consume], limit, self.det.n_dstates)
 
     @property
     def starts_by_slot(self) -> Starts:

@@ -28,7 +28,10 @@ from cerite.engine.counting.steps import (
     unknown_state,
 )
 from cerite.engine.cursor import DONE, HOT, MISS, MORE_NODES, MORE_SLOTS, WIDE, Cursor
+from cerite.engine.events.keys import Reach
+from cerite.engine.subset.blocks import Block, look
 from cerite.engine.subset.determinise import MISSING
+from cerite.predicate.columns.kernels import Lookup
 
 CEILING = 4.0e18  # below 2**62
 
@@ -41,6 +44,15 @@ class Batch(NamedTuple):
     key: Longs
     low: Longs
     partition: Longs
+
+
+class How(NamedTuple):
+    """How a query is counted, and with how many deterministic states so far."""
+
+    windowed: bool
+    consume: int
+    limit: np.uint64  # what numbers must not exceed
+    size: int
 
 
 class Starts(NamedTuple):
@@ -161,9 +173,9 @@ def note_matches(matches: np.uint64, total: Words, cursor: Cursor) -> None:
 
 
 @kernel
-def count_events(batch: Batch, windowed: bool, consume: int, limit: np.uint64, size: int, steps: Steps, slots: Starts,
-                 queue: Queue, scratch: Scratch) -> int:  # fmt: skip
+def count_events(batch: Batch, how: How, steps: Steps, slots: Starts, queue: Queue, scratch: Scratch) -> int:
     """Count over batch.selection[cursor.next:]; returns why it stopped, `DONE` at the end of the batch."""
+    windowed, consume, limit, size = how.windowed, how.consume, how.limit, how.size
     cursor, entry, succ = queue.cursor, steps.entry, steps.succ
     front, back, starts, p, v, spare = slots.front, slots.back, slots.starts, slots.p, slots.v, scratch.spare
     for x in range(cursor.next, batch.selection.size):
@@ -265,6 +277,28 @@ def count_events(batch: Batch, windowed: bool, consume: int, limit: np.uint64, s
             return HOT
     cursor.next = batch.selection.size
     return DONE
+
+
+@kernel
+def count_blocks(begin: int, key: Longs, lookup: Lookup, reach: Reach, block: Block, how: How, steps: Steps,
+                 slots: Starts, queue: Queue, scratch: Scratch) -> tuple[int, int, int]:  # fmt: skip
+    """Count all events of a single stream from `begin` on, block by block.
+
+    Returns the first event of the block that it stopped in, how many events of that one are relevant, or -1 for a class
+    that is not known yet, and why; the number of events at the end.
+    """
+    none, size = key[:0], block.low.size
+    for at in range(begin, key.size, size):
+        n = min(size, key.size - at)
+        relevant = look(at, at + n, key, lookup, reach, block)
+        if relevant < 0:
+            return at, relevant, MISS
+        queue.cursor.next = 0
+        batch = Batch(block.relevant[:relevant], block.classes[:n], key[at : at + n], block.low[:n], none)
+        why = count_events(batch, how, steps, slots, queue, scratch)
+        if why != DONE:
+            return at, relevant, why
+    return key.size, 0, DONE
 
 
 # Taking back the slots of partitions in which nothing can be bound any more.

@@ -14,7 +14,7 @@ import math
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import lru_cache
-from typing import Union
+from typing import NamedTuple, Union
 
 import numpy as np
 import numpy.typing as npt
@@ -140,19 +140,28 @@ def below(value: int, width: Fraction) -> int:
     return max(LEAST, value - math.floor(width))
 
 
+class Reach(NamedTuple):
+    """How far windows reach below a key: `by`, modulo 2^64, but to 64 bits' least from what is below `least`."""
+
+    least: int
+    by: int
+
+
+def reach_of(width: int | None) -> Reach:
+    """What windows of a width reach, or without a window."""
+    if width is None:
+        return Reach(MOST, 0)
+    by = min(width, 2**64 - 1)
+    return Reach(LEAST + by, int(np.uint64(by).view(np.int64)))
+
+
 def keys_below(key: Longs, width: int) -> Longs:
     """The keys so far below these, or above where the width is negative, as far as 64 bits go."""
     if width < 0:
         return np.where(key > MOST + width, MOST, key - width)
     low = np.empty_like(key)
-    _write_lows(signed(key), width, low)
+    lows(borrowed(signed(key)), reach_of(width), low)
     return low
-
-
-def _write_lows(key: Longs, width: int, low: Longs) -> None:
-    """`low` gets what windows of this width reach from each key."""
-    reach = min(width, 2**64 - 1)
-    lows(key, LEAST + reach, int(np.uint64(reach).view(np.int64)), low)
 
 
 def time_of(size: Size, time: str | None) -> str:
@@ -224,8 +233,9 @@ def value_keys(
         return ordered(floats), ordered(lowest(floats, width)), missing
     buffers = Buffers() if buffers is None else buffers
     key, low = signed(values), buffers.take("low", values.size, np.int64)
-    _write_lows(key, math.floor(width), low)
-    return borrowed(key), low, missing  # of a column with NULLs, which `carry` fills in, it is a copy already
+    key = borrowed(key)
+    lows(key, reach_of(math.floor(width)), low)
+    return key, low, missing  # of a column with NULLs, which `carry` fills in, it is a copy already
 
 
 def keys_of(values: Numbers) -> Longs:
@@ -265,10 +275,10 @@ def first_fall(key: Longs, last: int, strictly: bool) -> int:
 
 
 @kernel
-def lows(key: Longs, least: int, reach: int, low: Longs) -> None:
-    """The least keys that windows reach: `reach` below, modulo 2^64, and 64 bits' least below `least`."""
+def lows(key: Longs, reach: Reach, low: Longs) -> None:
+    """The least keys that windows reach from each key."""
     for i in range(key.size):
-        low[i] = key[i] - reach if key[i] >= least else LEAST
+        low[i] = key[i] - reach.by if key[i] >= reach.least else LEAST
 
 
 @kernel

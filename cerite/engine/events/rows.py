@@ -9,8 +9,10 @@ from typing import Literal, cast, get_args
 import numpy as np
 import pyarrow as pa
 
-from cerite.core.arrays import Longs, Words
+from cerite.core.arrays import Buffers, Longs, Words
 from cerite.core.errors import StreamError
+from cerite.engine.events.keys import Reach, lows
+from cerite.predicate.columns.kernels import Lookup, gather_both
 
 TimeUnit = Literal["s", "ms", "us", "ns"]
 
@@ -51,16 +53,57 @@ class Stored:
 
 
 @dataclass(frozen=True)
+class Deferred:
+    """What bits and lows of a batch follow from: kernels may work them out while they read, some events at a time.
+
+    So they stay in the cache, and several threads do not hand Python's lock over for each of them.
+    """
+
+    lookup: Lookup
+    reach: Reach
+    buffers: Buffers
+
+    def worked_out(self, key: Longs) -> tuple[Words, Longs]:
+        """Bits and lows of all events."""
+        bits, low = self.buffers.take("bits", key.size, np.uint64), self.buffers.take("low", key.size, np.int64)
+        gather_both(*self.lookup, bits)
+        lows(key, self.reach, low)
+        return bits.reshape(-1, 1), low
+
+
+@dataclass(frozen=True)
 class Rows:
     """A batch as the kernels read it; `stored` only where conditions read other events, `places` for `positions`."""
 
-    bits: Words
     key: Longs
-    low: Longs
+    given: tuple[Words, Longs] | Deferred  # bits and lows
     places: Longs | int
     partition: Longs | None
     batch: pa.RecordBatch
     stored: Stored | None = None
+
+    @property
+    def bits(self) -> Words:
+        """Which conditions hold, a row of words for each event."""
+        return self._worked_out[0]
+
+    @property
+    def low(self) -> Longs:
+        """The least keys that matches may start at which end at each event."""
+        return self._worked_out[1]
+
+    @cached_property
+    def _worked_out(self) -> tuple[Words, Longs]:
+        return self.given.worked_out(self.key) if isinstance(self.given, Deferred) else self.given
+
+    @property
+    def last_low(self) -> int:
+        """The low of the last event."""
+        if not isinstance(self.given, Deferred):
+            return int(self.low[-1])
+        low = np.empty(1, np.int64)
+        lows(self.key[-1:], self.given.reach, low)
+        return int(low[0])
 
     @cached_property
     def position(self) -> Longs:

@@ -91,7 +91,7 @@ class SinceSets(Since):
         stored = self._leaves.of(batch, partition)
         reach = low if self.rises else np.full(low.size, LEAST, np.int64)
         try:
-            return self._engine.read(Rows(bits, key, reach, key, partition, batch, stored), missing)
+            return self._engine.read(Rows(key, (bits, reach), key, partition, batch, stored), missing)
         except CeriteError as error:
             self._failed = error
             raise

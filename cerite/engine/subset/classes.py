@@ -51,8 +51,8 @@ class EventClasses:
         bits = np.ascontiguousarray(bits[:, : self._words])
         classes = self._buffers.take("classes", bits.shape[0], np.int32)
         relevant = self._buffers.take("relevant", bits.shape[0] + 1, np.int64)
-        if self._narrow and len(self._kills) == 1:
-            n = keep_known(bits[:, 0], self._table, self._effect, classes, relevant)
+        if self.tables is not None:
+            n = keep_known(bits[:, 0], *self.tables, classes, relevant)
             if n >= 0:
                 return classes, relevant[:n]
         self._classify(bits, classes)
@@ -64,6 +64,11 @@ class EventClasses:
                 self.last = np.concatenate([self.last, np.zeros(max(top, self.last.size), np.int32)])
             n = keep_first_kill(classes, self._effect, self._within, ids, self.last, relevant)
         return classes, relevant[:n]
+
+    @property
+    def tables(self) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]] | None:
+        """The class of every word of bits, and what classes do, where that is enough to pick events (`keep_known`)."""
+        return (self._table, self._effect) if self._narrow and len(self._kills) == 1 else None
 
     def restore(self, holds: list[int], last: npt.NDArray[np.int32]) -> None:
         """Recreate the classes of a snapshot, in their old numbering."""

@@ -23,7 +23,7 @@ from cerite.core.arrays import Buffers, Words
 from cerite.core.errors import SchemaError
 from cerite.core.schema import Kind, Schema
 from cerite.predicate.columns.codes import Coded, Coder
-from cerite.predicate.columns.kernels import clear, gather, gather_and, gather_both
+from cerite.predicate.columns.kernels import Lookup, clear, gather, gather_and, gather_both
 from cerite.predicate.columns.plan import planned
 from cerite.predicate.columns.read import Column
 from cerite.predicate.columns.truth import Block
@@ -81,6 +81,7 @@ class ConditionBits:
             for users, factors in self._plan.computed
         ]
         self._type = type_column
+        self.by_codes = self._words == 1 <= len(self._plan.masks) <= 2  # and what is computed, if that holds everywhere
         self._begin()
 
     def _begin(self) -> None:
@@ -114,6 +115,20 @@ class ConditionBits:
             if self._computed:
                 self._compute(Block(columns, start, stop), tables, start, stop, out[start:stop])
         return out
+
+    def lookup(self, batch: pa.RecordBatch) -> Lookup | None:
+        """What the bits of a batch follow from, for whoever works them out later; None where codes are not enough."""
+        if not self.by_codes:
+            return None
+        self._check_kinds(batch.schema)
+        block = Block(_Columns({name: self._array(name, batch) for name in self.columns}), 0, batch.num_rows)
+        if not all(block.holds_everywhere(factor) for _, factors in self._computed for factor in factors):
+            return None
+        tables = [self._lookups(name, self._array(name, batch)) for name in self._plan.masks]
+        if any(each.column.codes.dtype != np.int32 for each in tables):
+            return None
+        first, last = tables[0], tables[-1]
+        return Lookup(first.column.codes, first.masks[0], last.column.codes, last.masks[0])
 
     def _look_up(self, tables: dict[str, _Tables], start: int, stop: int, out: Words) -> None:
         known = [tables[name] for name in self._plan.masks]

@@ -6,7 +6,7 @@ what a query asks for is in their tables.
 
 from __future__ import annotations
 
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +21,15 @@ Codes = npt.NDArray[Any]  # int32 or int64, never written to
 
 _ZERO, _ONE, _THREE, _SEVEN = np.uint64(0), np.uint64(1), np.uint64(3), np.uint64(7)
 _LAST = np.uint64(63)
+
+
+class Lookup(NamedTuple):
+    """What decides up to 64 conditions on its own: the codes of two columns, or of one twice, and what they mean."""
+
+    codes: npt.NDArray[np.int32]
+    masks: Words
+    others: npt.NDArray[np.int32]
+    other_masks: Words
 
 
 @kernel
