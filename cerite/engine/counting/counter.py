@@ -33,12 +33,12 @@ from cerite.engine.cursor import (
     of_longs,
     to_longs,
 )
-from cerite.engine.events.keys import Reach
+from cerite.engine.events.keys import Reach, write_lows
 from cerite.engine.events.rows import Deferred, Rows
 from cerite.engine.slots import CONSUME, grown
 from cerite.engine.snapshot import fingerprint, pack, unpack
 from cerite.engine.subset.base import SubsetEngine
-from cerite.engine.subset.blocks import Block, block_bits, new_block
+from cerite.engine.subset.blocks import Block, bits_of, new_block, part_of
 from cerite.predicate.columns.kernels import Lookup
 
 CEILING_BITS = 62  # numbers in the kernel stay below 2**CEILING_BITS
@@ -150,7 +150,8 @@ class Counter(SubsetEngine[CountedStates]):
             end = min(at + block.low.size, key.size)
             classes, selection = block.classes[: end - at], block.relevant[: max(relevant, 0)]
             if relevant < 0:  # a class that is not known yet, or numbers that are too wide for the kernel
-                classes, selection = self.classes.batch(block_bits(at, end, key, lookup, reach, block), none)
+                write_lows(key[at:end], reach, block.low[: end - at])
+                classes, selection = self.classes.batch(bits_of(part_of(lookup, at, end)), none)
                 self.cursor.next, why = 0, None
             self._read(Batch(selection, classes, key[at:end], block.low[: end - at], none), why)
             at = end

@@ -160,7 +160,7 @@ def keys_below(key: Longs, width: int) -> Longs:
     if width < 0:
         return np.where(key > MOST + width, MOST, key - width)
     low = np.empty_like(key)
-    lows(borrowed(signed(key)), reach_of(width), low)
+    write_lows(borrowed(signed(key)), reach_of(width), low)
     return low
 
 
@@ -234,7 +234,7 @@ def value_keys(
     buffers = Buffers() if buffers is None else buffers
     key, low = signed(values), buffers.take("low", values.size, np.int64)
     key = borrowed(key)
-    lows(key, reach_of(math.floor(width)), low)
+    write_lows(key, reach_of(math.floor(width)), low)
     return key, low, missing  # of a column with NULLs, which `carry` fills in, it is a copy already
 
 
@@ -275,7 +275,7 @@ def first_fall(key: Longs, last: int, strictly: bool) -> int:
 
 
 @kernel
-def lows(key: Longs, reach: Reach, low: Longs) -> None:
+def write_lows(key: Longs, reach: Reach, low: Longs) -> None:
     """The least keys that windows reach from each key."""
     for i in range(key.size):
         low[i] = key[i] - reach.by if key[i] >= reach.least else LEAST

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from cerite.core.arrays import Buffers, Longs, Words
 from cerite.core.errors import StreamError
-from cerite.engine.events.keys import Reach, lows
+from cerite.engine.events.keys import Reach, write_lows
 from cerite.predicate.columns.kernels import Lookup, gather_both
 
 TimeUnit = Literal["s", "ms", "us", "ns"]
@@ -63,12 +63,17 @@ class Deferred:
     reach: Reach
     buffers: Buffers
 
-    def worked_out(self, key: Longs) -> tuple[Words, Longs]:
-        """Bits and lows of all events."""
-        bits, low = self.buffers.take("bits", key.size, np.uint64), self.buffers.take("low", key.size, np.int64)
+    def bits(self) -> Words:
+        """The bits of all events."""
+        bits = self.buffers.take("bits", self.lookup.codes.size, np.uint64)
         gather_both(*self.lookup, bits)
-        lows(key, self.reach, low)
-        return bits.reshape(-1, 1), low
+        return bits.reshape(-1, 1)
+
+    def low(self, key: Longs) -> Longs:
+        """The lows of all events."""
+        low = self.buffers.take("low", key.size, np.int64)
+        write_lows(key, self.reach, low)
+        return low
 
 
 @dataclass(frozen=True)
@@ -82,19 +87,15 @@ class Rows:
     batch: pa.RecordBatch
     stored: Stored | None = None
 
-    @property
+    @cached_property
     def bits(self) -> Words:
         """Which conditions hold, a row of words for each event."""
-        return self._worked_out[0]
-
-    @property
-    def low(self) -> Longs:
-        """The least keys that matches may start at which end at each event."""
-        return self._worked_out[1]
+        return self.given.bits() if isinstance(self.given, Deferred) else self.given[0]
 
     @cached_property
-    def _worked_out(self) -> tuple[Words, Longs]:
-        return self.given.worked_out(self.key) if isinstance(self.given, Deferred) else self.given
+    def low(self) -> Longs:
+        """The least keys that matches may start at which end at each event."""
+        return self.given.low(self.key) if isinstance(self.given, Deferred) else self.given[1]
 
     @property
     def last_low(self) -> int:
@@ -102,7 +103,7 @@ class Rows:
         if not isinstance(self.given, Deferred):
             return int(self.low[-1])
         low = np.empty(1, np.int64)
-        lows(self.key[-1:], self.given.reach, low)
+        write_lows(self.key[-1:], self.given.reach, low)
         return int(low[0])
 
     @cached_property

@@ -1,4 +1,4 @@
-"""Some thousand events at a time: which conditions hold, where windows begin, which events matter.
+"""Some thousand events at a time: of which classes they are, where windows begin, which events matter.
 
 A batch may have so many events that what is worked out of all of them leaves the cache before it is read, above all
 where several threads share it. A kernel that reads block by block works it out just before, in one small piece of
@@ -15,8 +15,8 @@ import numpy as np
 
 from cerite.core.arrays import Ints, Longs, Words
 from cerite.core.jit import embedded
-from cerite.engine.events.keys import Reach, lows
-from cerite.engine.subset.classes import keep_known
+from cerite.engine.events.keys import Reach, write_lows
+from cerite.engine.subset.classes import keep_coded
 from cerite.predicate.columns.kernels import Lookup, gather_both
 
 SIZE = 1 << 12  # events of a block
@@ -25,7 +25,6 @@ SIZE = 1 << 12  # events of a block
 class Block(NamedTuple):
     """Room for one block, and the classes of events that are known; no table where it does not tell what matters."""
 
-    bits: Words
     low: Longs
     classes: Ints
     relevant: Longs  # the events that matter, by their places in the block
@@ -35,15 +34,19 @@ class Block(NamedTuple):
 
 def new_block() -> Block:
     """Room for a block; which classes are known is said before every use (`EventClasses.tables`)."""
-    bits, low, none = np.empty(SIZE, np.uint64), np.empty(SIZE, np.int64), np.zeros(0, np.int32)
-    return Block(bits, low, np.empty(SIZE, np.int32), np.empty(SIZE + 1, np.int64), none, none)
+    none = np.zeros(0, np.int32)
+    return Block(np.empty(SIZE, np.int64), np.empty(SIZE, np.int32), np.empty(SIZE + 1, np.int64), none, none)
 
 
-def block_bits(begin: int, end: int, key: Longs, lookup: Lookup, reach: Reach, block: Block) -> Words:
-    """The bits of a block, and its lows in their place, for Python: where the tables do not tell the classes."""
-    bits = block.bits[: end - begin]
-    gather_both(lookup.codes[begin:end], lookup.masks, lookup.others[begin:end], lookup.other_masks, bits)
-    lows(key[begin:end], reach, block.low[: end - begin])
+def part_of(lookup: Lookup, begin: int, end: int) -> Lookup:
+    """What the bits of some events follow from."""
+    return lookup._replace(codes=lookup.codes[begin:end], others=lookup.others[begin:end])
+
+
+def bits_of(lookup: Lookup) -> Words:
+    """The bits of events, a row for each."""
+    bits = np.empty(lookup.codes.size, np.uint64)
+    gather_both(*lookup, bits)
     return bits.reshape(-1, 1)
 
 
@@ -51,7 +54,6 @@ def block_bits(begin: int, end: int, key: Longs, lookup: Lookup, reach: Reach, b
 def look(begin: int, end: int, key: Longs, lookup: Lookup, reach: Reach, block: Block) -> int:
     """Work out a block; returns how many of its events matter, or -1 if one is of a class that is not known yet."""
     n = end - begin
-    bits = block.bits[:n]
-    gather_both(lookup.codes[begin:end], lookup.masks, lookup.others[begin:end], lookup.other_masks, bits)
-    lows(key[begin:end], reach, block.low[:n])
-    return keep_known(bits, block.table, block.effect, block.classes[:n], block.relevant)
+    part = Lookup(lookup.codes[begin:end], lookup.masks, lookup.others[begin:end], lookup.other_masks)
+    write_lows(key[begin:end], reach, block.low[:n])
+    return keep_coded(part, block.table, block.effect, block.classes[:n], block.relevant)

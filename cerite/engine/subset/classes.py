@@ -17,6 +17,7 @@ from cerite.core.arrays import Buffers, picked
 from cerite.core.hashing import fold
 from cerite.core.jit import kernel
 from cerite.engine.subset.determinise import Determinised
+from cerite.predicate.columns.kernels import Lookup
 
 NARROW = 16  # conditions up to which a direct table of 2**conditions classes is used
 
@@ -64,6 +65,13 @@ class EventClasses:
                 self.last = np.concatenate([self.last, np.zeros(max(top, self.last.size), np.int32)])
             n = keep_first_kill(classes, self._effect, self._within, ids, self.last, relevant)
         return classes, relevant[:n]
+
+    def coded(self, lookup: Lookup) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int64]] | None:
+        """`batch` for a single stream whose bits follow from codes; None where they have to be worked out."""
+        classes = self._buffers.take("classes", lookup.codes.size, np.int32)
+        relevant = self._buffers.take("relevant", lookup.codes.size + 1, np.int64)
+        n = -1 if self.tables is None else keep_coded(lookup, *self.tables, classes, relevant)
+        return None if n < 0 else (classes, relevant[:n])
 
     @property
     def tables(self) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]] | None:
@@ -209,6 +217,28 @@ def keep_known(
     n = 0
     for i in range(bits.size):
         number = table[np.int64(bits[i] & mask)]
+        if number < 0:
+            return -1
+        classes[i] = number
+        relevant[n] = i
+        n += effect[number] >= 0
+    return n
+
+
+@kernel
+def keep_coded(
+    lookup: Lookup,
+    table: npt.NDArray[np.int32],
+    effect: npt.NDArray[np.int32],
+    classes: npt.NDArray[np.int32],
+    relevant: npt.NDArray[np.int64],
+) -> int:
+    """`gather_both` and `keep_known` at once."""
+    mask = np.uint64(table.size - 1)
+    n = 0
+    for i in range(lookup.codes.size):
+        bits = lookup.masks[lookup.codes[i]] & lookup.other_masks[lookup.others[i]]
+        number = table[np.int64(bits & mask)]
         if number < 0:
             return -1
         classes[i] = number

@@ -19,7 +19,7 @@ from cerite.core.arrays import Ints, Longs, bit_rows, long_column, partition_ids
 from cerite.core.errors import SnapshotError
 from cerite.core.jit import inlined, inner, kernel
 from cerite.engine.cursor import DONE, MISS, MORE_CELLS, MORE_NODES, MORE_SLOTS, ROOTS_FULL, Cursor, of_longs, to_longs
-from cerite.engine.events.rows import Rows
+from cerite.engine.events.rows import Deferred, Rows
 from cerite.engine.output import MatchChunk
 from cerite.engine.slots import CONSUME, grown
 from cerite.engine.snapshot import fingerprint, pack, unpack
@@ -107,7 +107,12 @@ class Recogniser(SubsetEngine[Determinised], Finder):
 
     def read(self, rows: Rows) -> Iterator[MatchChunk]:
         """`feed` for a batch of the intake."""
-        return self.feed(rows.bits, rows.key, rows.low, rows.position, rows.partition)
+        coded = self.classes.coded(rows.given.lookup) if isinstance(rows.given, Deferred) else None
+        if coded is None:
+            return self.feed(rows.bits, rows.key, rows.low, rows.position, rows.partition)
+        self._begin()
+        classes, self.relevant = coded
+        return self._read(Batch(self.relevant, classes, rows.key, rows.low, rows.position, rows.key[:0]))
 
     def snapshot(self) -> bytes:
         """The run state between two batches."""

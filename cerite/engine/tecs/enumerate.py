@@ -284,7 +284,7 @@ def chunks(walker: Walker, pool: Pool) -> Iterator[MatchChunk]:
             walker.make_room(why)
             room = _longer(room, walker.marks)
         why = walker.advance(room, walk)
-        m, k, width = walk.matches, walk.marks, walk.width
+        _, _, m, k, _, _, width, _ = walk.item()  # all fields at once: there are many chunks
         if why not in (DONE, CHUNK_FULL) or not m:
             continue
         starts, ends, positions = room.starts[:m], room.ends[:m], room.positions[:k]
