@@ -150,6 +150,15 @@ FAULTS = (
         "counting forgets, when it flips, the events that start nothing",
     ),
     Fault(
+        "subset/blocks.py", "write_lows(key[begin:end], reach", "write_lows(key[: end - begin], reach",
+        "counting by blocks takes the windows of the first block for all of them",
+    ),
+    Fault(
+        "counting/counter.py", "classes, selection = block.classes[: end - at]", "self.cursor.next = 0\n            "
+        "classes, selection = block.classes[: end - at]",
+        "counting by blocks begins a block again that the kernel stopped in",
+    ),
+    Fault(
         "counting/kernel.py", "newest[s] < lows[part]", "newest[s] <= lows[part]",
         "recycling frees the slot of a counted partition whose last start is at the window's edge",
     ),
