@@ -3,8 +3,8 @@
 A file's tests stay together: two workers that share a file both compile its kernels, and on an empty cache compiling is
 a good part of the time. Spark's tests are one session's and wait a lot, so they come first, beside tests that compute;
 among them those that need most kernels last, when the others have compiled them. Then come the folders whose files take
-long, so that no worker is left alone with one of them at the end. Tests that start Spark in
-processes of their own go to another worker, when the kernels are there: one session would be busy for longest.
+long, so that no worker is left alone with one of them at the end. Tests that start Spark in processes of their own go
+to another worker, when the kernels are there: one session would be busy for longest.
 """
 
 from __future__ import annotations

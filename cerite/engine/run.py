@@ -17,7 +17,7 @@ import pyarrow as pa
 from cerite.core.kernel_cache import expect
 from cerite.engine.bind import Program
 from cerite.engine.counting.counter import Counter
-from cerite.engine.counting.kernel import count_events
+from cerite.engine.counting.kernel import count_blocks, count_events
 from cerite.engine.events.rows import Rows
 from cerite.engine.groups.counter import GroupCounter
 from cerite.engine.groups.crowd import are_few, counted_one_by_one
@@ -94,7 +94,7 @@ class Run:
         if machine is not None:
             expect("count with conditions across events", count_registers, without=unneeded(machine))
             return RegisterCounter(machine, windowed=windowed, consume=plan.consume, shared_clock=clock)
-        expect("count matches", count_events)
+        expect("count matches", count_events, *([count_blocks] if self.program.by_codes else []))
         return Counter(plan.automaton, windowed=windowed, consume=plan.consume, shared_clock=clock)
 
     def find(self, batch: pa.RecordBatch) -> Iterator[MatchChunk]:
