@@ -15,7 +15,7 @@ from cerite.automaton import TRUE, Automaton, Transition
 from cerite.automaton.relevance import relevance
 from cerite.core.arrays import Buffers, picked
 from cerite.core.hashing import fold
-from cerite.core.jit import kernel
+from cerite.core.jit import inlined, kernel
 from cerite.engine.subset.determinise import Determinised
 from cerite.predicate.columns.kernels import Lookup
 
@@ -204,6 +204,25 @@ def classify_wide(
     return n, rows
 
 
+@inlined
+def keep(
+    i: int,
+    bits: np.uint64,
+    n: int,
+    table: npt.NDArray[np.int32],
+    effect: npt.NDArray[np.int32],
+    classes: npt.NDArray[np.int32],
+    relevant: npt.NDArray[np.int64],
+) -> int:
+    """Note the class of event i and, after n others, that it matters, if it does; how many do, or -1: unknown class."""
+    number = table[np.int64(bits & np.uint64(table.size - 1))]
+    if number < 0:
+        return -1
+    classes[i] = number
+    relevant[n] = i
+    return n + int(effect[number] >= 0)
+
+
 @kernel
 def keep_known(
     bits: npt.NDArray[np.uint64],
@@ -213,15 +232,11 @@ def keep_known(
     relevant: npt.NDArray[np.int64],
 ) -> int:
     """`classify_narrow` and `keep_moving` at once, where all events are of known classes; else -1."""
-    mask = np.uint64(table.size - 1)
     n = 0
     for i in range(bits.size):
-        number = table[np.int64(bits[i] & mask)]
-        if number < 0:
-            return -1
-        classes[i] = number
-        relevant[n] = i
-        n += effect[number] >= 0
+        n = keep(i, bits[i], n, table, effect, classes, relevant)
+        if n < 0:
+            break
     return n
 
 
@@ -234,16 +249,12 @@ def keep_coded(
     relevant: npt.NDArray[np.int64],
 ) -> int:
     """`gather_both` and `keep_known` at once."""
-    mask = np.uint64(table.size - 1)
     n = 0
     for i in range(lookup.codes.size):
         bits = lookup.masks[lookup.codes[i]] & lookup.other_masks[lookup.others[i]]
-        number = table[np.int64(bits & mask)]
-        if number < 0:
-            return -1
-        classes[i] = number
-        relevant[n] = i
-        n += effect[number] >= 0
+        n = keep(i, bits, n, table, effect, classes, relevant)
+        if n < 0:
+            break
     return n
 
 
