@@ -6,6 +6,7 @@ Whatever is wrong with the data's columns is reported here, before anything runs
 from __future__ import annotations
 
 import warnings
+from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -36,6 +37,7 @@ from cerite.pattern.query import QuerySpec
 
 READ_ONCE = (ReaderSource, RowSource)
 LISTED = "the list of events"
+PROGRAMS = 4  # that a query keeps
 _TIMES = "times are numbers or timestamps; write them as 2024-05-01T12:30:00, all with a zone or all without"
 
 
@@ -54,10 +56,27 @@ class Prepared:
     identity: tuple[str, ...] | None
 
 
-def prepare(
-    query: QuerySpec, plan: Plan, data: Any, columns: Columns, order_by: str | Sequence[str], reading: Reading
-) -> Prepared:
+class Binding:
+    """A query's plan and the programs it has become: data with the same columns is bound once."""
+
+    def __init__(self, query: QuerySpec, plan: Plan) -> None:
+        self.query = query
+        self.plan = plan
+        self._programs: deque[tuple[Columns, bool, pa.Schema, Program]] = deque(maxlen=PROGRAMS)
+
+    def program(self, columns: Columns, schema: pa.Schema, *, checked: bool, sources: Sequence[Source]) -> Program:
+        """`bind_query`, unless that has been done; what is refused is refused again."""
+        for named, strictly, known, program in list(self._programs):
+            if named == columns and strictly == checked and known.equals(schema, check_metadata=True):
+                return program
+        program = bind_query(self.query, self.plan, columns, schema, checked=checked, sources=sources)
+        self._programs.append((columns, checked, schema, program))
+        return program
+
+
+def prepare(binding: Binding, data: Any, columns: Columns, order_by: str | Sequence[str], reading: Reading) -> Prepared:
     """The data as the engine reads it: in stream order, names checked."""
+    query, plan = binding.query, binding.plan
     keys = _names(order_by)
     several = isinstance(data, Mapping)
     streams = _streams(query, data) if isinstance(data, Mapping) else {"": data}
@@ -71,7 +90,7 @@ def prepare(
         source = opened(table, Reading())
     # a dictionary may simply lack an attribute
     checked = not any(isinstance(each, RowSource) or each.name == LISTED for each in sources.values())
-    program = bind_query(query, plan, columns, source.everything, checked=checked, sources=list(sources.values()))
+    program = binding.program(columns, source.everything, checked=checked, sources=list(sources.values()))
     numbered = columns.position is not None or several  # rows of several streams are numbered in their common order
     files = tuple(file for each in sources.values() for file in each.files)
     named = tuple(dict.fromkeys(name for name in (columns.time, *keys, columns.position) if name is not None))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypedDict
 
 from cerite.api.batch import BatchMatches, Progress
 from cerite.api.explain.text import Explanation
-from cerite.api.inputs import bind_query, prepare
+from cerite.api.inputs import Binding, bind_query, prepare
 from cerite.api.shown import Selection
 from cerite.api.stream import EventStream, Late, checked_late, stream_ordering, stream_schema
 from cerite.automaton import Automaton
@@ -63,7 +63,7 @@ class Query:
     def __init__(self, query: QuerySpec, schema: Schema | None = None) -> None:
         self.query = query
         self.schema = schema
-        self._plans: dict[Semantics, Plan] = {}
+        self._bindings: dict[Semantics, Binding] = {}
 
     def __str__(self) -> str:
         return str(self.query)
@@ -73,9 +73,13 @@ class Query:
 
     def plan(self, semantics: Semantics = "valuations") -> Plan:
         """How the engine will run it."""
-        if semantics not in self._plans:
-            self._plans[semantics] = plan(self.query, semantics)
-        return self._plans[semantics]
+        return self._binding(semantics).plan
+
+    def _binding(self, semantics: Semantics) -> Binding:
+        """The plan and the programs that it has become; each is made once."""
+        if semantics not in self._bindings:
+            self._bindings[semantics] = Binding(self.query, plan(self.query, semantics))
+        return self._bindings[semantics]
 
     @property
     def automaton(self) -> Automaton:
@@ -145,7 +149,7 @@ class Query:
         columns = Columns(type, time, position, checked_unit(time_unit))
         kinds = declared_kinds(self.query, self.schema, None if schema is None else declared(schema))
         reading = Reading.of(kinds, null_values, delimiter, format)
-        prepared = prepare(self.query, self.plan(semantics), data, columns, order_by, reading)
+        prepared = prepare(self._binding(semantics), data, columns, order_by, reading)
         return BatchMatches(self.query, prepared, progress, threads)
 
     def why(self, match: Match, data: Any = None, **options: Unpack[DataOptions]) -> Why:

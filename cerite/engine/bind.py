@@ -18,6 +18,7 @@ import pyarrow as pa
 from cerite.automaton.absences import LOW, POSITION, is_own, low, since
 from cerite.automaton.guards import Guard, Test, distinct_tests
 from cerite.core.errors import Hint, Setting, StreamError, listed, suggestion
+from cerite.engine.counting.learnt import Learnt
 from cerite.engine.events.keys import time_of
 from cerite.engine.events.rows import Columns
 from cerite.engine.events.since import Since, SinceStates
@@ -79,6 +80,11 @@ class Program:
         if not isinstance(grouping, Grouping) or moved_one_by_one(self.plan, grouping) is not None:
             return None
         return grouping
+
+    @cached_property
+    def learnt(self) -> Learnt:
+        """What runs that are over found out about counting; the only thing beside a program that changes."""
+        return Learnt()
 
     @property
     def by_codes(self) -> bool:

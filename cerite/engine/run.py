@@ -18,6 +18,7 @@ from cerite.core.kernel_cache import expect
 from cerite.engine.bind import Program
 from cerite.engine.counting.counter import Counter
 from cerite.engine.counting.kernel import count_blocks, count_events
+from cerite.engine.counting.learnt import Learnt
 from cerite.engine.events.rows import Rows
 from cerite.engine.groups.counter import GroupCounter
 from cerite.engine.groups.crowd import are_few, counted_one_by_one
@@ -44,13 +45,14 @@ _ENGINES = ("recogniser", "counter")
 class Run:
     """One reading of a stream."""
 
-    def __init__(self, program: Program, *, in_groups: bool | None = None) -> None:
+    def __init__(self, program: Program, *, in_groups: bool | None = None, learnt: Learnt | None = None) -> None:
         """`in_groups` says whether registers are moved in groups where they can be; None leaves it to the first events.
 
-        They decide only about an engine that was not looked at before them.
+        They decide only about an engine that was not looked at before them. `learnt` is where counting takes its
+        tables from, and where `end` leaves them.
         """
         suppress, window = program.plan.suppress, program.plan.deciding if program.plan.late else None
-        self.program, self._given = program, in_groups
+        self.program, self._given, self._learnt = program, in_groups, learnt
         self._finds_in_groups = self._counts_in_groups = in_groups is not False
         self.suppressor = None if suppress is None else Suppressor(suppress, program.columns, program.schema, window)
         self.intake = Intake(program)
@@ -95,7 +97,15 @@ class Run:
             expect("count with conditions across events", count_registers, without=unneeded(machine))
             return RegisterCounter(machine, windowed=windowed, consume=plan.consume, shared_clock=clock)
         expect("count matches", count_events, *([count_blocks] if self.program.by_codes else []))
-        return Counter(plan.automaton, windowed=windowed, consume=plan.consume, shared_clock=clock)
+        return Counter(
+            plan.automaton, windowed=windowed, consume=plan.consume, shared_clock=clock, learnt=self._learnt
+        )  # fmt: skip
+
+    def end(self) -> None:
+        """The stream is over and the run, too: what it has learnt of the query goes to the next one."""
+        counter = self.__dict__.get("counter")
+        if isinstance(counter, Counter):
+            counter.end()
 
     def find(self, batch: pa.RecordBatch) -> Iterator[MatchChunk]:
         """The matches that end in the next batch, some at a time; to be read to the end before the batch after it."""

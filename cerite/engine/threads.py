@@ -39,6 +39,7 @@ R = TypeVar("R", Run, KeepingRun)
 Batches = Iterable[pa.RecordBatch]
 
 SEGMENT = 1 << 20  # events of a segment at most, unless its window has many; fewer where each thread would get few
+LONG_SEGMENT = 1 << 21  # where kernels read a segment in one piece: Python between two of them is all that it costs
 WORTH_CUTTING = 1 << 19  # events that are worth several threads
 SHARE = 2  # segments that each thread gets of the events that are left, at least, unless those are few
 PIECE = 1 << 18  # events that a run reads at once: what it computes of them stays in the cache
@@ -212,7 +213,7 @@ class ThreadedRun:
         self._program = program
         self._threads = 1 if events is not None and events <= WORTH_CUTTING else threads
         self._left = events  # to be cut yet, where it is known
-        self._unknown, self._piece = UNKNOWN, PIECE
+        self._segment, self._unknown, self._piece = SEGMENT, UNKNOWN, PIECE
         self._lock = Lock()
         self.rows = 0  # read so far
         self._matches = 0  # in these rows, as far as they are enumerated
@@ -234,8 +235,12 @@ class ThreadedRun:
 
         Where kernels work out block by block what they read, nothing else has to stay in the cache.
         """
-        self._unknown, self._piece = SEGMENT, SEGMENT if self._program.by_codes else PIECE
-        return self._in_order(self._counts, batches, ())
+        if self._program.by_codes:
+            self._segment = self._piece = LONG_SEGMENT
+        self._unknown = self._segment
+        yield from self._in_order(self._counts, batches, ())
+        for run in self._spare:
+            run.end()
 
     def types(self) -> tuple[frozenset[str], frozenset[str]]:
         """The event types that the query names and no event had, and those that there were (`Intake.types`)."""
@@ -271,7 +276,7 @@ class ThreadedRun:
         self._finish(keeping)
 
     def _counts(self, segment: Segment) -> Iterator[int | None]:
-        run, before = self._begin(segment, lambda: Run(self._program))
+        run, before = self._begin(segment, lambda: Run(self._program, learnt=self._program.learnt))
         for batch in before:
             run.count(batch)
         matches, woken = 0, monotonic()
@@ -304,9 +309,9 @@ class ThreadedRun:
         """How many events the next segment should have: fewer where they give many matches, 0 where too many."""
         with self._lock:
             rows, matches = self.rows, self._matches
-        wanted = self._unknown if not rows else READY * rows // matches if matches else SEGMENT
-        even = SEGMENT if self._left is None else max(PIECE, self._left // (SHARE * self._threads))
-        return 0 if wanted < FEWEST else min(wanted, SEGMENT, even)
+        wanted = self._unknown if not rows else READY * rows // matches if matches else self._segment
+        even = self._segment if self._left is None else max(PIECE, self._left // (SHARE * self._threads))
+        return 0 if wanted < FEWEST else min(wanted, self._segment, even)
 
     def _cut(self, batches: Batches) -> Iterator[Segment]:
         """The segments, the last ones shorter where it is known how many events there are: so threads end together."""

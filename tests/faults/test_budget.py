@@ -41,6 +41,18 @@ def test_counting_with_exponentially_many_states_is_refused_before_the_memory_is
     assert "CERITE_MEMORY" in str(caught.value)
 
 
+def test_what_another_run_has_learnt_is_within_the_budget(monkeypatch: pytest.MonkeyPatch) -> None:
+    query = cerite.query(select("A ; B ; C ; A ; B WITHIN 60 EVENTS"))
+    result = query.run(events(30, "ABC"))
+    assert result.count() > 0
+    assert result.prepared.program.learnt
+    monkeypatch.setenv("CERITE_STATES", "4")
+    with pytest.raises(BudgetError, match="more than 4 deterministic states"):
+        query.run(events(30, "ABC")).count()
+    monkeypatch.setenv("CERITE_STATES", "")
+    assert query.run(events(30, "ABC")).count() == result.count()
+
+
 def test_the_budget_is_set_by_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     query = cerite.query(select(LATE % 6))
     assert query.run(events(30)).count() > 0

@@ -19,6 +19,7 @@ SCHEMA = pa.schema({"type": pa.string(), "at": pa.int64()})
 @pytest.fixture(autouse=True)
 def _short_segments(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(threads, "SEGMENT", 4)
+    monkeypatch.setattr(threads, "LONG_SEGMENT", 4)
     monkeypatch.setattr(threads, "WORTH_CUTTING", 4)
 
 

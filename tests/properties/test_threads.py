@@ -43,7 +43,7 @@ SHORT = st.sampled_from([Size.events(2), Size.events(3), Size(1, "milliseconds")
 @pytest.fixture(autouse=True, scope="module")
 def _short_segments() -> Iterator[None]:
     with patch.multiple(
-        threads, SEGMENT=2, SPAN=1, WORTH_CUTTING=2, PIECE=3, UNKNOWN=2, FEWEST=1, READY=4, LOOK_BACK=1
+        threads, SEGMENT=2, LONG_SEGMENT=2, SPAN=1, WORTH_CUTTING=2, PIECE=3, UNKNOWN=2, FEWEST=1, READY=4, LOOK_BACK=1
     ):  # and no cutting from four matches an event
         yield
 
@@ -87,6 +87,22 @@ def test_a_run_goes_on_with_any_later_segment(
     expected = one.count()
     share.note(bool(expected) and len(counts) > 1)
     assert sum(count for _, count in counts) == expected
+
+
+@cases(often(160), engine_queries(), STREAMS, STREAMS, SEMANTICS)
+def test_what_was_learnt_of_one_stream_changes_no_count_of_another(
+    share: Share, query: QuerySpec, rows: Rows, others: Rows, semantics: Any
+) -> None:
+    """Runs of one query leave their tables to the next one, whatever its stream."""
+    query, rows = telling(unpicked(query), rows, partial(looked_at, semantics=semantics))
+    assume(runnable(query) and all(each and in_order(query, each) for each in (rows, others)))
+    once = ready(query)
+    for each in (rows, others, rows):
+        table = PLAIN.table(each)
+        expected = judged(query, table.to_pylist(), semantics)
+        result = once.run(table, time="at", semantics=semantics, threads=1)
+        assert result.count() == len(expected)
+    share.note(bool(expected) and bool(result.prepared.program.learnt))
 
 
 def _counted(table: pa.Table) -> Counter[str]:

@@ -20,6 +20,7 @@ from cerite.core.budget import check_counting, counting_bytes
 from cerite.core.errors import SnapshotError
 from cerite.engine.chains import packed
 from cerite.engine.counting.kernel import Batch, How, Queue, Scratch, Starts, count_blocks, count_events, sweep
+from cerite.engine.counting.learnt import Learnt, Tables
 from cerite.engine.counting.limbs import LimbSlot, to_kernel, to_limbs
 from cerite.engine.counting.steps import CountedStates
 from cerite.engine.cursor import (
@@ -65,9 +66,17 @@ class Counter(SubsetEngine[CountedStates]):
     """Counts the matches of one automaton over a stream given in batches."""
 
     def __init__(
-        self, automaton: Automaton, *, windowed: bool = True, consume: str = "none", shared_clock: bool = False
+        self,
+        automaton: Automaton,
+        *,
+        windowed: bool = True,
+        consume: str = "none",
+        shared_clock: bool = False,
+        learnt: Learnt | None = None,
     ) -> None:
-        super().__init__(automaton, CountedStates)
+        """`learnt` is where tables come from, and where `end` leaves them."""
+        self._learnt = Learnt() if learnt is None else learnt
+        super().__init__(*self._learnt.take(automaton))
         self.windowed = windowed
         self.consume = consume
         self.shared_clock = shared_clock
@@ -98,6 +107,10 @@ class Counter(SubsetEngine[CountedStates]):
         """Deterministic states, over all partitions, that hold partial matches now."""
         older = (self.front >= 0)[:, None] & self.p.any(axis=2)
         return int(((self.v > 0) | older).sum())
+
+    def end(self) -> None:
+        """Nothing more is read: what is known goes to the next run."""
+        self._learnt.keep(Tables(self.automaton, self.det, self.classes), self.node_next.size)
 
     def read(self, rows: Rows) -> Count:
         """`feed` for a batch of the intake."""
@@ -382,7 +395,7 @@ class Counter(SubsetEngine[CountedStates]):
     def more_nodes(self) -> None:
         """Twice as many queue nodes, the new ones free."""
         old = self.node_next.size
-        n = max(64, 2 * old)
+        n = max(self._learnt.nodes, 2 * old)
         for name in _BY_NODE:
             setattr(self, name, grown(getattr(self, name), n))
         self.node_next[old:] = np.arange(old + 1, n + 1)

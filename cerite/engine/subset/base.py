@@ -22,10 +22,11 @@ D = TypeVar("D", bound=Determinised)
 class SubsetEngine(Generic[D]):
     """One automaton without registers, determinised while it runs."""
 
-    def __init__(self, automaton: Automaton, determinised: type[D]) -> None:
-        self.automaton = automaton.trim()
-        self.det = determinised(self.automaton)
-        self.classes = EventClasses(self.automaton, self.det)
+    def __init__(self, automaton: Automaton, determinised: D, classes: EventClasses) -> None:
+        """`automaton` is trimmed; it is `determinised` over these `classes`, none or such as another run has met."""
+        self.automaton = automaton
+        self.det = determinised
+        self.classes = classes
         self.slots = Slots()
 
     @property

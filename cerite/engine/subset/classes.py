@@ -90,6 +90,11 @@ class EventClasses:
         """Number these partitions from 0 on and forget the others; a kill that is forgotten is only done again."""
         self.last = picked(self.last, partitions)
 
+    def forget(self) -> None:
+        """Forget all partitions, and let go of the memory for batches; the classes stay."""
+        self.last = np.zeros(1, np.int32)
+        self._buffers = Buffers()
+
     def _classify(self, bits: npt.NDArray[np.uint64], classes: npt.NDArray[np.int32]) -> None:
         known = len(self.holds)
         if self._narrow:

@@ -38,7 +38,7 @@ class Determinised:
 
     def __init__(self, automaton: Automaton) -> None:
         self.automaton = automaton
-        self._most = most_states()
+        self.most = most_states()
         self.subsets: list[frozenset[int]] = []
         self._number: dict[frozenset[int], int] = {}
         self._outgoing: list[list[tuple[int, int, int]]] = [[] for _ in range(automaton.n_states)]
@@ -148,7 +148,7 @@ class Determinised:
         if known is not None:
             return known
         d = self.n_dstates
-        check_states(d + 1, self._most)
+        check_states(d + 1, self.most)
         if d == self.capacity:
             self._grow(self.entry.shape[0], 2 * d)
         self._number[subset] = d

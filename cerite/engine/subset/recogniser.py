@@ -24,6 +24,7 @@ from cerite.engine.output import MatchChunk
 from cerite.engine.slots import CONSUME, grown
 from cerite.engine.snapshot import fingerprint, pack, unpack
 from cerite.engine.subset.base import SubsetEngine
+from cerite.engine.subset.classes import EventClasses
 from cerite.engine.subset.determinise import MISSING, Determinised, MaxDeterminised, Steps
 from cerite.engine.tecs.compact import compact
 from cerite.engine.tecs.finder import Finder
@@ -72,7 +73,9 @@ class Recogniser(SubsetEngine[Determinised], Finder):
     ) -> None:
         if strategy not in STRATEGIES:
             raise ValueError(f"strategy must be one of {', '.join(STRATEGIES)}, not {strategy!r}")
-        SubsetEngine.__init__(self, automaton, MaxDeterminised if strategy == "max" else Determinised)
+        trimmed = automaton.trim()
+        determinised = MaxDeterminised(trimmed) if strategy == "max" else Determinised(trimmed)
+        SubsetEngine.__init__(self, trimmed, determinised, EventClasses(trimmed, determinised))
         Finder.__init__(self, strategy, limit)
         self.consume = consume
         self.shared_clock = shared_clock
