@@ -36,8 +36,8 @@ REFUSED = (  # of numbers that only another type could compare
     "are exact",  # on Spark, up to so many places behind the point
 )
 AT_NIGHT = 20  # times as many cases
-BY_DAY = 4  # with every change one in so many, but no fewer than `FEWEST` or one in two
-FEWEST = 60
+BY_DAY = 6  # with every change one in so many, but no fewer than `FEWEST` or one in two
+FEWEST = 40
 _WEAKER = {"=": "<=", "<": "<=", ">": ">=", "!=": "<="}
 _OPPOSITE = {"=": "!=", "!=": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
 _FULL = {"id": 1, "price": 1, "name": "a", "ok": True}

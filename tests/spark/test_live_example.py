@@ -6,12 +6,14 @@ from io import StringIO
 from pathlib import Path
 from runpy import run_path
 
+import pytest
 from pyspark.sql import SparkSession
 from rich.console import Console
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "live.py"
 
 
+@pytest.mark.nightly  # by day the short form of tests/chaos follows such a stream, through a kill
 def test_the_live_example(spark: SparkSession, tmp_path: Path) -> None:
     output = StringIO()
     console = Console(file=output, width=200)
