@@ -41,7 +41,6 @@ Batches = Iterable[pa.RecordBatch]
 SEGMENT = 1 << 20  # events of a segment at most, unless its window has many; fewer where each thread would get few
 LONG_SEGMENT = 1 << 21  # where kernels read a segment in one piece: Python between two of them is all that it costs
 WORTH_CUTTING = 1 << 19  # events that are worth several threads
-SHARE = 2  # segments that each thread gets of the events that are left, at least, unless those are few
 PIECE = 1 << 18  # events that a run reads at once: what it computes of them stays in the cache
 FEWEST = 1 << 14  # events that are worth a run of their own
 UNKNOWN = 1 << 16  # events of a segment as long as nobody knows how many matches they give
@@ -310,7 +309,7 @@ class ThreadedRun:
         with self._lock:
             rows, matches = self.rows, self._matches
         wanted = self._unknown if not rows else READY * rows // matches if matches else self._segment
-        even = self._segment if self._left is None else max(PIECE, self._left // (SHARE * self._threads))
+        even = self._segment if self._left is None else max(PIECE, self._left // self._threads)
         return 0 if wanted < FEWEST else min(wanted, self._segment, even)
 
     def _cut(self, batches: Batches) -> Iterator[Segment]:

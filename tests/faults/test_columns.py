@@ -7,7 +7,8 @@ import pickle
 import pyarrow as pa
 import pytest
 
-from cerite.core.errors import PatternError, SchemaError
+import cerite
+from cerite.core.errors import CeriteWarning, PatternError, SchemaError
 from cerite.language.ceql import parse_condition
 from cerite.predicate.columns.bits import ConditionBits
 from cerite.predicate.expression import Attribute, Comparison, Expression, Like, Literal
@@ -93,3 +94,15 @@ def test_it_can_be_sent_to_another_process() -> None:
     before = bits.bits(batch).tolist()
     assert before == [[3], [1], [6]]
     assert pickle.loads(pickle.dumps(bits)).bits(batch).tolist() == before
+
+
+def test_a_dictionary_that_changes_between_runs_is_looked_at_again() -> None:
+    """What a query found out about a dictionary it takes up again with that dictionary, and no other."""
+    query = cerite.query("SELECT * FROM S WHERE A ; B")
+    for values, count in (("AB", 1), ("AB", 1), ("BA", 0), ("AB", 1)):
+        column = pa.DictionaryArray.from_arrays(pa.array([0, 1], pa.int32()), pa.array(list(values)))
+        assert query.run(pa.table({"type": column})).count() == count, values
+    for _ in range(2):
+        column = pa.DictionaryArray.from_arrays(pa.array([0, 1], pa.int32()), pa.array(["A", "C"]))
+        with pytest.warns(CeriteWarning, match="no event has the type `B`"):
+            assert query.run(pa.table({"type": column})).count() == 0

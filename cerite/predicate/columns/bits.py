@@ -34,6 +34,7 @@ Condition = tuple["str | None", "Expression | None"]  # event type or None for a
 
 _BLOCK = 1 << 18  # events; fewer, and several threads spend their time handing over Python's lock
 _WORD = 2**64 - 1
+_FEW = 1 << 12  # values of a dictionary that is worth remembering from run to run
 _MOST_TYPES = 1_000  # event types that are worth remembering: more of them, and the column is something else
 
 
@@ -82,6 +83,7 @@ class ConditionBits:
         ]
         self._type = type_column
         self.by_codes = self._words == 1 <= len(self._plan.masks) <= 2  # and what is computed, if that holds everywhere
+        self._earlier: dict[str, _Tables] = {}  # of the runs so far, shared by all of them
         self._begin()
 
     def _begin(self) -> None:
@@ -159,24 +161,30 @@ class ConditionBits:
                 clear(truth.view(np.uint8), mask, out[:, word])
 
     def _lookups(self, name: str, array: pa.Array) -> _Tables:
-        """The column's codes and tables; those of the batch before if the codes mean the same."""
+        """The column's codes and tables; those of the batch or the run before if the codes mean the same."""
         column = self._coders[name].coded(array)
         last = self._tables.get(name)
-        if last is not None and column.means_the_same(last.column):
-            tables = _Tables(column, last.masks, last.leaves)
-        else:
-            size = len(column.dictionary) + 1
-            block = Block({name: column.values()}, 0, size)
-            masks = np.repeat(self._start[:, None], size, axis=1)
-            for number, factor in self._plan.masks.get(name, ()):
-                masks[number // 64, ~block.truth(factor)] &= np.uint64(_WORD ^ 1 << number % 64)
-            leaves = (block.truth(leaf).view(np.uint8) for leaf in self._plan.leaves.get(name, ()))
-            tables = _Tables(column, masks, tuple(leaves))
+        if last is None or not column.means_the_same(last.column):
             if name == self._type and self.types is not None:  # only where the codes mean something new
                 many = len(column.dictionary) > _MOST_TYPES
                 self.types = None if many else self.types.union(column.dictionary.drop_null().to_pylist())
-        self._tables[name] = tables
-        return tables
+            last = self._earlier.get(name)
+            if last is None or not column.means_the_same(last.column):
+                last = self._evaluated(name, column)
+                if is_.is_dictionary(array.type) and len(column.dictionary) <= _FEW:
+                    self._earlier[name] = last
+        self._tables[name] = _Tables(column, last.masks, last.leaves)
+        return self._tables[name]
+
+    def _evaluated(self, name: str, column: Coded) -> _Tables:
+        """What the codes of a column mean, whatever rows have them."""
+        size = len(column.dictionary) + 1
+        block = Block({name: column.values()}, 0, size)
+        masks = np.repeat(self._start[:, None], size, axis=1)
+        for number, factor in self._plan.masks.get(name, ()):
+            masks[number // 64, ~block.truth(factor)] &= np.uint64(_WORD ^ 1 << number % 64)
+        leaves = (block.truth(leaf).view(np.uint8) for leaf in self._plan.leaves.get(name, ()))
+        return _Tables(Coded(np.zeros(0, column.codes.dtype), column.dictionary), masks, tuple(leaves))
 
     def _array(self, name: str, batch: pa.RecordBatch) -> pa.Array:
         index = batch.schema.get_field_index(name)
