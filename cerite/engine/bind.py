@@ -83,7 +83,7 @@ class Program:
 
     @cached_property
     def learnt(self) -> Learnt:
-        """What runs that are over found out about counting; the only thing beside a program that changes."""
+        """What runs that are over found out about counting: a cache, as `conditions` has one of dictionaries."""
         return Learnt()
 
     @property
