@@ -60,8 +60,8 @@ def fresh(results: Mapping[str, Row]) -> str:
         _, machine = _head(result)
         parts += [
             "What a newcomer types and sees, in a clone of the project, with nothing installed and no kernel compiled. "
-            "Before each line stands the second at which it appeared. Left out: what pip says of single packages. The "
-            "times are summed up in [benchmarks.md](benchmarks.md#the-first-match).",
+            "Each line begins with the second at which it appeared. What pip says about single packages is left out. "
+            "The times are summarised in [benchmarks.md](benchmarks.md#the-first-match).",
             machine,
         ]
         for row in result["rows"]:
@@ -72,7 +72,7 @@ def fresh(results: Mapping[str, Row]) -> str:
 
 def _first(result: Row) -> list[str]:
     """How long a newcomer waits."""
-    heads = ("Way", "Install", "First match", "Once more", "Longest silence while installing", "Until the first match")
+    heads = ("Way", "Install", "First run", "Second run", "Longest silence while installing", "Before the first match")
     rows = (
         (
             row["title"], f"{row['install_s']:.0f} s", f"{row['first_s']:.0f} s", f"{row['again_s']:.1f} s",
@@ -115,7 +115,7 @@ def _registers(result: Row) -> list[str]:
 
 def _live(result: Row) -> list[str]:
     """The pushes of a stream, against their goals."""
-    heads = ("Query", "Events a push", "Arrival", "Events", "Matches", "M events/s", "ms a push", "Goal, M events/s")
+    heads = ("Query", "Events per push", "Arrival", "Events", "Matches", "M events/s", "ms per push", "Goal, M/s")
     cells = (
         (
             row["name"], whole(row["push"]), "out of order" if row["watermark"] else "in order", whole(row["events"]),
@@ -139,12 +139,12 @@ def _groups(result: Row) -> list[str]:
         )
         for row in result["rows"]
     )  # fmt: skip
-    return [*_head(result), table((*heads, "Enumerating in groups, ns a match", "Bits of the count"), cells)]
+    return [*_head(result), table((*heads, "Enumerating in groups, ns per match", "Bits of the count"), cells)]
 
 
 def _threads(result: Row) -> list[str]:
     """The same work by more threads."""
-    heads = ("Query", "Threads", "Events", "Counting, M events/s", "Times one thread", "Finding, M events/s")
+    heads = ("Query", "Threads", "Events", "Counting, M events/s", "Speed-up", "Finding, M events/s")
     cells = (
         (
             row["name"], whole(row["threads"]), whole(row["events"]), million(row["count_rate"]),
@@ -153,7 +153,7 @@ def _threads(result: Row) -> list[str]:
         )
         for row in result["rows"]
     )  # fmt: skip
-    return [*_head(result), *_targets(thread_outcomes(result["rows"])), table((*heads, "Times one thread"), cells)]
+    return [*_head(result), *_targets(thread_outcomes(result["rows"])), table((*heads, "Speed-up"), cells)]
 
 
 def _peers(result: Row) -> list[str]:
@@ -197,11 +197,11 @@ def _streaming_rates(rows: list[Row]) -> str:
         )
         for row in rows
     )  # fmt: skip
-    return table((*heads, "MB of state", "s a micro-batch"), cells)
+    return table((*heads, "MB of state", "s per micro-batch"), cells)
 
 
 def _streaming_delays(rows: list[Row]) -> str:
-    heads = ("Keys", "Route", "Events a second", "Results", "p50, s", "p99, s")
+    heads = ("Keys", "Route", "Events per second", "Results", "p50, s", "p99, s")
     return table(heads, (
         (whole(row["keys"]), row["route"], whole(row["rate"]), whole(row["results"]), f"{row['latency_p50_s']:.2f}",
          f"{row['latency_p99_s']:.2f}")
