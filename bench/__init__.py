@@ -1,6 +1,6 @@
 """The benchmark suite: `python -m bench` measures Cerite on the workloads of the CORE paper (docs/benchmarks.md).
 
-One thread, unless CERITE_THREADS says otherwise or a benchmark is about threads.
+It uses one thread, unless CERITE_THREADS says otherwise or a benchmark is about threads.
 """
 
 import os

@@ -1,4 +1,4 @@
-"""`python -m bench`; the streaming suite and the newcomer's first match have command lines of their own."""
+"""`python -m bench`; the streaming suite and the suite `first` have command lines of their own."""
 
 import sys
 

@@ -1,10 +1,10 @@
-"""What is absent beside what occurs: `python -m bench.absences [--events N] [--keys N] [--repeats N]`.
+"""Absence against occurrence: `python -m bench.absences [--events N] [--keys N] [--repeats N]`.
 
-Requests (A) and answers (B), seven to three, of random keys, one event a millisecond. A pattern that ends or begins
-with NOT is measured beside the same pattern without the NOT, and beside what occurs alone, with as many windows open at
-once as the window has requests: 10^5 and 10^6 milliseconds. Processor time per event, best of the repeats, and how many
-times as long; the ratios are of one process, so the machine need not be quiet. Everything is run once before, so that
-nothing is compiled.
+The stream has requests (A) and answers (B), seven to three, of random keys, one event per millisecond. A pattern that
+ends or begins with NOT is compared with the same pattern without the NOT, and with the part that occurs alone, in
+windows of 10^5 and 10^6 milliseconds; as many windows are open at once as one has requests. Printed are the processor
+time per event, best of the repeats, and its ratios, which are of one process, so that the machine need not be quiet.
+Everything runs once beforehand, so that no compilation is measured.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def _timed(work: Callable[[], int], repeats: int) -> float:
 
 
 def main() -> None:
-    """Measure, and print a table."""
+    """Measure and print a table."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--events", type=int, default=2_000_000)
     parser.add_argument("--keys", type=int, default=100_000)

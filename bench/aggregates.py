@@ -1,9 +1,10 @@
-"""Aggregates in conditions beside the same pattern without: `python -m bench.aggregates [--events N] [--repeats N]`.
+"""Aggregates in conditions against the same pattern without: `python -m bench.aggregates [--events N] [--repeats N]`.
 
 `A AS x : (B AS y):+ : C AS z WITHIN 100 EVENTS` on a stream of random types, six in ten of them B: without a condition,
-with one that reads the last y (a register that does not change), and with aggregates. Processor time per event, best
-of the repeats, and how many times as long as without, for finding all matches and for counting them; both ratios are of
-one process, so the machine need not be quiet. Each query is run once before, so that nothing is compiled.
+with one that reads the last y (a register that does not change), and with aggregates. Printed are the processor time
+per event, best of the repeats, and its ratio to that without a condition, for finding all matches and for counting
+them; ratios are of one process, so the machine need not be quiet. Each query runs once beforehand, so that no
+compilation is measured.
 """
 
 from __future__ import annotations
@@ -60,7 +61,7 @@ def measured(condition: str, table: pa.Table, repeats: int) -> tuple[float, floa
 
 
 def main() -> None:
-    """Measure, and print a table."""
+    """Measure and print a table."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--events", type=int, default=400_000)
     parser.add_argument("--repeats", type=int, default=3)

@@ -23,7 +23,7 @@ Series = Mapping[str, Sequence[float | None]]
 def bars(
     path: Path, title: str, unit: str, names: Sequence[str], series: Series, source: str | None = None, colour: int = 0
 ) -> Path:
-    """A group of bars for each name, one bar per series, from that colour on; what was not measured has none."""
+    """A group of bars per name, one per series, in colours from `colour` on; what was not measured has none."""
     figure, axes = _frame(title, unit, 2 + 0.16 * len(names) * (len(series) + 1))
     width = 1 / (len(series) + 1)
     for k, (name, values) in enumerate(series.items()):
@@ -57,7 +57,7 @@ def _frame(title: str, unit: str, width: float) -> tuple[Figure, Axes]:
 
 
 def _written(figure: Figure, axes: Axes, path: Path, source: str | None) -> Path:
-    axes.legend(loc="upper left", bbox_to_anchor=(1, 1))  # beside the bars, never on them
+    axes.legend(loc="upper left", bbox_to_anchor=(1, 1))  # next to the bars, never on them
     path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path, metadata={"Date": None, "Source": source} if path.suffix == ".svg" else None)
     plt.close(figure)

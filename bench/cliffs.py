@@ -1,9 +1,9 @@
-"""Patterns whose cost once grew without measure: `python -m bench.cliffs [--only NAME] [--limit SECONDS]`.
+"""Patterns whose cost once grew out of all proportion: `python -m bench.cliffs [--only NAME] [--limit SECONDS]`.
 
-Each case is counted at sizes that double, so that the growth with the pattern, the stream and the window shows: a line
-says how large the automaton is, and the processor time of planning and of counting (the machine need not be quiet).
-The first size of a case is run once before it is measured, so that nothing is compiled. A size that is refused says
-why; one that takes longer than the limit ends its case.
+The matches of each case are counted at sizes that double, which shows the growth with the pattern, the stream and the
+window: a line has the size of the automaton, and the processor time of planning and of counting (so the machine need
+not be quiet). The first size of a case runs once before it is measured, so that no compilation is measured. For a size
+that is refused, the reason is printed; a size that takes longer than the limit ends its case.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from cerite.language.ceql import parse_query
 
 @dataclass(frozen=True)
 class Case:
-    """A pattern, a clause and a number of events, all by one size."""
+    """A pattern, a clause and a number of events, all depending on one size."""
 
     name: str
     sizes: tuple[int, ...]
@@ -61,7 +61,7 @@ CASES = (
 
 
 def measured(case: Case, size: int) -> tuple[str, float]:
-    """A line about one size of a case, and how long it took."""
+    """A line about one size of a case, and the time it took."""
     query, table = cerite.query(case.text(size)), case.table(size)
     start = time.process_time()
     try:
@@ -77,7 +77,7 @@ def measured(case: Case, size: int) -> tuple[str, float]:
 
 
 def main() -> None:
-    """Measure, and print."""
+    """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--only", help="the name of one case")
     parser.add_argument("--limit", type=float, default=30.0, help="seconds after which larger sizes are left out")

@@ -1,4 +1,4 @@
-"""Small helpers that every generator uses."""
+"""Small helpers that all generators use."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def coded(codes: npt.NDArray[np.integer], words: Sequence[str]) -> pa.Dictionary
 
 
 def constant(word: str, count: int) -> pa.DictionaryArray:
-    """A string column that always says the same."""
+    """A string column with the same value in every row."""
     return coded(np.zeros(count, np.int32), [word])
 
 

@@ -1,14 +1,14 @@
-"""How long a newcomer waits, and what they see: from `pip install` to the first match, and the tutorial line by line.
+"""How long newcomers wait, and what they see: from `pip install` to the first match, and the tutorial line by line.
 
     python -m bench first                        everything, in new environments that are removed afterwards
     python -m bench first --ways python cli      without Spark
     python -m bench first --publish              into bench/results/first.json, docs/benchmarks.md and docs/fresh.md
 
-Each way gets an environment of its own and an empty folder for kernels. `install` has pip's downloads in it (pip's own
+Each way gets an environment of its own and an empty folder for kernels. `install` includes pip's downloads (pip's own
 cache is used as it is, unless `--no-cache`), `first` is a process from its start to its end with a match, and `again`
-the same once more. `silence` is the longest time for which pip, or the first process, which compiles, said nothing.
-The README's main command makes its environment itself: what it says until pip is done counts as `install`.
-What is kept of the output names no folder and no machine.
+is the same once more. `silence` is the longest time without output from pip, or from the first process, which compiles.
+The README's main command creates its environment itself: its output until pip is done counts as `install`.
+The part of the output that is kept names no folder and no machine.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ _NOISE = re.compile(
     r"|WARNING: Using incubator|Setting default log|To adjust logging"
 )
 _INSTALLING, _INSTALLED = "Installing collected packages", "Successfully installed"
-_LONGEST = 110  # characters of a line that is kept
+_LONGEST = 110  # characters that are kept of a line
 
 
 @dataclass(frozen=True)
@@ -103,7 +103,7 @@ WAYS = {
 
 @dataclass(frozen=True)
 class Waited:
-    """A process: how long it took, the longest time for which it said nothing, and what it said when."""
+    """A process: how long it took, its longest time without output, and what it printed when."""
 
     seconds: float
     silence: float
@@ -111,7 +111,7 @@ class Waited:
 
 
 def watched(command: Sequence[str], env: Mapping[str, str] | None = None) -> Waited:
-    """Run a command to its end and listen to what it says; its output is shown where it fails."""
+    """Run a command to its end and record its output, which is shown if the command fails."""
     began = time.monotonic()
     heard, said, rest = [0.0], list[tuple[float, str]](), b""
     with (
@@ -158,7 +158,7 @@ def measured(name: str, folder: Path, *, cache: bool) -> dict[str, Any]:
 
 
 def row(name: str, install: Waited | None, first: Waited, again: Waited, folders: Mapping[str, str]) -> dict[str, Any]:
-    """What is kept of a way: times, and a transcript without names of folders and machines."""
+    """What is kept of a way: times, and a transcript without names of folders or machines."""
     way = WAYS[name]
     typed = way.shown if install is None else f"pip install '.{way.extras}' && {way.shown}"
     ready = 0.0 if install is not None else next((at for at, line in first.said if _INSTALLED in line), 0.0)
@@ -175,7 +175,7 @@ def row(name: str, install: Waited | None, first: Waited, again: Waited, folders
 
 
 def transcript(said: Sequence[tuple[float, str]], folders: Mapping[str, str]) -> list[tuple[float, str]]:
-    """What a process said, with seconds: without colours, pip's details, names of folders and of the machine.
+    """The output of a process, with seconds, without colours, pip's details and the names of folders and machine.
 
     >>> transcript([(0.1, "Collecting numpy"), (2.0, "[Stage 1:>  ]\\rok in /tmp/x/kernels")], {"/tmp/x": "…"})
     [(2.0, 'ok in …/kernels')]
@@ -192,7 +192,7 @@ def transcript(said: Sequence[tuple[float, str]], folders: Mapping[str, str]) ->
 
 
 def table(rows: Sequence[Mapping[str, Any]]) -> str:
-    """The measurements for people.
+    """The measurements as a table to read.
 
     >>> times = {"install_s": 20.0, "first_s": 9.5, "again_s": 1.5, "install_silence_s": 1.0, "silence_s": 2.5}
     >>> print(table([{"name": "cli", **times}]))

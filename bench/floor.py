@@ -1,7 +1,7 @@
 """The floor under every engine: the time it takes Polars and NumPy just to evaluate a query's conditions.
 
 Both read the same columns, strings as dictionary codes; each distinct comparison is evaluated once, then combined per
-event test of the query. NumPy goes by blocks that stay in the cache. No bits are packed, no pattern is looked for.
+event test of the query. NumPy works in blocks that stay in the cache. No bits are packed, no pattern is looked for.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def numpy_floor(table: pa.Table, tests: Iterable[Test]) -> Callable[[], object]:
 
 
 class _Column:
-    """The values, or the codes and the dictionary."""
+    """A column's values, or its codes and dictionary."""
 
     def __init__(self, column: pa.ChunkedArray) -> None:
         array = column.combine_chunks()
@@ -83,7 +83,7 @@ class _Column:
         self.values = array.to_numpy(zero_copy_only=False)
 
     def constant(self, value: Any) -> Any:
-        """What the value is compared as."""
+        """The form in which the value is compared."""
         if self.words is None:
             return value
         return self.words.index(value) if value in self.words else -1

@@ -1,14 +1,14 @@
-"""Registers moved in groups beside entries moved one by one: `python -m bench.groups [--repeats N] [--publish]`.
+"""Registers moved in groups against entries moved one by one: `python -m bench.groups [--repeats N] [--publish]`.
 
-Counting, updating and enumerating `A AS x ; B ; C[v > x.v]` and the same with B+, of values that are all different, in
-windows of 100 to 100,000 events; A, B and C are one event in ten each. Every B moves every start in the window. Of B+
-the number of matches has as many bits as there are B in the window, and what adds and multiplies such numbers takes
-longer the longer they are; of B it fits a word. Updating enumerates nothing; enumerating takes at most 20 matches of
-every event, and its time beyond updating is given per match. Then k3 and kn4 on smart homes within 300 seconds.
+Counting, updating and enumerating `A AS x ; B ; C[v > x.v]`, and the same with B+, on values that are all different, in
+windows of 100 to 100,000 events; A, B and C are one event in ten each. Every B moves every start in the window. With B+
+the number of matches has as many bits as there are B in the window, and adding and multiplying such numbers takes the
+longer the longer they are; with B it fits a word. Updating enumerates nothing; enumerating takes at most 20 matches of
+every event, and its time beyond updating is given per match. Then k3 and kn4 run on smart homes within 300 seconds.
 
-Processor time, best of the repeats; entries are moved one by one only in windows in which that ends soon. All are of
-one process, so the machine need not be quiet. `--publish` keeps the figures in bench/results/groups.json and draws them
-for docs/benchmarks.md.
+Times are processor time, best of the repeats; entries are moved one by one only in windows in which that ends soon.
+Everything runs in one process, so the machine need not be quiet. `--publish` keeps the figures in
+bench/results/groups.json and draws them for docs/benchmarks.md.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ ONE_BY_ONE = 3_000  # the widest window in which entries are moved one by one
 SHAPES = ("B", "B+")
 HOMES = {"k3": ("k", 3), "kn4": ("kn", 4)}
 SECONDS = 300
-KEYS = {  # of what is kept: in groups and one by one
+KEYS = {  # of the results: in groups and one by one
     "counting": ("grouped", "single"),
     "updating": ("updating", "updating_single"),
     "enumerating": ("enumerating", "enumerating_single"),
@@ -68,7 +68,7 @@ class Figures:
 
 
 def timed(call: Callable[[], T]) -> tuple[T, float]:
-    """What a call gives, and the processor time that it took."""
+    """The result of a call, and the processor time that it took."""
     start = time.process_time()
     return call(), time.process_time() - start
 
@@ -118,7 +118,7 @@ def measured(query: str, table: pa.Table, columns: Columns, repeats: int, *, gro
 def both(
     query: str, table: pa.Table, columns: Columns, repeats: int, *, single: bool
 ) -> tuple[Figures, Figures | None]:
-    """In groups and, if asked for, one by one; both must agree."""
+    """The figures in groups and, if `single`, one by one; both must agree."""
     grouped = measured(query, table, columns, repeats, grouped=True)
     if not single:
         return grouped, None
@@ -129,7 +129,7 @@ def both(
 
 
 def row(name: str, pattern: str, within: str, events: int, grouped: Figures, single: Figures | None) -> Row:
-    """A measurement as it is kept; times are microseconds per event, of enumerating nanoseconds per match."""
+    """A measurement as it is kept; times are microseconds per event, those of enumerating nanoseconds per match."""
     bits = grouped.matches.bit_length()
     facts: Row = {"name": name, "pattern": pattern, "within": within, "events": events, "bits": bits}
     for figure, (in_groups, one_by_one) in KEYS.items():
@@ -139,7 +139,7 @@ def row(name: str, pattern: str, within: str, events: int, grouped: Figures, sin
 
 
 def line(row: Row) -> str:
-    """A measurement for people."""
+    """A measurement as a line to read."""
 
     def shown(figure: str, unit: str) -> str:
         grouped, single = (row[key] for key in KEYS[figure])
@@ -167,7 +167,7 @@ def rows(widest: int, homes_events: int, repeats: int) -> Iterator[Row]:
 
 
 def main() -> None:
-    """Measure, print, and publish if that is wanted."""
+    """Measure, print, and publish if requested."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--homes", type=int, default=100_000, help="events of smart homes")
     parser.add_argument("--widest", type=int, default=WINDOWS[-1], help="the widest window")

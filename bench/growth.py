@@ -1,6 +1,6 @@
 """Time and memory against stream length: S3 on 1 to 20 million events that come as batches, never as a table.
 
-The time of making the batches is taken off; each length is measured in a process of its own.
+The time taken to make the batches is subtracted; each length is measured in a process of its own.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Clocked:
 
 
 def measure_growth(events: int, repeats: int) -> Row:
-    """S3 on that many events."""
+    """The measurements of S3 on this many events."""
     workload = chosen("S3")[0]
     _once(workload, WARM_UP)
     row: Row = {"name": workload.name, "events": events, "update_s": float("inf"), "count_s": float("inf")}

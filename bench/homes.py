@@ -2,6 +2,7 @@
 
 One plug of every household is on for most of the time, the others for a quarter of it, in blocks of ten minutes; the
 mean load is about 76 W, the queries' threshold. As in the paper, H9 and H12 have very many matches.
+
 Invariants: the same seed gives the same stream; a shorter stream is a prefix of a longer one; plug_timestamp does not
 decrease.
 """
@@ -37,7 +38,7 @@ SCHEMA = pa.schema(
 
 
 def home_blocks(seed: int = 1) -> Iterator[pa.RecordBatch]:
-    """Blocks of ten minutes without end."""
+    """An endless stream in blocks of ten minutes."""
     rng = np.random.default_rng(seed)
     standing = rng.uniform(*STANDING_WATTS, HOUSEHOLDS)
     others = rng.lognormal(0, SPREAD, PLUGS - HOUSEHOLDS)

@@ -1,8 +1,9 @@
 """`python -m bench live`: the in-process stream, events per second of processor time by size of push.
 
-The stock stream is pushed in batches of 10,000 and of 100 events, in order without a watermark, and out of order with
-one: every event is moved back by up to half a second, and the watermark is a second. The goals are 3 million events a
-second with batches of 10,000, and 100,000 with batches of 100, where the fixed cost of a push is all that counts.
+The stock stream is pushed in batches of 10,000 and of 100 events: in order without a watermark, and out of order with
+one. Out of order, every event is delayed by up to half a second, and the watermark's delay is a second. The goals are 3
+million events a second with batches of 10,000, and 100,000 with batches of 100, where the fixed cost of a push is all
+that counts.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ Row = dict[str, Any]
 
 
 def rows(events: int | None, repeats: int) -> Iterator[Row]:
-    """Every query by size of push and order of arrival."""
+    """A row for every query, size of push and order of arrival."""
     for size, goal in GOALS.items():
         count = min(EVENTS[size], events or EVENTS[size])
         for late in (False, True):
@@ -69,7 +70,7 @@ def _arriving(events: int, *, late: bool) -> tuple[pa.Table, str]:
 
 
 class _Stream:
-    """One query over a table that comes in pushes."""
+    """One query over a table that is pushed piece by piece."""
 
     def __init__(self, text: str, table: pa.Table, time: str, size: int, watermark: str | None) -> None:
         self._query, self._schema = cerite.query(text), table.schema

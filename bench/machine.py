@@ -1,4 +1,4 @@
-"""What ran and where: the processor and the versions, without names of hosts or people."""
+"""What ran where: the processor and the versions, without names of hosts or people."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def commit() -> str:
 
 
 def code() -> str:
-    """A short digest of the package's sources: the same before and after a run, or the run measured two things."""
+    """A short digest of the package's sources; if it changes during a run, the run measured two different things."""
     digest = hashlib.sha256()
     for path in sorted(Path(cerite.__file__).parent.rglob("*.py")):
         digest.update(path.read_bytes())

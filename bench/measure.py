@@ -23,7 +23,7 @@ Row = dict[str, Any]
 
 
 def measure(workload: Workload, events: int, repeats: int) -> Row:
-    """Runs all passes; times are the best of `repeats` and without compilation."""
+    """Runs all passes; times are the best of `repeats`, without compilation."""
     events = min(events, workload.most or events)
     stream = STREAMS[workload.stream](events)
     if workload.plain_strings:

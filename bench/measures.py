@@ -1,8 +1,8 @@
 """Measures into Arrow: `python -m bench.measures [--events N] [--repeats N]`.
 
-S3 of the papers, measured: the price of its first event and how many events its second variable holds, one row for
-every match, with its id and, where a time is named, its times. A line tells the processor time (the machine need not be
-quiet) of everything from the table of events to the table of measures, and of finding the matches alone.
+S3 of the papers with measures: the price of its first event and how many events its second variable holds, one row for
+every match, with its id and, where a time is named, its times. A line has the processor time (so the machine need not
+be quiet) of everything from the table of events to the table of measures, and of finding the matches alone.
 """
 
 from __future__ import annotations

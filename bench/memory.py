@@ -1,4 +1,4 @@
-"""Peak memory of one call: by how much the resident memory of this process grew at most while it ran."""
+"""The peak memory of one call: how far the resident memory of this process grew at most while the call ran."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _STATUS, _CLEAR = Path("/proc/self/status"), Path("/proc/self/clear_refs")
 
 
 def growth(call: Callable[[], object]) -> float:
-    """Megabytes. Where the system cannot reset its peak, only growth beyond the highest peak so far is seen."""
+    """The growth in megabytes; where the system cannot reset its peak, only growth beyond the highest peak so far."""
     _give_back()
     before = _resident() if _reset() else _peak()
     call()
@@ -23,7 +23,7 @@ def growth(call: Callable[[], object]) -> float:
 
 
 def _give_back() -> None:
-    """Freed memory that is still resident would be used again unseen, so it decreases to the system first."""
+    """Return freed memory to the system: while it is still resident, its reuse would not be seen."""
     gc.collect()
     pa.default_memory_pool().release_unused()
     if sys.platform == "linux":

@@ -40,7 +40,7 @@ def main() -> None:
     """Prints a line per workload and pass, then the ratios."""
     numbers = [int(each) for each in sys.argv[1:]]
     events, rounds = (*numbers, *(5_000_000, 7)[len(numbers) :])
-    if PINNED not in os.environ:  # pools are sized when libraries load, so a process that is pinned starts over
+    if PINNED not in os.environ:  # pools are sized when libraries load, so to be pinned the process starts over
         os.execve(
             sys.executable, [sys.executable, "-m", "bench.paired", *sys.argv[1:]], {**pinned_environment(), PINNED: "1"}
         )

@@ -38,13 +38,13 @@ class Passes:
         return self.query.run(self.stream.table, time=self.stream.time, type="type", semantics=self._semantics)
 
     def conditions(self) -> None:
-        """The batches as the kernels read them, and nothing else."""
+        """Brings the batches into the form that the kernels read, and nothing else."""
         run = self.run()
         for batch in self._batches(run):
             run.intake.take(batch)
 
     def update(self) -> int:
-        """The tECS is built for every event, and nothing is enumerated; gives the occurrences."""
+        """Builds the tECS for every event and enumerates nothing; returns the number of occurrences."""
         run = self.run()
         return self._update(run, self._batches(run))
 

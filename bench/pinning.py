@@ -1,4 +1,4 @@
-"""One core: every library that would start threads is kept from it by the environment of the measuring process."""
+"""One core: the environment of the measuring process keeps every library from starting threads."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def pinned_environment() -> dict[str, str]:
 
 
 def pin_here() -> None:
-    """What can still be pinned after a process has started: Arrow's pools."""
+    """Pin what can still be pinned after a process has started: Arrow's pools."""
     import pyarrow as pa
 
     pa.set_cpu_count(1)

@@ -1,6 +1,6 @@
-"""The charts of docs/benchmarks.md: which results are drawn, and how. Each file says what it was drawn of.
+"""The charts of docs/benchmarks.md: which results are drawn, and how. Each file says what it was drawn from.
 
-A chart carries a digest of its figures, so that a chart of other results than those committed is noticed whatever
+A chart carries a digest of its figures, so that a chart of other results than those committed is noticed, whichever
 version of Matplotlib drew it.
 """
 
@@ -38,7 +38,7 @@ class Plot:
 
     @property
     def digest(self) -> str:
-        """Short, of everything that is drawn."""
+        """A short digest of everything that is drawn."""
         return hashlib.sha256(json.dumps(asdict(self)).encode()).hexdigest()[:16]
 
 
@@ -53,7 +53,7 @@ def pictures(name: str, result: Row) -> list[str]:
 
 
 def draw(drawings: Mapping[str, Plot], folder: Path) -> list[Path]:
-    """Draw charts into a folder; gives their files."""
+    """Draw charts into a folder; returns their files."""
     from bench import charts  # Matplotlib takes a second to import and only this needs it
 
     paths = []

@@ -9,7 +9,7 @@ _TICK = os.sysconf("SC_CLK_TCK")
 
 
 def processor_seconds() -> float:
-    """Seconds so far, of processes that have ended as well."""
+    """The seconds so far, including those of processes that have ended."""
     processes: dict[int, tuple[int, int]] = {}
     for each in Path("/proc").iterdir():
         if each.name.isdigit():

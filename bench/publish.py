@@ -18,19 +18,19 @@ Row = dict[str, Any]
 
 
 def result(suite: str, title: str, repeats: int | None, rows: list[Row]) -> Row:
-    """A result with what goes with every one; its rows may still be added to."""
+    """A result with the facts that go with every result; more rows may still be added."""
     facts = {"suite": suite, "title": title, "machine": machine(), "commit": commit(), "code": code()}
     return facts | {"repeats": repeats, "rows": rows}
 
 
 def write(measured: Mapping[str, Any], target: Path) -> None:
-    """Keep a result in a file."""
+    """Write a result to a file."""
     target.parent.mkdir(parents=True, exist_ok=True)
     target.write_text(json.dumps(measured, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
 def render() -> list[Path]:
-    """Write the pages and charts that show what is in bench/results; gives their files."""
+    """Write the pages and charts that show what is in bench/results; returns their files."""
     results = read_results()
     PAGE.write_text(page(results), encoding="utf-8")
     FRESH.write_text(fresh(results), encoding="utf-8")
@@ -41,7 +41,7 @@ def render() -> list[Path]:
 
 
 def publish(measured: Mapping[str, Any]) -> None:
-    """Keep a result for good, and render what shows it."""
+    """Write a result to bench/results, and render what shows it."""
     target = RESULTS / f"{measured['suite']}.json"
     write(measured, target)
     print(f"results are in {target}; written from them: {', '.join(path.name for path in render())}")

@@ -1,9 +1,9 @@
 """Measures one pattern with registers in this process: rates, matches, and how many entries are alive at most.
 
-Entries are counted every 200 events, after what has left the window was dropped.
-Kleene patterns in wide windows have more matches than anyone can enumerate: only few are put into a table, of more the
-first thousand are taken. Every pass is timed twice over: elapsed (`_s`), by which
-targets are judged, and processor time (`_cpu_s`), which moves less where other work runs beside.
+Entries are counted every 200 events, after dropping those that have left the window. Kleene patterns in wide windows
+have more matches than anyone can enumerate: a table is made only of few, and of more the first thousand are taken.
+Every pass is timed in two ways: elapsed time (`_s`), by which targets are judged, and processor time (`_cpu_s`), which
+varies less when other work runs at the same time.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ WARM_UP = 20_000
 
 
 def measure_registers(name: str, events: int, repeats: int) -> Row:
-    """All figures of one workload; times are the best of `repeats` and without compilation."""
+    """All figures of one workload; times are the best of `repeats`, without compilation."""
     workload = next(each for each in register_workloads() if each.name == name)
     stream = STREAMS[workload.stream](events)
     passes = _passes(workload, stream)

@@ -3,7 +3,7 @@
 seq: triples, the third event compared with the first. k: the second of each triple repeated. kn: quadruples, the third
 repeated inside the repetition of the second and third. q1 to q5: other operators, on stocks. The paper prints the stock
 companies and the windows of its figures by length; what it leaves out (companies of longer patterns, thresholds, the
-windows between) is filled in here, and every ladder of windows goes on to ten times the width.
+windows between) is filled in here, and every series of windows goes on to ten times the width.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class RegisterWorkload:
 
     @property
     def name(self) -> str:
-        """Unique in the suite."""
+        """The name, which is unique in the suite."""
         return f"{self.stream} {self.pattern} {self.window}"
 
     @property
@@ -57,7 +57,7 @@ def register_workloads() -> list[RegisterWorkload]:
 
 
 def chosen_registers(only: str | None) -> list[RegisterWorkload]:
-    """Those of a family, stream, pattern, or name, separated by commas; all by default.
+    """The workloads of a family, stream, pattern, or name, separated by commas; all by default.
 
     >>> [each.name for each in chosen_registers("stocks k3 500,taxis kn16 100")]
     ['stocks k3 500', 'taxis kn16 100']

@@ -1,7 +1,7 @@
 """The command: `python -m bench [papers|registers|live|peers|report] [--events N] [--only core,S9] [--quick] …`.
 
 `papers`, the default, are the queries of the CORE paper; `registers` those of the SRT paper; `live` pushes a stream in
-small and large batches, in order and out of it; `peers` runs other engines beside us, CORE and Wayeb if the paths of
+small and large batches, in order and out of order; `peers` also runs other engines, CORE and Wayeb if the paths of
 their builds are given. Each prints a line per measurement and writes one JSON file: bench/results/SUITE.json, which is
 committed, or build/bench/SUITE.json if only part was measured. `report` measures nothing: it renders
 docs/benchmarks.md, its charts and docs/fresh.md from the committed files.
@@ -33,7 +33,7 @@ Row = dict[str, Any]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs the request; the exit code is 1 if a measurement failed."""
+    """Run what was requested; the exit code is 1 if a measurement failed."""
     request = _parser().parse_args(arguments)
     if request.suite == "report":
         return _report(request)

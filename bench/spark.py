@@ -1,11 +1,12 @@
 """The Spark benchmark: `python -m bench.spark [--events 1000000,10000000] [--masters "local[1],local[2]"] [--only …]`.
 
-Every master has a process of its own. What is measured of a query runs in turn, a first round to warm up and then some
-that count; the best time counts. So the start of Java and of Python workers, compilation by Java and the loading of
-kernels are not in it, and a busy moment hits all alike. Matches go to Spark's no-op sink. Beside them: Spark's own
-floor (reading and filtering the same rows, and counting them), S3 in plain Spark, and the local engine on these files.
-All of it on files in time order, and again on files with the same rows in random order, which have to be shuffled: read
-by the tasks, and read by Spark.
+Every master has a process of its own. The measurements of a query take turns, with a first round to warm up and then
+some that count; the best time counts. So the start of Java and of Python workers, compilation by Java and the loading
+of kernels are not included, and a busy moment affects all alike. Matches go to Spark's no-op sink. Also measured are
+Spark's own floor (reading and filtering the same rows, and counting them), S3 in plain Spark, and the local engine on
+these files. All of it runs on files in time order, and again on files with the same rows in random order, which have to
+be shuffled: read by the tasks, and read by Spark.
+
 Results are JSON lines; `--tables` prints those of earlier runs as Markdown.
 """
 
@@ -35,7 +36,7 @@ from cerite.spark.driver.request import Options, make_request
 Row = dict[str, Any]
 KEYS = (10, 1_000, 100_000, 1_000_000)
 SMALL = 200_000
-MOST_DRAINED = 6_000_000  # more matches are counted only: writing them out would be what is measured
+MOST_DRAINED = 6_000_000  # more matches are only counted: otherwise the measurement would be of writing them out
 MOST_JOINED = 50_000_000
 
 
@@ -77,7 +78,7 @@ def floor(df: DataFrame, text: str) -> Callable[[], object]:
 
 
 def measured(session: SparkSession, name: str, text: str, paths: tuple[str, str], repeats: int, *, whole: bool) -> Row:
-    """One query on one stream, in order of time and in none."""
+    """One query on one stream, in the order of time and in random order."""
     path, mixed = paths
     df, unordered = session.read.parquet(path), session.read.parquet(mixed)
     matches = spark.count(df, text, time=TIME)
@@ -149,7 +150,7 @@ def process(request: argparse.Namespace, master: str) -> list[Row]:
 
 
 def main() -> int:
-    """Runs the request; every master apart, results as JSON lines."""
+    """Run what was requested, every master in a process of its own; results are JSON lines."""
     parser = argparse.ArgumentParser(prog="python -m bench.spark", description=__doc__)
     parser.add_argument("--events", default="1000000,10000000", help="stream lengths, separated by commas")
     parser.add_argument("--masters", default="local[1];local[2]", help="masters, separated by semicolons")

@@ -66,7 +66,7 @@ def unordered_folder(folder: Path, events: int) -> str:
 
 
 def keyed_folder(folder: Path, events: int, keys: int) -> str:
-    """A stream with so many keys, one file in time order."""
+    """A stream with this many keys, as one file in time order."""
     path = folder / f"keyed-{events}-{keys}"
     if not path.exists():
         rng = np.random.default_rng(keys)
@@ -83,7 +83,7 @@ WITHIN 1000 milliseconds"""
 
 
 def plain_s3(df: DataFrame, window: int = 10_000) -> DataFrame:
-    """S3 without Cerite: joins on stretches of time as long as the window, each event in its own and the next one."""
+    """S3 without Cerite: joins on time slices as long as the window, with each event in its own slice and the next."""
 
     def events(kind: str, name: str, label: str, *, spread: bool) -> DataFrame:
         rows = df.filter((fn.col("type") == kind) & (fn.col("name") == name))

@@ -1,9 +1,9 @@
 """Processor time on Spark: `python -m bench.spark_processor [--events 3000000] [--only S3,Q3,…] [--ways tasks,spark]`.
 
-For a machine that is not quiet, where elapsed times mean little. Counting in Parquet in random order, as times the
-floor (Spark reading and filtering the same rows, and counting them) in the same run: what Java and all Python processes
-together were busy; what is spent in Java, in the workers and in the driver is shown beside. What is measured runs in
-turn, first some rounds to warm up and then some that count; the least of each counts.
+For a machine that is not quiet, where elapsed times mean little. Counting in Parquet in random order is given as a
+multiple of the floor (Spark reading and filtering the same rows, and counting them) in the same run, by the processor
+time of Java and all Python processes together; the shares of Java, the workers and the driver are also shown. The
+measurements take turns, first some rounds to warm up and then some that count; the least of each counts.
 """
 
 from __future__ import annotations
@@ -41,12 +41,12 @@ class Busy:
         return self.java + self.workers + self.driver
 
     def since(self, before: Busy) -> Busy:
-        """What was added."""
+        """The time that was added."""
         return Busy(self.java - before.java, self.workers - before.workers, self.driver - before.driver)
 
 
 def busy() -> Busy:
-    """What this process and all below it have been busy so far."""
+    """How long this process and all below it have been busy so far."""
     known = {int(path.name): _process(path) for path in Path("/proc").iterdir() if path.name.isdigit()}
     mine, java, workers = os.getpid(), 0.0, 0.0
     for pid, process in known.items():
@@ -89,7 +89,7 @@ def least(calls: dict[str, Callable[[], object]], warm: int, repeats: int) -> di
 
 
 def main() -> int:
-    """Measure, and print a line for every query and way."""
+    """Measure and print a line for every query and way."""
     parser = argparse.ArgumentParser(prog="python -m bench.spark_processor", description=__doc__)
     parser.add_argument("--events", default="3000000", help="stream lengths, separated by commas")
     parser.add_argument("--master", default="local[2]")

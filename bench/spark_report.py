@@ -21,12 +21,12 @@ def tables(rows: list[Row]) -> str:
 
 
 def _times(rows: list[Row]) -> str:
-    """Files in order of time."""
+    """The table for files in time order."""
     return _against_floor(rows, "floor", _ORDERED, "count")
 
 
 def _unordered(rows: list[Row]) -> str:
-    """Files in no order."""
+    """The table for files in random order."""
     return _against_floor(rows, "unordered_floor", _UNORDERED, "unordered_count")
 
 
@@ -43,7 +43,7 @@ def _against(row: Row, name: str, floor: str) -> str:
 
 
 def _beside(rows: list[Row]) -> str:
-    """What is measured once per query and stream: the local engine, plain Spark, what travels."""
+    """What is measured once per query and stream: the local engine, plain Spark, and what is shuffled."""
     lines = [[
         row["query"], f"{row['events'] // 1_000_000} M", f"{row['matches']:,}", f"{row['local_count']:.2f}",
         f"{row['local_match']:.2f}", f"{row['plain']:.2f}" if "plain" in row else "",

@@ -18,13 +18,13 @@ BESIDE = Path(__file__).parents[2] / "shared" / "data" / "stocks.parquet"
 
 
 def stock_file() -> Path | None:
-    """Where the file is: what CERITE_STOCKS says, else in a folder beside the checkout."""
+    """Where the file is: where CERITE_STOCKS says, or else in a folder next to the checkout."""
     path = Path(os.environ.get("CERITE_STOCKS", BESIDE))
     return path if path.is_file() else None
 
 
 def repeated_days(path: Path) -> Iterator[pa.RecordBatch]:
-    """The day in the file without end: stock_time goes on a day, ids go on from the last."""
+    """The file's day, repeated without end: stock_time goes on by a day, ids go on from the last."""
     day = _day(path)
     times, ids = (day.column(name).to_numpy() for name in ("stock_time", "id"))
     for k in count():

@@ -1,12 +1,12 @@
 """Live streams on Spark: `python -m bench streaming [throughput|latency|day] [--events N] [--keys 10,10000] …`.
 
 `throughput` runs one stream through (a) a stateless `mapInArrow`, (b) Spark's own stateful aggregate, and two queries
-of Cerite, one of them with many matches; events per second of processor time (driver, JVM and Python workers together)
-and elapsed, the best of some rounds after one that warms up. `latency` delivers events at a fixed rate and asks how
-long after its last event a match is in the sink, beyond the watermark's delay. `day` is 86,400 seconds of event time
-with ever-new keys: bytes of state over the day, which must not grow. All go to sinks that drop their rows. Results are
-printed and go to build/bench/streaming.json; those in bench/results are on the page. `--add` keeps what the file has of
-suites that are not measured.
+of Cerite, one of them with many matches; it gives events per second of processor time (driver, JVM and Python workers
+together) and of elapsed time, the best of some rounds after one that warms up. `latency` delivers events at a fixed
+rate and measures how long after its last event a match is in the sink, beyond the watermark's delay. `day` is 86,400
+seconds of event time with ever-new keys, and measures the bytes of state over the day, which must not grow. All matches
+go to sinks that drop their rows. Results are printed and written to build/bench/streaming.json; those in bench/results
+are on the page. `--add` keeps what the file already has of suites that are not measured.
 """
 
 from __future__ import annotations
@@ -40,12 +40,12 @@ TARGET = Path("build/bench/streaming.json")
 
 
 def passed(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Every row to Python and back."""
+    """Pass every row to Python and back."""
     yield from batches
 
 
 def routes(shards: int, keys: int) -> dict[str, Route]:
-    """What is measured: the two that Cerite is compared with, and Cerite.
+    """What is measured: the two routes that Cerite is compared with, and Cerite's own.
 
     The window of `cerite` holds some hundred events of a key, up to ten seconds, so that the matches do not multiply
     where keys are few: one for every sixteen events. `pairs` has a window of a second, six matches an event at 10 keys.
@@ -66,12 +66,12 @@ def routes(shards: int, keys: int) -> dict[str, Route]:
 
 
 def streamed(session: SparkSession, source: Path) -> DataFrame:
-    """The files of a folder, one a micro-batch."""
+    """The files of a folder, one per micro-batch."""
     return session.readStream.schema(SCHEMA).option("maxFilesPerTrigger", 1).parquet(str(source))
 
 
 def drained(matches: DataFrame, into: Callable[[DataFrame, int], None] | None = None) -> list[Row]:
-    """Run to the end of what is there; the progress of every micro-batch."""
+    """Run to the end of what is there; returns the progress of every micro-batch."""
     folder = tempfile.mkdtemp(prefix="cerite-bench-")
     writer = matches.writeStream.option("checkpointLocation", folder)
     writer = writer.format("noop") if into is None else writer.foreachBatch(into)
@@ -125,7 +125,7 @@ def _head(row: Row) -> str:
 
 # ------------------------------------------------------------ latency
 def latency(session: SparkSession, request: argparse.Namespace) -> list[Row]:
-    """How long after it was delivered an event's result is in the sink, at a fixed rate."""
+    """How long after an event's delivery its result is in the sink, at a fixed rate."""
     rows: list[Row] = []
     for keys in map(int, request.keys.split(",")):
         for name in ("stateless", "cerite"):
@@ -200,7 +200,7 @@ SUITES = {"throughput": throughput, "latency": latency, "day": day}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Measure what the request names."""
+    """Measure what was requested."""
     parser = argparse.ArgumentParser(
         prog="python -m bench streaming", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

@@ -29,7 +29,7 @@ def events(first: int, at: Longs, keys: Longs, seed: int) -> pa.Table:
 
 
 def keyed_files(folder: Path, count: int, batch: int, keys: int) -> None:
-    """So many events with keys drawn from so many."""
+    """`count` events in files of `batch`, with keys drawn from `keys`."""
     for first in range(0, count, batch):
         size = min(batch, count - first)
         drawn = np.random.default_rng(first).integers(0, keys, size)
@@ -47,7 +47,7 @@ def day_files(folder: Path, count: int, batch: int) -> None:
 
 
 def paced_batch(folder: Path, number: int, rate: int, keys: int) -> None:
-    """The events of the last second, by the clock on the wall."""
+    """The events of the last second by the system clock."""
     now = time.time_ns() // 1_000
     at = np.linspace(now - 1_000_000, now, rate, endpoint=False).astype(np.int64)
     _write(events(number * rate, at, np.random.default_rng(number).integers(0, keys, rate), number), folder, number)

@@ -1,6 +1,6 @@
 """The streams of the CORE paper at any size: `stock_stream`, `home_stream`, `taxi_stream`, and the same as batches.
 
-A stream says where it is from: the real file or a generator.
+A stream says where it comes from: the real file or a generator.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Stream:
 
 @dataclass(frozen=True)
 class Batches:
-    """The same, never whole in memory."""
+    """The same as batches, never whole in memory."""
 
     schema: pa.Schema
     batches: Iterator[pa.RecordBatch]

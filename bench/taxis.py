@@ -1,7 +1,8 @@
 """The taxi trips stream (DEBS 2015): trips between New York zones in the order of their ends, 5.5 a second.
 
-Zones are as popular as Zipf's law says, the queries' zones among the rare ones; each leg that the queries ask for is
-one trip in 10,000 on top, so that short queries find matches, as in the paper.
+The popularity of zones follows Zipf's law, with the queries' zones among the rare ones; each leg that the queries look
+for is one more trip in 10,000, so that short queries find matches, as in the paper.
+
 Invariants: the same seed gives the same stream; a shorter stream is a prefix of a longer one; dropoff_datetime does
 not decrease.
 """
@@ -47,7 +48,7 @@ def zone_names() -> tuple[str, ...]:
 
 
 def taxi_batches(seed: int = 1) -> Iterator[pa.RecordBatch]:
-    """Trips without end."""
+    """An endless stream of trips."""
     names = zone_names()
     medallions = [f"{number:06X}" for number in range(TAXIS)]
     popular = 1.0 / np.arange(ZONES, 0, -1)  # the toured zones come first, so they are the rarest

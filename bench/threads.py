@@ -1,9 +1,9 @@
 """Cores: `python -m bench.threads [--events N] [--repeats N] [--only S3,k3] [--publish]`, elapsed time by threads.
 
-Counting and finding, on data in memory, with 1, 2, 4, … threads up to the machine's cores. Needs a quiet machine: what
-else runs takes cores away. The same code counts S3 at 66 or at 100 million events a second for as long as a process
-lives, whatever its addresses and its core, so several processes measure and the fastest counts. `--publish` keeps the
-figures in bench/results/threads.json and renders docs/benchmarks.md.
+Counting and finding, on data in memory, with 1, 2, 4, … threads up to the machine's cores. This needs a quiet machine:
+anything else that runs takes cores away. The same code counts S3 at 66 or at 100 million events a second for as long as
+a process lives, whatever its addresses and its core, so several processes measure and the fastest counts. `--publish`
+keeps the figures in bench/results/threads.json and renders docs/benchmarks.md.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ MOST = 100_000_000  # matches that are worth finding
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Measure, print a table, and publish it if that is wanted."""
+    """Measure, print a table, and publish it if requested."""
     parser = argparse.ArgumentParser(prog="python -m bench.threads", description=__doc__)
     parser.add_argument("--events", type=int, default=EVENTS, help=f"events of the stream (default: {EVENTS:,})")
     parser.add_argument("--repeats", type=int, default=3, help="repetitions, of which the fastest counts (default: 3)")
@@ -72,7 +72,7 @@ def times(text: str, table: pa.Table, repeats: int) -> list[list[float]]:
 
 
 def rows(name: str, text: str, events: int, times: list[list[float]]) -> Iterator[Row]:
-    """A row for each number of threads: rates, and times the rate of one thread; what was not found has none."""
+    """A row for each number of threads: rates, and multiples of one thread's rate; what was not measured has none."""
     for threads, least in zip(_numbers(), times, strict=True):
         row: Row = {"name": name, "query": text, "threads": threads, "events": events}
         row |= {f"{what}_{figure}": None for what in ("count", "find") for figure in ("rate", "times")}

@@ -12,7 +12,7 @@ TIME_LIMIT = 1800
 
 
 def measured_apart(kind: str, name: str, events: int, repeats: int) -> dict[str, object]:
-    """Start the process and read its row; what went wrong is in the row."""
+    """Start the process and read its row, which says what went wrong, if anything did."""
     command = [sys.executable, "-m", "bench.worker", kind, name, str(events), str(repeats)]
     try:
         done = subprocess.run(

@@ -14,7 +14,7 @@ _WITHIN = re.compile(r"WITHIN (\d+)")
 
 @dataclass(frozen=True)
 class Workload:
-    """One query on one stream; `group` is what `--only` names. `most` caps the events, `semantics` is the run's."""
+    """One query on one stream; `group` is what `--only` names, `most` caps the events, `semantics` is the run's."""
 
     name: str
     group: str
@@ -44,7 +44,7 @@ _SEQUENCES = (("core", "stocks", "D", "S"), ("homes", "homes", "E", "H"), ("taxi
 
 
 def _many_matches(papers: dict[str, str]) -> list[Workload]:
-    """Queries whose matches are far more than their events; fewer events keep the tables in memory."""
+    """Queries with far more matches than events; fewer events keep the tables in memory."""
     return [
         Workload(
             f"{name} at {_width(k)}, {short}", "enumeration", "stocks", wider(papers[f"D/{name}"], k), most, semantics
@@ -55,7 +55,7 @@ def _many_matches(papers: dict[str, str]) -> list[Workload]:
 
 
 def wider(text: str, times: int) -> str:
-    """The query with a window so many times as wide.
+    """The query with a window that is `times` times as wide.
 
     >>> wider("SELECT * FROM S WHERE A ; B WITHIN 10 [t]", 3)
     'SELECT * FROM S WHERE A ; B WITHIN 30 [t]'
@@ -68,7 +68,7 @@ def _width(times: int) -> str:
 
 
 def chosen(only: str | None) -> list[Workload]:
-    """Those of a group, or of names, separated by commas; all by default."""
+    """The workloads of a group, or of names, separated by commas; all by default."""
     every = workloads()
     if only is None:
         return every

@@ -5,10 +5,10 @@
 >>> q.run([{"type": "SELL", "price": 3, "at": 0}, {"type": "BUY", "price": 4, "at": 9}], time="at").count()
 1
 
-What is not here has a room of its own: `cerite.functions` has the aggregates, `cerite.spark` runs queries on Spark,
-`cerite.datasets` has streams to try things on, `cerite.errors` all errors, `cerite.language` parses text and has the
-builder's rarer operators, `cerite.pattern` is the algebra that all of them become, and `cerite.reference` the judge,
-slow and exact.
+Everything else is in a package of its own: `cerite.functions` has the aggregates, `cerite.spark` runs queries on Spark,
+`cerite.datasets` has streams to try things on, `cerite.errors` has all errors, `cerite.language` parses text and has
+the builder's less common operators, `cerite.pattern` is the algebra that every query becomes, `cerite.dataflow` has
+dataflow operators in plain Python, and `cerite.reference` is the judge, slow and exact.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ _HOMES = {  # the imports above, for `__getattr__`
 }  # fmt: skip
 _ROOMS = ("dataflow", "datasets", "errors", "functions", "language", "pattern", "reference", "spark")
 
-if not TYPE_CHECKING:  # for type checkers, a name that is not there is a mistake
+if not TYPE_CHECKING:  # to a type checker, a name that is not there must be an error
     __getattr__ = lazy(__name__, _HOMES, _ROOMS)
 
 

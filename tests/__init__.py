@@ -1,4 +1,4 @@
-"""Tests. What is compiled for the first time says so on stderr; here that would be read as output."""
+"""Tests, without the note on stderr that kernels are being compiled, which would be read as a command's output."""
 
 import os
 

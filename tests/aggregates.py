@@ -1,4 +1,4 @@
-"""Random patterns with aggregates in their conditions, running and about a whole, on the streams of `strategies`."""
+"""Random patterns with aggregates in conditions on events and on whole patterns, on the streams of `strategies`."""
 
 from __future__ import annotations
 
@@ -51,14 +51,14 @@ Names = tuple[str, ...]
 
 @cache
 def of_numbers(names: Names) -> st.SearchStrategy[Expression]:
-    """One number of all events of a variable."""
+    """One number for all events of a variable."""
     plain = st.builds(Aggregate, st.sampled_from(NUMBERS), st.sampled_from(names), st.sampled_from(("id", "price")))
     return plain | plain | counted(names) | computed(names)
 
 
 @cache
 def computed(names: Names) -> st.SearchStrategy[Expression]:
-    """An aggregate of what is computed of each event."""
+    """An aggregate of a value that is computed from each event."""
     own = st.sampled_from(("id", "price")).map(Attribute)
     of = st.builds(Arithmetic, st.sampled_from("+-*/"), own, own | st.integers(1, 2).map(Literal)).map(Computed)
     functions = st.sampled_from(("COUNT", *NUMBERS))
@@ -73,7 +73,7 @@ def counted(names: Names) -> st.SearchStrategy[Expression]:
 
 @cache
 def different_values(names: Names) -> st.SearchStrategy[Expression]:
-    """How many different values there are, compared with a number."""
+    """A comparison of how many different values there are with a number."""
     attributes = st.sampled_from(("id", "price", "name"))
     apart = st.builds(Aggregate, st.just("COUNT"), st.sampled_from(names), attributes, st.just(True))
     return st.builds(Comparison, OPERATORS, apart, st.integers(0, 3).map(Literal))
@@ -128,7 +128,7 @@ def running(own: str, names: Names) -> st.SearchStrategy[Expression]:
 
 @st.composite
 def _plain(draw: st.DrawFn) -> Pattern:
-    """`A AS x ; (B AS y)+ ; C AS z` and its like, mostly with matches."""
+    """`A AS x ; (B AS y)+ ; C AS z` and patterns like it, mostly with matches."""
     first: Pattern = Named(Event(draw(st.sampled_from(("A", "B", None)))), "x")
     kind = draw(st.sampled_from(("B", "B", "A", None)))
     inner: Pattern = Named(Event(kind), "y")
@@ -157,7 +157,7 @@ def _plain(draw: st.DrawFn) -> Pattern:
 
 @st.composite
 def _odd(draw: st.DrawFn) -> Pattern:
-    """Any pattern with registers, some references turned into aggregates and some parts filtered whole."""
+    """Any pattern with registers, some references turned into aggregates and some parts filtered as a whole."""
 
     def reading(node: Expression) -> Expression:
         if not isinstance(node, Reference) or node.name not in ("id", "price") or draw(st.booleans()):
@@ -183,13 +183,13 @@ def _has_aggregate(pattern: Pattern) -> bool:
 
 
 def has_aggregate(query: QuerySpec) -> bool:
-    """Whether some condition of the query asks for one."""
+    """Whether some condition of the query has an aggregate."""
     return _has_aggregate(query.where)
 
 
 @cache
 def aggregate_patterns() -> st.SearchStrategy[Pattern]:
-    """Patterns that mean something and have an aggregate."""
+    """Patterns that pass the checks and have an aggregate."""
 
     def sound(pattern: Pattern) -> bool:
         try:

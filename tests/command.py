@@ -1,4 +1,4 @@
-"""The command line run within the tests' process, and a small file and query for it."""
+"""The command line, run within the tests' process, and a small file and query for it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from cerite.cli.main import main
 
 @dataclass(frozen=True)
 class Done:
-    """What a command left behind."""
+    """The outcome of a command."""
 
     stdout: str
     stderr: str

@@ -1,4 +1,4 @@
-"""The same events in columns of other types: what they mean must not depend on how they are stored.
+"""The same events in columns of different types: their meaning must not depend on how they are stored.
 
 Ids and prices as whole numbers, unsigned ones, floats, decimals of few and of many digits; times as whole numbers
 beyond 2^53, floats between two steps, decimals, timestamps of every unit and zone; texts as views and dictionaries.
@@ -83,7 +83,7 @@ class Dress:
         )
 
     def table(self, rows: Rows) -> pa.Table:
-        """The rows, stored so."""
+        """The rows, stored in columns of these types."""
         columns = {"id": IDS[self.id], "price": PRICES[self.price], "name": NAMES[self.name], "at": TIMES[self.at]}
         arrays = []
         for column in self.schema:

@@ -1,6 +1,6 @@
-"""The import graph between Cerite's rooms, drawn into docs/architecture.md: `python -m tests.layers --write`.
+"""The import graph between Cerite's packages, drawn into docs/architecture.md: `python -m tests.layers --write`.
 
-The layers themselves are in pyproject.toml and kept by import-linter (`./dev lint`); the picture shows what is there.
+The layers themselves are in pyproject.toml and enforced by import-linter (`./dev lint`); the picture shows the imports.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ BEGIN, END = "<!-- rooms: begin -->\n", "<!-- rooms: end -->\n"
 
 
 def imports(module: Path) -> Iterator[str]:
-    """The modules that a module imports, wherever in it."""
+    """The modules that a module imports, anywhere in it."""
     for node in ast.walk(ast.parse(module.read_text("utf-8"))):
         if isinstance(node, ast.ImportFrom) and node.module:
             yield node.module
@@ -25,7 +25,7 @@ def imports(module: Path) -> Iterator[str]:
 
 
 def edges() -> set[tuple[str, str]]:
-    """Which room imports which."""
+    """Which package imports which."""
     package = ROOT / "cerite"
     rooms = {folder.name for folder in package.iterdir() if (folder / "__init__.py").exists()}
     pairs = {
@@ -39,7 +39,7 @@ def edges() -> set[tuple[str, str]]:
 
 
 def direct(pairs: set[tuple[str, str]]) -> set[tuple[str, str]]:
-    """The edges that no longer way replaces: the picture stays readable, and says the same of who may see whom."""
+    """The edges that no longer path replaces: the picture stays readable, and still shows who can reach whom."""
 
     def reaches(start: str, goal: str) -> bool:
         return any(other == goal or reaches(other, goal) for one, other in pairs if one == start)
@@ -58,7 +58,7 @@ def picture() -> str:
 
 
 def drawn(page: str) -> str:
-    """The page with the picture of today."""
+    """The page with the current picture."""
     before, rest = page.split(BEGIN)
     return before + BEGIN + picture() + END + rest.split(END)[1]
 

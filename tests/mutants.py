@@ -1,10 +1,10 @@
-"""A test of the tests: `./dev mutants` puts deliberate faults into the engine and looks which of them no test notices.
+"""A test of the tests: `./dev mutants` puts deliberate faults into the engine and reports those that no test notices.
 
 Each fault is one replacement in one file. It is applied in a copy of the tree, with a cache of kernels of its own, and
 `TESTS` are run there until the first one fails. A fault that survives is reported, and the command fails: either a test
 is missing, or the code that was changed is not needed.
 
-    ./dev mutants            all of them: some minutes, most for the run without a fault that comes first
+    ./dev mutants            all of them: some minutes, most of them for the run without a fault that comes first
     ./dev mutants edge       those with this word in what they break
 """
 
@@ -21,14 +21,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-TESTS = (  # the first finds most, without compiling
+TESTS = (  # the first one finds most faults, without compiling
     "tests/engine_core/test_reached.py",
     "tests/engine_core",
     "tests/examples/test_suppress.py",
     "tests/faults/test_recycling.py",
     "tests/properties/test_recycling.py",
 )
-MINUTES = 15  # that a run may take: a fault may also loop for ever
+MINUTES = 15  # that a run may take: a fault may cause an endless loop
 
 
 @dataclass(frozen=True)
@@ -205,7 +205,7 @@ FAULTS = (
 
 
 def run_tests(tree: Path, cache: Path) -> str | None:
-    """What failed first, or None."""
+    """The test that failed first, or None."""
     environment = os.environ | {
         "PYTHONPATH": str(tree), "NUMBA_CACHE_DIR": str(cache), "CERITE_QUIET": "1", "PYTHONDONTWRITEBYTECODE": "1",
     }  # fmt: skip
@@ -223,7 +223,7 @@ def run_tests(tree: Path, cache: Path) -> str | None:
 
 
 def main(words: list[str]) -> int:
-    """Try the faults; how many survived decides the status."""
+    """Try the faults; the exit status says whether any survived."""
     chosen = [fault for fault in FAULTS if all(word in fault.breaks for word in words)]
     survived = 0
     with tempfile.TemporaryDirectory() as folder:

@@ -1,7 +1,7 @@
-"""Runs the notebooks in examples/ and writes what they show into them: `python -m tests.notebooks --write`.
+"""Runs the notebooks in examples/ and stores their outputs in them: `python -m tests.notebooks --write`.
 
 A cell is plain Python. What it prints and the value of its last expression are its output, as in Jupyter; nothing of
-Jupyter is needed. Tests compare the text of every output with the one that is stored.
+Jupyter is needed. Tests compare the text of every output with the stored one.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def run(document: dict[str, Any]) -> list[list[dict[str, Any]]]:
 
 
 def outputs(source: str, space: dict[str, Any], number: int) -> list[dict[str, Any]]:
-    """What a cell prints, and what its last expression is."""
+    """What a cell prints, and the value of its last expression."""
     body = ast.parse(source).body
     last = body.pop() if body and isinstance(body[-1], ast.Expr) else None
     printed, value = StringIO(), None
@@ -85,7 +85,7 @@ def texts(cell_outputs: list[dict[str, Any]]) -> list[str]:
 
 
 def written(path: Path) -> None:
-    """Put what a notebook shows today into it."""
+    """Store a notebook's current outputs in it."""
     document = read(path)
     for number, (cell, shown) in enumerate(zip(code_cells(document), run(document), strict=True), 1):
         cell["outputs"], cell["execution_count"] = shown, number

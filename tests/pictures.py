@@ -1,7 +1,7 @@
 """Pictures in the docs, drawn by Cerite itself: `python -m tests.pictures --write`.
 
 A line `<!-- picture: cerite.query("…").draw() -->` stands before a Mermaid block, and the block is what the expression
-draws. So a picture cannot say anything else than the engine does.
+draws. So a picture cannot show anything but what the engine does.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def pages() -> list[Path]:
 
 
 def drawn(page: str) -> str:
-    """The page with the pictures of today."""
+    """The page with its current pictures."""
 
     def put_in(place: re.Match[str]) -> str:
         picture = eval(place[2], {"cerite": cerite, "events": events})  # our own docs

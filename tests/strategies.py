@@ -144,7 +144,7 @@ WRITTEN_TIMES = ("1970-01-01", "2024-03-31T03:00:00+02:00", "1969-12-31T23:59:59
 
 @cache
 def _functions(readable: tuple[str, ...]) -> tuple[st.SearchStrategy[Expression], ...]:
-    """Numbers, texts, instants and durations that functions and the arithmetic of time give."""
+    """Numbers, texts, instants and durations as results of functions and the arithmetic of time."""
     numbers = _sources(("id", "price"), readable) | (ints | floats).map(Literal)
     texts = _sources(("name", "other"), readable) | st.sampled_from(SPELLINGS).map(Literal)
     instants = _sources(("at", "until"), readable)
@@ -158,7 +158,7 @@ def _functions(readable: tuple[str, ...]) -> tuple[st.SearchStrategy[Expression]
     texts = texts | _calls(("lower", "upper"), texts)
     texts = texts | st.builds(Call, st.just("coalesce"), st.lists(texts, min_size=2, max_size=3).map(tuple))
     numbers = numbers | _calls(("abs", *ROUNDING), numbers)
-    whole = ints.map(Literal)  # beside floats only written whole numbers are taken
+    whole = ints.map(Literal)  # among floats, whole numbers must be literals
     chosen = st.builds(
         Call, st.just("coalesce"), st.tuples(_calls(("floor", "abs"), _sources(("price",), readable)), whole)
     )
@@ -174,7 +174,7 @@ def _calls(names: tuple[str, ...], of: st.SearchStrategy[Expression]) -> st.Sear
 
 @cache
 def function_conditions(readable: tuple[str, ...] = ()) -> st.SearchStrategy[Expression]:
-    """Conditions about what functions and the arithmetic of time give."""
+    """Conditions on results of functions and the arithmetic of time."""
     number, text, instant, duration = _functions(readable)
     operators = st.sampled_from(["=", "!=", "<", "<=", ">", ">="])
     whole = st.sampled_from([-3, 0, 1, 2, 5, 12, 59, 1969, 2024]).map(Literal)
@@ -347,7 +347,7 @@ def meaningful(pattern: Pattern) -> Pattern | None:
 
 @cache
 def checked_patterns(*, size: int = 6, sremo: bool = True) -> st.SearchStrategy[Pattern]:
-    """Patterns that mean something, with references between their variables where they can be read."""
+    """Patterns that pass the checks, with references between their variables where they can be read."""
     drawn = patterns((*VARIABLES, *TYPES[:2]), size=size, sremo=sremo).map(meaningful)
     return drawn.filter(lambda pattern: pattern is not None)  # type: ignore[return-value]
 
@@ -388,7 +388,7 @@ def _reading_event(draw: st.DrawFn, scope: Scope) -> Pattern:
 
 @st.composite
 def _reading(draw: st.DrawFn, scope: Scope, depth: int) -> Pattern:
-    """A pattern whose conditions may read the variables in scope, and those it binds before."""
+    """A pattern whose conditions may read the variables in scope, and those that it has already bound."""
     shape = draw(st.integers(0, 9)) if depth else 0
     if shape <= 1:
         return draw(_reading_event(scope))
@@ -421,7 +421,7 @@ def _reading(draw: st.DrawFn, scope: Scope, depth: int) -> Pattern:
 
 @st.composite
 def _sometimes_bound(draw: st.DrawFn, scope: Scope) -> Pattern:
-    """A condition on the last event reads a variable that only one way of matching binds, or only an outer pattern."""
+    """A condition on the last event that reads a variable bound by only one way of matching, or by an outer pattern."""
     name = draw(st.sampled_from((*scope, *VARIABLES)))
     with_it, without = Named(Event(draw(st.sampled_from(("A", None)))), name), Event(draw(st.sampled_from(("A", None))))
     first: Pattern = Union((without, with_it))
@@ -456,7 +456,7 @@ def _reading_sequence(draw: st.DrawFn, scope: Scope, depth: int, *, contiguous: 
 
 @cache
 def register_patterns(depth: int = 3) -> st.SearchStrategy[Pattern]:
-    """Patterns whose conditions read other events, most of them."""
+    """Patterns most of whose conditions read other events."""
 
     def sound(pattern: Pattern) -> bool:
         try:
@@ -470,7 +470,7 @@ def register_patterns(depth: int = 3) -> st.SearchStrategy[Pattern]:
 
 @st.composite
 def _after_an_event(draw: st.DrawFn, depth: int) -> Pattern:
-    """Something to read first, mostly."""
+    """A pattern that mostly begins with an event to read."""
     if draw(st.integers(0, 5)) == 0:
         return draw(_reading((), depth))
     first = Named(Event(draw(st.sampled_from("AAB"))), "x")

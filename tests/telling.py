@@ -1,10 +1,10 @@
-"""Cases that tell something: most random queries match nothing on a random stream, so one is looked for that does.
+"""Informative random cases: most random queries match nothing on a random stream, so both are changed until they do.
 
-A query and a stream are changed step by step until there is a match: other types for the events, no missing values,
-wider windows, fewer clauses, weaker conditions, more events, the opposite of what aggregates are asked. Some cases stay
-as they were drawn, so that what matches nothing is tried as well. `Share` counts both while the tests run, and asserts
-what it counted. What the engine refuses because of its numbers tells nothing; `refused` says so for all tests, and
-`Share` asserts that it stays rare. `often` is how many cases a test draws: some with every change, many more at night.
+The changes come step by step: other types for the events, no missing values, wider windows, fewer clauses, weaker
+conditions, more events, the opposite of conditions on aggregates. Some cases stay as they were drawn, so that cases
+without a match are tried as well. `Share` counts both kinds while the tests run, and asserts that there are enough
+matches. A case that the engine refuses because of its numbers shows nothing: `refused` recognises these for all tests,
+and `Share` asserts that they stay rare. `often` says how many cases a test draws: some in a CI run, many more nightly.
 """
 
 from __future__ import annotations
@@ -23,20 +23,20 @@ from cerite.predicate.expression import transform as changed
 
 Rows = list[dict[str, Any]]
 LEAST = 1 / 3
-LEAST_RUN = 1 / 3  # of what is drawn; what the engine does not run tells nothing
+LEAST_RUN = 1 / 3  # of the cases drawn; those that the engine does not run show nothing
 MOST_REFUSED = 1 / 10
-REFUSED = (  # of numbers that only another type could compare
+REFUSED = (  # for numbers that only another type could compare
     "cannot be compared with exactly",
-    "64 bits do not keep exactly",
+    "64 bits cannot keep exactly",
     "more digits than 64 bits",
     "too many digits",
-    "beyond 2^63 beside signed",
+    "beyond 2^63 among signed",
     "cannot compare exactly",
     "does not fit 64 bits",  # a sum, which judge and engine refuse, the engine even before it is read
-    "are exact",  # on Spark, up to so many places behind the point
+    "are exact",  # on Spark, up to a number of decimal places
 )
-AT_NIGHT = 20  # times as many cases
-BY_DAY = 6  # with every change one in so many, but no fewer than `FEWEST` or one in two
+AT_NIGHT = 20  # times as many cases in a nightly run
+BY_DAY = 6  # in a CI run one in this many, but no fewer than `FEWEST` or one in two
 FEWEST = 40
 _WEAKER = {"=": "<=", "<": "<=", ">": ">=", "!=": "<="}
 _OPPOSITE = {"=": "!=", "!=": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
@@ -48,7 +48,7 @@ at_night = False  # tests/conftest.py sets it, before it is read
 
 
 def often(examples: int, by_day: int | None = None) -> settings:
-    """So many random cases, a share of them (or `by_day`) with every change and many more at night."""
+    """This many random cases: in a CI run a share of them (or `by_day`), in a nightly run many more."""
     share = max(-(-examples // BY_DAY), min(-(-examples // 2), FEWEST))
     examples = examples * AT_NIGHT if at_night else share if by_day is None else by_day
     slow = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.large_base_example]  # queries are large
@@ -57,14 +57,14 @@ def often(examples: int, by_day: int | None = None) -> settings:
 
 
 def refused(error: CeriteError) -> bool:
-    """Whether the engine says that columns of these types are not compared exactly, which is no fault."""
+    """Whether the engine says that columns of these types cannot be compared exactly, which is not a failure."""
     return any(words in str(error) for words in REFUSED)
 
 
 def telling(
     query: QuerySpec, rows: Rows, judge: Callable[[QuerySpec, Rows], list[Any] | None]
 ) -> tuple[QuerySpec, Rows]:
-    """The query and the stream, or the first changed ones of which the judge finds a match; None: it cannot say."""
+    """The query and the stream, or the first changed ones with a match; where the judge gives None, it cannot tell."""
     for each in candidates(query, rows):
         if judge(*each):
             return each
@@ -94,7 +94,7 @@ def candidates(query: QuerySpec, rows: Rows) -> Iterator[tuple[QuerySpec, Rows]]
 
 
 def lengthened(rows: Rows) -> Rows:
-    """The stream, with further events where it is short."""
+    """The stream, with further events if it is short."""
     last = rows[-1]["at"] if rows else 0
     more = enumerate(_ENOUGH[len(rows) :])
     return rows + [{**_FULL, "id": k % 2, "price": k, "type": kind, "at": last + k} for k, kind in more]
@@ -122,7 +122,7 @@ def opposed(pattern: Pattern) -> Pattern:
 
 
 def rotated(rows: Rows, turn: int) -> Rows:
-    """Every event of the next type, so many times."""
+    """The stream with the type of every event replaced by the next one, `turn` times."""
     return [{**row, "type": "ABC"[("ABC".index(row["type"]) + turn) % 3]} for row in rows]
 
 
@@ -161,7 +161,7 @@ def weaker(node: Expression) -> Expression:
 
 @dataclass
 class Share:
-    """How many of the cases drawn ran, and how many of those had a match, counted while a test runs."""
+    """Counts, while a test runs, how many of the cases drawn ran, and how many of those had a match."""
 
     name: str
     least: float = LEAST
@@ -171,12 +171,12 @@ class Share:
     refused: int = 0
 
     def note(self, matched: bool) -> None:
-        """One more case."""
+        """Count one more case."""
         self.cases += 1
         self.matched += matched
 
     def check(self) -> None:
-        """Refuse a run that says too little."""
+        """Fail a run with too few cases or matches, or with too many refusals."""
         assert self.cases, self.name
         share, tried = self.matched / self.cases, self.cases + self.refused
         print(

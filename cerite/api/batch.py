@@ -1,6 +1,6 @@
-"""The matches of a query in data at rest: every question reads the source anew, with the columns that it needs.
+"""The matches of a query in data at rest: every question reads the source anew, and only the columns that it needs.
 
-Invariant: a source that can be read only once is read once, and gives the events of its matches with them.
+Invariant: a source that can be read only once is read only once, and its matches carry their events with them.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ Progress = Callable[[int, int, int], None]  # rows read, matches so far, active 
 
 
 class UnknownLengthError(StreamError, TypeError):
-    """`len()` of matches whose events can be read only once; a TypeError, so that `list()` does without it."""
+    """Raised by `len()` if the events can be read only once; a TypeError, so that `list()` goes on without a length."""
 
 
 class BatchMatches(Matches):
@@ -82,18 +82,18 @@ class BatchMatches(Matches):
         return self._chunks()
 
     def placed(self) -> Iterator[tuple[MatchChunk, Placed]]:
-        """The matches in flat arrays, some at a time, and the same with their events."""
+        """The matches in flat arrays, some at a time, each chunk together with its events."""
         begun, self._begun = self._begun, None
         return self._placed() if begun is None else begun
 
     def _chunks(self, most: int | None = None) -> Iterator[MatchChunk]:
-        """The matches that end in the first batches, up to about so many events, or all of them."""
+        """The matches that end within about the first `most` events, or all of them."""
         run = self._run(most)
         for chunk in self._reading(run, run.find(self._read_columns().batches()), most):
             yield self._numbered(chunk)
 
     def _placed(self, most: int | None = None) -> Iterator[tuple[MatchChunk, Placed]]:
-        """The same with the events; of a source that is read once with all their columns, in case they are wanted."""
+        """The same with their events; with all columns if the source can be read only once, in case they are wanted."""
         run = self._run(most)
         columns = (*self.shape.event_columns, *(self._source.available if self._read_once else ()))
         pairs = run.place(self._read_columns(columns).batches(), self._identity)
@@ -105,7 +105,7 @@ class BatchMatches(Matches):
         return ThreadedRun(self._program, self._threads if most is None else 1, self.rows)
 
     def _reading(self, run: ThreadedRun, items: Iterator[Reported | None], most: int | None) -> Iterator[Reported]:
-        """What a reading finds, with progress, and what there is to say at its end."""
+        """What a reading finds; reports progress on the way, and warns of unknown event types at the end."""
         matches = 0
         with in_plain_words("find the matches"):
             for item in items:
@@ -120,7 +120,7 @@ class BatchMatches(Matches):
         self._warn_of_types(run, matches)
 
     def _read_columns(self, more: tuple[str, ...] = ()) -> Source:
-        """The source with what the engine looks at, and perhaps more."""
+        """The source, narrowed to the columns that the engine reads and to those in `more`."""
         names = tuple(dict.fromkeys((*self._program.read, *more)))
         return self._source.narrowed(names) if names else self._source
 
@@ -130,7 +130,7 @@ class BatchMatches(Matches):
 
     # ------------------------------------------------------------ events
     def _with_rows(self, placed: Placed) -> Placed:
-        """The events with their files and rows, where these tell them apart."""
+        """The events with columns for their file and row number, if these tell them apart."""
         starts = self._source.row_starts
         if self._identity is not None or starts is None:
             return placed
@@ -147,7 +147,7 @@ class BatchMatches(Matches):
         return Beside(chunk, placed, list(self._source.available)) if self._read_once else None
 
     def exists(self) -> bool:
-        """Whether there is any match; stops at the first, which a source that is read once still gives later."""
+        """Whether there is any match; stops at the first, which a source that is read only once still gives later."""
         if self._exists is None and self._count is None:
             if self._read_once:
                 placed = self.placed()
@@ -159,13 +159,13 @@ class BatchMatches(Matches):
         return bool(self._exists) if self._count is None else self._count > 0
 
     def count(self) -> int:
-        """How many matches there are, exactly; without enumerating them unless a strategy or clause needs it."""
+        """The exact number of matches, found without enumerating them unless a strategy or clause requires it."""
         if self._count is None:
             self._count = self._counted()
         return self._count
 
     def suppressed(self) -> int:
-        """How many more matches there are, which SUPPRESS left out; reads the data again to count them."""
+        """How many more matches there are that SUPPRESS left out; reads the data again to count them."""
         plan = self._program.plan
         if plan.suppress is None:
             return 0
@@ -201,7 +201,7 @@ class BatchMatches(Matches):
         return matches
 
     def _warn_of_types(self, run: ThreadedRun, matches: int) -> None:
-        """Say which event types the data does not have: one that is spelt like another, or any if nothing matched."""
+        """Warn of event types that the data lacks: those spelt almost like one it has, or all if nothing matched."""
         unseen, seen = run.types()
         for name in sorted(unseen):
             near = suggestion(name, seen)
@@ -251,7 +251,7 @@ class BatchMatches(Matches):
         return rows
 
     def between(self, first: int, last: int, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
-        """Columns of all events from one place to another, both included; nothing of a source that is read once."""
+        """Columns of the events from `first` to `last`, both included; nothing if the source can be read only once."""
         if self._read_once:
             return
         if self._program.columns.position is not None:
@@ -280,7 +280,7 @@ class BatchMatches(Matches):
         return self._known_positions
 
     def to_arrow(self, *, events: bool = False, long: bool = False) -> pa.Table:
-        """`Matches.to_arrow`, refused when there are too many matches for any memory."""
+        """`Matches.to_arrow`, refused if there are far too many matches to fit into memory."""
         tables: list[pa.Table] = []
         rows = 0
         with in_plain_words("hold the matches in a table"):
@@ -305,7 +305,7 @@ class BatchMatches(Matches):
 
 
 class Beside:
-    """Gives the events of matches by the positions that are reported, from where they were placed."""
+    """Looks up the events of matches by reported position, among the events that came with the matches."""
 
     def __init__(self, chunk: MatchChunk, placed: Placed, columns: list[str]) -> None:
         self._reported = chunk.positions
@@ -339,7 +339,7 @@ def _shape(prepared: Prepared, selection: Selection) -> Shape:
 
 
 def _known(shown: Shown, schema: pa.Schema) -> Shown:
-    """What the data has of it: a dictionary may simply lack an attribute."""
+    """The column with only those attributes that the data has: events given as dictionaries may lack some."""
     return replace(shown, attributes=tuple(name for name in shown.attributes if name in schema.names))
 
 

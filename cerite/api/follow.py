@@ -1,7 +1,7 @@
-"""A stream that follows a source: every batch that comes is pushed, and the matches of each push are given.
+"""A stream that follows a source: it pushes every batch that comes, and yields the matches of each push.
 
-Invariant: a batch is taken from the source only when the matches of the one before were requested, so that a slow
-reader slows the source down, and nothing piles up in between.
+Invariant: a batch is taken from the source only when its matches are requested, so that a slow reader slows the source
+down, and nothing piles up in between.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from cerite.core.errors import StreamError
 
 
 class Following:
-    """The matches of what a source brings, push by push: `for`, or `async for`."""
+    """The matches in what a source brings, push by push; iterate with `for` or `async for`."""
 
     def __init__(self, push: Callable[[Any], Pushed], close: Callable[[], Pushed] | None, source: Any) -> None:
         if not isinstance(source, (AsyncIterable, Iterable)) or isinstance(source, (str, bytes, dict)):

@@ -1,4 +1,4 @@
-"""From what a caller passes to a source the engine can read: streams merged, events sorted, names checked.
+"""Turns the data that a caller passes into a source the engine can read: streams merged, events sorted, names checked.
 
 Whatever is wrong with the data's columns is reported here, before anything runs.
 """
@@ -37,7 +37,7 @@ from cerite.pattern.query import QuerySpec
 
 READ_ONCE = (ReaderSource, RowSource)
 LISTED = "the list of events"
-PROGRAMS = 4  # that a query keeps
+PROGRAMS = 4  # programs that a query keeps
 _TIMES = "times are numbers or timestamps; write them as 2024-05-01T12:30:00, all with a zone or all without"
 
 
@@ -45,8 +45,8 @@ _TIMES = "times are numbers or timestamps; write them as 2024-05-01T12:30:00, al
 class Prepared:
     """A source in stream order.
 
-    `order` has the row of the input for every row of the source, where it was sorted; `files` is what it was read from.
-    `identity` are the columns that tell events apart, which order them, too; None if files and rows do.
+    If the input was sorted, `order` has the row of the input for every row of the source; `files` are those it was read
+    from. `identity` names the columns that tell events apart, and also order them; None if files and rows do.
     """
 
     source: Source
@@ -57,7 +57,7 @@ class Prepared:
 
 
 class Binding:
-    """A query's plan and the programs it has become: data with the same columns is bound once."""
+    """A query's plan and the programs bound from it; for data with the same columns it is bound only once."""
 
     def __init__(self, query: QuerySpec, plan: Plan) -> None:
         self.query = query
@@ -65,7 +65,7 @@ class Binding:
         self._programs: deque[tuple[Columns, bool, pa.Schema, Program]] = deque(maxlen=PROGRAMS)
 
     def program(self, columns: Columns, schema: pa.Schema, *, checked: bool, sources: Sequence[Source]) -> Program:
-        """`bind_query`, unless that has been done; what is refused is refused again."""
+        """What `bind_query` returns, kept for further calls with the same columns; errors are raised anew each time."""
         for named, strictly, known, program in list(self._programs):
             if named == columns and strictly == checked and known.equals(schema, check_metadata=True):
                 return program
@@ -107,7 +107,7 @@ def bind_query(
     checked: bool = True,
     sources: Sequence[Source] = (),
 ) -> Program:
-    """The plan bound to the data's columns, one with the event type among them; the query is checked against them."""
+    """The plan bound to the data's columns, including that of types; `checked` has the query checked against them."""
     kind = columns.type if columns.type is not None or "type" not in schema.names else "type"
     types = {node.type for node in walk(query.where) if isinstance(node, Event) and node.type is not None}
     if kind is None and len(types) > 1:
@@ -130,7 +130,7 @@ def bind_query(
 
 
 def _type_hint(names: Sequence[str]) -> Hint:
-    """How to name the type's column; one column called `type;v;at` is several."""
+    """How to name the column of types, or the delimiter: a single column called `type;v;at` is really several."""
     mark = next((each for each in ";|\t" if len(names) == 1 and each in names[0]), None)
     if mark is None:
         return Hint("name it: ", Setting("type"))
@@ -151,14 +151,14 @@ def _streams(query: QuerySpec, streams: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _is_column(value: object) -> bool:
-    """Whether it holds the values of one column, or is one of them, and so no stream of events."""
+    """Whether this holds the values of one column, or is such a value, and so is not a stream of events."""
     if isinstance(value, (list, tuple)):
         return bool(value) and not isinstance(value[0], (Mapping, str, Path))
     return value is None or isinstance(value, (int, float, np.ndarray, pa.Array, pa.ChunkedArray))
 
 
 def _opened(plan: Plan, data: Any, columns: Columns, reading: Reading) -> Source:
-    """The data as a source whose time is one."""
+    """The data as a source whose time column, if one is named, really holds times."""
     if isinstance(data, (list, tuple)) and not any(isinstance(each, (str, Path)) for each in data):
         source: Source = rows_source(data, plan, columns, reading)
     else:
@@ -181,7 +181,7 @@ def _opened(plan: Plan, data: Any, columns: Columns, reading: Reading) -> Source
 
 
 def _refuse_guesses(query: QuerySpec, sources: Sequence[Source], reading: Reading, keys: Sequence[str]) -> None:
-    """Refuse to order text that somebody guessed to be text: of which kind its values are meant to be is not known."""
+    """Refuse to order by a column that was only guessed to be text: what kind its values should have is not known."""
     for name, span in (dict.fromkeys(keys) | ordered_attributes(query)).items():
         for source in sources:
             if name in reading.kinds or not _is_text(source.everything, name):
@@ -199,7 +199,7 @@ def _refuse_guesses(query: QuerySpec, sources: Sequence[Source], reading: Readin
 
 
 def _explain_text(error: CeriteError, query: QuerySpec, schema: pa.Schema, sources: Sequence[Source]) -> None:
-    """Say why a column is text, if that is why the query is refused and a value in a file is the reason."""
+    """Say in the error why a column is text, if the query is refused because it is, and a value in a file caused it."""
     if not isinstance(error, SchemaError):
         return
     for name in sorted(read_attributes(query)):
@@ -226,7 +226,7 @@ def _names(order_by: Any) -> tuple[str, ...]:
 
 
 def merged(sources: Mapping[str, Source], time: str | None, order_by: Sequence[str]) -> pa.Table:
-    """Streams as one in time order, ties in the order of FROM."""
+    """The streams merged into one, in time order; ties are in the order of FROM."""
     if time is None and not order_by:
         raise StreamError(
             "several streams are merged by time, but no time column is named",
@@ -253,7 +253,7 @@ def rows_source(rows: Sequence[Mapping[str, Any]], plan: Plan, columns: Columns,
 
 
 def ordered(source: Source, keys: list[str]) -> tuple[Longs, pa.Table]:
-    """The rows sorted by these columns, equal ones in their order, and which row of the source each of them is."""
+    """For every sorted row its row in the source, and the rows themselves, sorted stably by these columns."""
     table = source.table()
     for name in keys:
         if name not in table.column_names:

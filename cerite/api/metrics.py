@@ -22,8 +22,9 @@ _SAID = {
 class StreamMetrics:
     """Counts since the stream began, restores included, and what it holds now.
 
-    Every event pushed is read, pending, late, without a time, or a duplicate. What the last push completes is counted
-    when its matches were read, or when the stream goes on. `suppressed` is None without SUPPRESS or `counting=True`.
+    Every event pushed is read, pending, late, without a time, or a duplicate. What the last push completed is counted
+    once its matches have been read, or when the stream goes on. `suppressed` is None unless the query has SUPPRESS and
+    the stream was opened with `counting=True`.
 
     >>> import cerite
     >>> stream = cerite.query("SELECT * FROM S WHERE A ; B").stream({"type": "string", "at": "int"}, time="at")

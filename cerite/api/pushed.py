@@ -1,7 +1,7 @@
-"""The matches of one push: enumerated when they are read, buffered with their events for reading again.
+"""The matches of one push: enumerated when they are read, and buffered with their events to be read again.
 
 Invariant: what a push returns stays readable. Before the stream goes on, matches that were not read are buffered with
-their events, as many as fit `BUFFERED`; if there are more, reading on raises, and nothing is silently empty.
+their events, as many as fit into `BUFFERED`; if there are more, reading past those raises: nothing is silently empty.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class Pushed(Matches):
         self._buffered: list[MatchChunk] = []
         self._size = 0  # events of the buffered matches
         self._seen = 0  # matches read so far
-        self._gone = False  # whether a chunk was read, or given up, that is not buffered
+        self._gone = False  # whether some chunk was read, or given up, without being buffered
 
     @property
     def late(self) -> pa.Table:
@@ -80,7 +80,7 @@ class Pushed(Matches):
         return pa.Table.from_batches([self._late])
 
     def chunks(self) -> Iterator[MatchChunk]:
-        """The matches in flat arrays, some at a time; what was read before comes again."""
+        """The matches in flat arrays, some at a time; those that were read before are given again."""
         at = 0
         while at < len(self._buffered) or not self._gone:
             if at == len(self._buffered):
@@ -108,7 +108,7 @@ class Pushed(Matches):
         return self._count
 
     def suppressed(self) -> int:
-        """How many more matches the pushed events complete, which SUPPRESS left out."""
+        """How many more matches the pushed events complete that SUPPRESS left out."""
         if self._suppressed is None:
             raise StreamError(
                 "what SUPPRESS leaves out is not counted in this stream",
@@ -121,7 +121,7 @@ class Pushed(Matches):
         return super().exists() if self._count is None else self._count > 0
 
     def placed(self) -> Iterator[tuple[MatchChunk, Placed]]:
-        """The matches in flat arrays, some at a time, and the same with their events."""
+        """The matches in flat arrays, some at a time, each chunk together with its events."""
         for chunk in self.chunks():
             needed, places = numbered(np.concatenate([chunk.starts, chunk.ends, chunk.positions]))
             rows, marks = self._events(needed)
@@ -137,7 +137,7 @@ class Pushed(Matches):
         return rows
 
     def _events(self, needed: Longs) -> tuple[pa.RecordBatch, Longs]:
-        """The events at these positions, which rise, and their marks."""
+        """The events at these rising positions, and their marks."""
         if self._released is not None:
             rows = self._released.rows(needed)
             assert rows is not None

@@ -76,7 +76,7 @@ class Query:
         return self._binding(semantics).plan
 
     def _binding(self, semantics: Semantics) -> Binding:
-        """The plan and the programs that it has become; each is made once."""
+        """The plan and the programs bound from it; each is built once."""
         if semantics not in self._bindings:
             self._bindings[semantics] = Binding(self.query, plan(self.query, semantics))
         return self._bindings[semantics]
@@ -132,19 +132,19 @@ class Query:
     ) -> BatchMatches:
         """The matches in `data`: an Arrow table or reader, a pandas or Polars frame, a path or glob, or dicts.
 
-        `time` names the column of the event time (a timestamp, or numbers: of milliseconds, or what `time_unit` says),
-        `type` that of the event type (by default `type`, if there is such a column; a query about one type does
-        without). The data must be in time order, unless `order_by` names columns to break ties by: then it is sorted by
-        time and by these. `position` names a column of rising positions that is reported instead of the row number. A
-        mapping from stream names to data gives the streams that FROM names, merged by time.
+        `time` names the column of the event time (timestamps, or numbers that count milliseconds or the `time_unit`),
+        `type` that of the event type (by default `type`, if there is such a column; a query about a single type needs
+        none). The data must be in time order, unless `order_by` names columns that break ties: then it is sorted by
+        time and by these. `position` names a column of rising positions to report instead of row numbers. A mapping
+        from stream names to data supplies the streams that FROM names, merged by time.
 
-        `schema` declares the kinds of columns beside those that the query declares, as `{"zip": "string"}`,
+        `schema` declares kinds of columns in addition to those that the query declares, as `{"zip": "string"}`,
         `{"BUY": {"price": "float"}}` or `CREATE STREAM` text: text files are read as declared, other data is checked
         against it. `null_values` are spellings of missing values in text files besides the usual ones, `delimiter`
-        separates the values of CSV, and `format` is that of files whose ending does not say it.
+        separates the values of CSV, and `format` is the format of files whose ending does not tell it.
 
         Long streams under a window are read by as many `threads` as there are cores, or as CERITE_THREADS says; the
-        matches and their order are those of one.
+        matches and their order are the same as with one thread.
         """
         columns = Columns(type, time, position, checked_unit(time_unit))
         kinds = declared_kinds(self.query, self.schema, None if schema is None else declared(schema))
@@ -155,8 +155,8 @@ class Query:
     def why(self, match: Match, data: Any = None, **options: Unpack[DataOptions]) -> Why:
         """Why a match is one: for each of its events the conditions that admitted it, with the values they compared.
 
-        A match of `run` knows its data; for any other (of a stream, of Spark, of a file) pass the data with the
-        keywords (`options`) that `run` would take.
+        A match of `run` knows its data; for any other (from a stream, Spark or a file) pass the data, with the keywords
+        (`options`) that `run` would take.
 
         >>> import cerite
         >>> q = cerite.query("SELECT * FROM S WHERE A AS x ; B AS y FILTER y[v > x.v] WITHIN 5 EVENTS")
@@ -180,10 +180,10 @@ class Query:
         return why(scene_of(self.query, match, prepared), match)
 
     def why_not(self, data: Any, events: Any = None, **options: Unpack[DataOptions]) -> WhyNot:
-        """Why events of `data` are no match: how far they got, and what ended it first, with the values compared.
+        """Why events of `data` are not a match: how far they got, and what ended it first, with the values compared.
 
-        `events` are all events that the match should have had: their row numbers, the rows themselves (dictionaries, or
-        a frame with some of the data's rows), or, left out, all of `data`. The `options` are those of
+        `events` are all the events that the match should have had: their row numbers, or the rows themselves
+        (dictionaries, or a frame with some of the data's rows); by default all of `data`. The `options` are those of
         `run`.
 
         >>> import cerite
@@ -249,15 +249,15 @@ class Query:
         """An object that takes batches of this schema as they come, and can be snapshotted between them.
 
         `schema` is an Arrow schema, a mapping of names to types (`"int"`, `"float"`, `"string"`, `"bool"`,
-        `"timestamp"`, or Arrow's), or a table or frame that has the columns. With `counting` the matches of every push
-        are counted beside finding them, so that `push(…).count()` enumerates nothing; it takes as long again.
+        `"timestamp"`, or Arrow's), or a table or frame that has the columns. With `counting`, the matches of every push
+        are not only found but also counted, so that `push(…).count()` enumerates nothing; that takes as long again.
 
-        Without `watermark` events must come in the order of `time`. With one, e.g. `"10 seconds"`, they may come in any
-        order: an event is read once the latest time seen is more than so much later, in the order of time, then of the
-        columns `order_by`, then of arrival. What comes later than that is late: it is counted (`stream.metrics`), with
-        a warning the first time; `late="side"` gives it as `matches.late` instead, together with events that have no
-        time, and `late="raise"` refuses the push. Of events that are equal in the columns `deduplicate` the first
-        counts, as long as the watermark has not passed it.
+        Without `watermark`, events must come in the order of `time`. With one, e.g. `"10 seconds"`, they may come in
+        any order: an event is read once the latest time seen is more than 10 seconds after its own, and events are read
+        in the order of time, then of the columns `order_by`, then of arrival. An event that comes later than that is
+        late: it is counted (`stream.metrics`), with a warning the first time; `late="side"` gives it as `matches.late`
+        instead, together with events that have no time, and `late="raise"` refuses the push. Of events that are equal
+        in the columns `deduplicate`, only the first counts, as long as the watermark has not passed it.
         """
         columns = Columns(type, time, position, checked_unit(time_unit))
         arrow = canonical_schema(stream_schema(schema))
@@ -281,10 +281,10 @@ def query(
     limit: int | None = None,
     suppress: Width | Suppress | None = None,
 ) -> Query:
-    """A query from CEQL text, a built pattern or a pattern, checked and ready to run.
+    """A query from CEQL text, from the pattern builder or from a pattern, checked and ready to run.
 
     `schema` declares event types or columns: the query is checked against it, and data is read as it says. The other
-    keywords are the clauses of a pattern; text has its own. `within` is text (`"30 seconds"`, `"500 events"`), a
+    keywords add clauses to a pattern; text has its own. `within` is text (`"30 seconds"`, `"500 events"`), a
     timedelta, or `cerite.seconds(30)`; `select` names variables, or measures: `{"low": var.x.price}`; `suppress` is a
     time, as text also `"10 minutes per partition"`.
 

@@ -4,7 +4,7 @@ Nothing is enumerated before it is needed. `count()` never enumerates where the 
 10^15 matches is counted in the time it takes to read the stream.
 
 A table of matches has one of three forms: positions, which cost least; `events=True`, the shape that Spark's results
-have; `long=True`, a row for every event of a match. Invariant: a form is the same whatever the events come from.
+have; `long=True`, a row for every event of a match. Invariant: a form is the same wherever the events come from.
 """
 
 from __future__ import annotations
@@ -36,23 +36,24 @@ if TYPE_CHECKING:
     import polars
     from rich.table import Table
 
-MOST_LISTED = 1 << 36  # matches that `len()` still says
-FIRST = 10  # matches that are shown of a result
+MOST_LISTED = 1 << 36  # the most matches that `len()` returns
+FIRST = 10  # the matches of a result that are shown
 Rows = list[dict[str, Any]]
 
 
 class UnknownVariableError(StreamError, KeyError):
-    """A match has no such variable, as its query has none."""
+    """A match has no such variable, because its query has none."""
 
 
 class IndexTypeError(StreamError, TypeError):
-    """Something that is no index was used as one."""
+    """Something that is not an index was used as one."""
 
 
 class Matches(ABC):
     """The matches of a query in some events, in the order of their ends.
 
-    They are counted by `count()` and `len()`, true if there is one, and read by iterating, by index and by slice.
+    Count them with `count()` or `len()`, test whether there are any with `if`, and read them by iterating, by index or
+    by slice.
     """
 
     variables: tuple[str, ...]
@@ -71,15 +72,15 @@ class Matches(ABC):
 
     @abstractmethod
     def placed(self) -> Iterator[tuple[MatchChunk, Placed]]:
-        """The matches in flat arrays, some at a time, and the same with their events."""
+        """The matches in flat arrays, some at a time, each chunk together with its events."""
 
     @abstractmethod
     def count(self) -> int:
-        """How many matches there are, exactly."""
+        """The exact number of matches."""
 
     @abstractmethod
     def suppressed(self) -> int:
-        """How many more there are, which SUPPRESS left out."""
+        """How many more matches there are that SUPPRESS left out."""
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -173,11 +174,11 @@ class Matches(ABC):
                 yield replace(next(matches), measures=values)
 
     def _beside(self, chunk: MatchChunk, placed: Placed) -> Callable[[tuple[int, ...]], Rows] | None:
-        """What gives the events of these matches, if `fetch` cannot give them later."""
+        """A function that returns the events of these matches, if `fetch` cannot return them later; None if it can."""
         return None
 
     def objects(self, chunk: MatchChunk, fetch: Callable[[tuple[int, ...]], Rows] | None = None) -> Iterator[Match]:
-        """The matches of a chunk one by one; `fetch` gives their events, if it is not the matches' own."""
+        """The matches of a chunk one by one; `fetch` returns their events, instead of the method of that name."""
         events_of = self.events_of if fetch is None else partial(self._events_of, fetch)
         starts, ends, offsets = chunk.starts.tolist(), chunk.ends.tolist(), chunk.offsets.tolist()
         positions, marks = chunk.positions.tolist(), chunk.labels.tolist()
@@ -248,12 +249,13 @@ class Matches(ABC):
     def to_arrow(self, *, events: bool = False, long: bool = False) -> pa.Table:
         """All matches in one Arrow table.
 
-        By default a row has `start`, `end`, `positions`, and a list of positions per variable. With `events` it is that
-        of `cerite.spark.match`: `match` (an id), `start_time` and `end_time` if there is a time, `start` and `end` if
-        there is a column of positions, the partition's columns, and per variable a list with the structs of its events.
-        With `long` a row is an event of a match: `match`, `variable`, `rank` among the variable's events, its columns.
+        By default a row has `start`, `end`, `positions`, and a list of positions per variable. With `events` it has the
+        columns of `cerite.spark.match`: `match` (an id), `start_time` and `end_time` if there is a time, `start` and
+        `end` if there is a column of positions, the partition's columns, and per variable a list of its events as
+        structs. With `long` a row is one event of a match: `match`, `variable`, `rank` among the variable's events, and
+        the event's columns.
 
-        Where SELECT measures something, a row has `match`, the times, the partition's columns and the measures.
+        If SELECT has measures, a row has `match`, the times, the partition's columns and the measures.
         """
         tables = list(self.tables(events=events, long=long))
         return pa.concat_tables(tables) if tables else self.table_schema(events=events, long=long).empty_table()
@@ -269,7 +271,7 @@ class Matches(ABC):
         return frame
 
     def to_parquet(self, path: str | Path | IO[bytes], *, events: bool = False, long: bool = False) -> int:
-        """Write a Parquet file in the forms of `to_arrow`, replacing one that is there; returns the number of rows."""
+        """Write a Parquet file in a form of `to_arrow`, replacing an existing file; returns the number of rows."""
         schema = self.table_schema(events=events, long=long)
         return write_parquet(path, schema, self.tables(events=events, long=long), self.files)
 
@@ -304,9 +306,10 @@ class Matches(ABC):
     def plot(self, path: str | Path | None = None, *, limit: int = 50, lanes: int = 12) -> Timeline:
         """The first matches on a timeline: lanes are partitions, arcs join the events of a match.
 
-        What is returned is text in a terminal and a chart in a notebook; with a `path` that ends in .html, .svg, .png,
-        .pdf or .json the chart is written there, too (the extra `plot`). At most `limit` matches and so many `lanes`
-        are drawn, and some of the events between them; the picture says what it leaves out.
+        The result shows itself as text in a terminal and as a chart in a notebook; with a `path` that ends in .html,
+        .svg, .png, .pdf or .json, the chart is also written there (which needs the extra `plot`). At most `limit`
+        matches in at most `lanes` lanes are drawn, and some of the events between them; the picture says what it leaves
+        out.
         """
         drawn = timeline(self, limit, lanes)
         if path is not None:
@@ -314,7 +317,7 @@ class Matches(ABC):
         return drawn
 
     def between(self, first: int, last: int, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
-        """Columns of all events from one place to another, both included; nothing where they cannot be read again."""
+        """Columns of the events from `first` to `last`, both included; nothing if they cannot be read again."""
         return iter(())
 
     def table(self, n: int = 10) -> Table:
@@ -322,7 +325,7 @@ class Matches(ABC):
         return self._view(self._first_rows(n, self.placed())).rich()
 
     def _first_rows(self, n: int, placed: Iterator[tuple[MatchChunk, Placed]]) -> Rows:
-        """The first n matches with their events, and where they begin and end if there is no time."""
+        """The first n matches as rows, with their events and with where they begin and end."""
         rows: Rows = []
         for chunk, (matches, events, marks, *_) in placed:
             few = min(n - len(rows), len(chunk))
@@ -361,7 +364,7 @@ class Matches(ABC):
         return [str(match.start), str(match.end), *map(_short, cells)]
 
     def _preview(self) -> tuple[str, list[Match]]:
-        """What is known of the number of matches without much work, in words, and the first of them."""
+        """What is known of the number of matches without much work, in words; and the first of them."""
         first = self.head(FIRST + 1)
         return how_many(len(first), self._count), first[:FIRST]
 
@@ -394,7 +397,7 @@ class Matches(ABC):
 
 
 def how_many(seen: int, total: int | None) -> str:
-    """The number of matches in words, as far as it is known: `seen` of them, at most one more than are shown."""
+    """The number of matches in words, as far as it is known; `seen` were read, at most one more than are shown."""
     if total is None and seen <= FIRST:
         total = seen
     if total is None:

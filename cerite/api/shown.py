@@ -16,10 +16,10 @@ RESERVED = ("start", "end", "positions", "match", "start_time", "end_time", "eve
 
 @dataclass(frozen=True)
 class Selection:
-    """What SELECT asks for of every match.
+    """What SELECT asks for about every match.
 
-    `variables` are those whose events are shown, None for all; `attributes` what is shown of them, None where SELECT
-    names none; `measures` what is computed, beside what every result has. A `flat` result is a table of such values.
+    `variables` are those whose events are shown, None for all; `attributes` is what is shown of them, None if SELECT
+    names none; `measures` are computed in addition to what every result has. A `flat` result is a table of such values.
     `source` is the text of the query, if it has one.
     """
 
@@ -40,7 +40,7 @@ class Selection:
         return Selection(variables, attributes, measured(query), bool(query.measures), query.source)
 
     def columns(self, plan: Plan, everything: Sequence[str]) -> tuple[Shown, ...]:
-        """The result's columns of events, which have the attributes `everything` where SELECT does not name some."""
+        """The result's columns of events; they have the attributes in `everything` unless SELECT names some."""
         attributes = self.attributes or {}
         if plan.semantics != "valuations":
             if self.flat and not self.variables:
@@ -61,8 +61,8 @@ EVERYTHING = Selection()
 def variable_columns(variables: Iterable[str], partition: Iterable[str] = ()) -> tuple[str, ...]:
     """The column that holds each variable, in every form of a result, local and Spark's.
 
-    It has the variable's name, with `_` behind it where results have a column of that name, whatever its case, or where
-    the query is partitioned by one.
+    It has the variable's name, followed by `_` if results have a column of that name, in upper or lower case, or if the
+    query is partitioned by one.
 
     >>> variable_columns(("End", "start", "start_", "x"))
     ('End_', 'start__', 'start_', 'x')

@@ -1,11 +1,12 @@
 """Streams that keep coming: push events, take the matches that each push completes, snapshot between them.
 
-Results do not depend on where batches are cut, on the order in which events arrive within the watermark, nor on
-snapshots and restores in between. A stream opened with `counting=True` counts beside finding, so that the count of a
-push is exact and cheap even where enumerating it is not.
+Results do not depend on where batches are cut, on the order in which events arrive within the watermark, or on
+snapshots and restores in between. A stream opened with `counting=True` counts matches in addition to finding them, so
+that the count of a push is exact and cheap even where enumerating its matches is not.
 
 Invariants: a push that is refused leaves the stream exactly as it was, and one that breaks off half-way (no memory, an
-interrupt) leaves a stream that refuses to go on. No event is silently lost: one that is late is counted, and warned of.
+interrupt) leaves a stream that refuses to go on. No event is silently lost: late ones are counted, and a warning says
+so.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ Late = Literal["count", "side", "raise"]
 
 
 class EventStream:
-    """Takes batches of one schema and gives the matches each completes.
+    """Takes batches of one schema and returns the matches that each completes.
 
     >>> import cerite
     >>> q = cerite.query("SELECT * FROM S WHERE A AS x ; B AS y WITHIN 5 EVENTS")
@@ -113,8 +114,8 @@ class EventStream:
         """The matches that these events complete; they can be read at any time later, with their events.
 
         `batch` is an Arrow table or batch, a pandas or Polars frame, dictionaries, or one dictionary, with exactly the
-        stream's columns. Values of another type are taken if none of them changes, else the push is refused; a push
-        that is refused changes nothing.
+        stream's columns. Values of another type are accepted if converting them changes none, else the push is refused;
+        a push that is refused changes nothing.
         """
         self._run.check_open()
         events = batch_of(batch, self._program.schema)
@@ -128,7 +129,7 @@ class EventStream:
             raise
 
     def advance(self, time: Any) -> Pushed:
-        """The matches that are complete because nothing before this time comes any more.
+        """Declare that nothing before this time will come any more; returns the matches that this completes.
 
         >>> import cerite
         >>> q = cerite.query("SELECT * FROM S WHERE A ; B")
@@ -143,13 +144,13 @@ class EventStream:
         return self._going_on(lambda: self._run.advance(key))
 
     def close(self) -> Pushed:
-        """The matches that are complete because nothing comes any more; after it nothing can be pushed."""
+        """Declare the stream over; returns the matches that this completes. Afterwards nothing can be pushed."""
         return self._going_on(self._run.close)
 
     def follow(self, source: Any, *, close: bool = True) -> Following:
-        """Push everything that comes from an iterable or an asynchronous one: `async for matches in …`, or `for`.
+        """Push every batch of an iterable, or of an asynchronous one: `for matches in …`, or `async for`.
 
-        Gives the matches of every push, and at last, unless `close=False`, those of `close()`.
+        Yields the matches of every push and finally, unless `close=False`, those of `close()`.
 
         >>> import asyncio, cerite
         >>> async def source():
@@ -167,16 +168,16 @@ class EventStream:
         return self
 
     def __exit__(self, kind: object, error: object, trace: object) -> None:
-        """Close the stream; a warning tells of matches that only this completes, because nobody reads them."""
+        """Close the stream, and warn if this completes matches, because nobody reads them."""
         if self.closed or error is not None:
             return
         matches = self.close().count()
         if matches:
             said = f"{matches:,} matches were completed when `with` closed the stream"
-            warnings.warn(CeriteWarning(f"{said}; read stream.close() inside it to have them"), stacklevel=2)
+            warnings.warn(CeriteWarning(f"{said}; call stream.close() inside the block to get them"), stacklevel=2)
 
     def snapshot(self) -> bytes:
-        """The whole state, to be restored by a stream of the same query, schema, columns and watermark."""
+        """The whole state, which a stream of the same query, schema, columns and watermark can restore."""
         self._hold()
         return self._run.snapshot()
 
@@ -232,7 +233,7 @@ def stream_schema(schema: Any) -> pa.Schema:
 def stream_ordering(
     program: Program, watermark: Any, order_by: str | Sequence[str], deduplicate: str | Sequence[str]
 ) -> Ordering:
-    """How a stream's events come into order."""
+    """How a stream puts its events in order."""
     columns, schema = program.columns, program.schema
     ties, ids = _columns(order_by, "order_by", schema), _columns(deduplicate, "deduplicate", schema)
     if watermark is None:
@@ -254,14 +255,14 @@ def stream_ordering(
 
 
 def checked_late(late: str) -> Late:
-    """What is done with late events, if it is something."""
+    """The value of `late`, refused if it is not one of the known ones."""
     if late not in get_args(Late):
         raise ArgumentError(f"late={late!r} is unknown", hint=f"it is {', '.join(map(repr, get_args(Late)))}")
     return late  # type: ignore[return-value]
 
 
 def _delay(watermark: Any, kind: pa.DataType, unit: str) -> Fraction:
-    """How far events may come behind the latest, in ticks of the time column."""
+    """How far an event may lie behind the latest one, in ticks of the time column."""
     hint = "write watermark='10 seconds', or a timedelta"
     if isinstance(watermark, timedelta) and watermark < timedelta(0):
         raise ArgumentError(f"the watermark {watermark!r} is negative", hint=hint)

@@ -1,8 +1,8 @@
 """`matches.plot()`: the stream on a timeline, a lane for each partition, and every match as arcs between its events.
 
 A terminal gets text, which needs nothing; a notebook and files get a chart, which needs the extra `plot` (Altair).
-Invariant: a picture is small whatever the stream: at most so many matches, lanes and events are drawn, matched events
-before others, and the caption says what was left out.
+Invariant: a picture is small whatever the stream: the matches, lanes and events drawn are limited in number, matched
+events are drawn before others, and the caption says what was left out.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from cerite.core.extras import load
 if TYPE_CHECKING:
     from cerite.api.result import Matches
 
-MOST_EVENTS = 1_000  # beside the matches
+MOST_EVENTS = 1_000  # in addition to those of the matches
 MOST_MATCHES, MOST_LANES = 500, 50  # that an eye can distinguish
 MOST_MARKED = 40  # events of one match: the first and the last ones
 WIDTH, LANE = 860, 46  # pixels
@@ -58,9 +58,9 @@ class Drawn:
 
 @dataclass(frozen=True)
 class Timeline:
-    """Matches to draw, and events beside them by lane; printed it is text, in a notebook a chart.
+    """Matches to draw, and other events by lane; it prints as text, and shows itself as a chart in a notebook.
 
-    `save(path)` writes a file; `chart` is the Altair chart, to be changed at will.
+    `save(path)` writes a file; `chart` is the Altair chart, which may be changed at will.
     """
 
     axis: str
@@ -75,7 +75,7 @@ class Timeline:
         if target.suffix.lower() not in ENDINGS:
             raise ArgumentError(f"`{target.name}` is not a picture file", hint=f"end it in {', '.join(ENDINGS)}")
         options = {"inline": True} if target.suffix.lower() == ".html" else {}
-        load("vl_convert")  # which Altair would miss in words of its own
+        load("vl_convert")  # without it, Altair would fail with a message of its own
         self.chart.save(str(target), **options)
         return target
 
@@ -105,7 +105,7 @@ class Timeline:
 
 # ------------------------------------------------------------ what is drawn
 def timeline(matches: Matches, limit: int, lanes: int) -> Timeline:
-    """The first matches of some, and events beside them."""
+    """The first matches, up to `limit` and in up to so many `lanes`, and other events of these lanes."""
     for name, number, most in (("limit", limit, MOST_MATCHES), ("lanes", lanes, MOST_LANES)):
         if isinstance(number, bool) or not isinstance(number, int) or not 1 <= number <= most:
             raise ArgumentError(f"{name}={number!r} is not a number from 1 to {most}", hint=f"write {name}=20")
@@ -130,7 +130,7 @@ def timeline(matches: Matches, limit: int, lanes: int) -> Timeline:
     if hidden:
         notes.append(f"{hidden:,} of them, in other lanes, are not drawn")
     if others > len(beside):
-        notes.append(f"{len(beside):,} of {others:,} events of these lanes are drawn beside them")
+        notes.append(f"{len(beside):,} of {others:,} events of these lanes are drawn as well")
     if any(match.left_out for match in drawn):
         notes.append(f"of a long match the first {MOST_MARKED // 2} and last {MOST_MARKED // 2} events")
     return Timeline(axis, tuple(keys), tuple(drawn), beside, tuple(notes))
@@ -140,7 +140,7 @@ def _counted(matches: Matches, seen: int, more: bool) -> str:
     if not more:
         return f"{seen:,} match{'' if seen == 1 else 'es'}"
     total = "" if matches._count is None else f" of {matches._count:,}"
-    return f"the first {seen:,}{total} matches" + ("" if total else ", of more")
+    return f"the first {seen:,}{total} matches" + ("" if total else " (there are more)")
 
 
 def _events(matches: Matches) -> Iterator[tuple[list[dict[str, Any]], list[int], list[int], list[int]]]:
@@ -205,7 +205,7 @@ def _lane_numbers(batch: pa.RecordBatch, partition: Sequence[str], lanes: Sequen
 
 
 def _moment(value: Any) -> Any:
-    """A time; one that is ISO text is read."""
+    """A time; ISO text is parsed."""
     return datetime.fromisoformat(value.replace("Z", "+00:00")) if isinstance(value, str) else value
 
 
@@ -255,7 +255,7 @@ def _axis(alt: Any, line: Timeline) -> Any:
 
 
 def _arcs(line: Timeline, heights: dict[str, int]) -> Iterator[dict[str, Any]]:
-    """Three points for every arc, which a curve joins; the longer in time, the higher."""
+    """Three points for every arc, joined by a curve; the longer an arc is in time, the higher it rises."""
     pairs = [
         (match, _number(one.at), _number(other.at))
         for match in line.matches
@@ -279,7 +279,7 @@ def _marks(line: Timeline, heights: dict[str, int]) -> Iterator[dict[str, Any]]:
 
 
 def _number(at: Any) -> float:
-    """A place on the axis; of times the milliseconds since 1970, as if their clock were UTC."""
+    """A place on the axis; for times the milliseconds since 1970, in UTC if they have no zone."""
     if isinstance(at, datetime):
         return (at if at.tzinfo else at.replace(tzinfo=timezone.utc)).timestamp() * 1_000
     if isinstance(at, date):
@@ -289,7 +289,7 @@ def _number(at: Any) -> float:
 
 # ------------------------------------------------------------ text
 def _lines(line: Timeline) -> Iterator[str]:
-    """A line for every match, as long as its time: its start, its lane, its events, how long it took."""
+    """A line for every match: its start, its lane, its events on a bar as long as its time, and how long it took."""
     yield line.caption
     if not line.matches:
         return
@@ -308,7 +308,7 @@ def _span(match: Drawn) -> float:
 
 
 def _bar(match: Drawn, letters: dict[str, str], longest: float) -> str:
-    """The events of a match, as far apart as in time; of those that would share a place the last is seen."""
+    """The events of a match, spaced as in time; of those that would share a place, the last is shown."""
     begin = _number(match.marks[0].at)
     places = [round((_number(mark.at) - begin) / (longest or 1) * (BARS - 1)) for mark in match.marks]
     cells = ["─"] * (places[-1] + 1)
@@ -325,7 +325,7 @@ def _took(match: Drawn) -> str:
 
 
 def _letters(names: Sequence[str]) -> dict[str, str]:
-    """A letter for each name, its first one that is free.
+    """A letter for each name: the first of its own that is free.
 
     >>> _letters(["large", "last", "probe"])
     {'large': 'l', 'last': 'a', 'probe': 'p'}

@@ -52,7 +52,7 @@ class TraceNode:
 
     @property
     def words(self) -> str:
-        """What it says, without the nodes that it leads to."""
+        """What the node says, without the nodes that it leads to."""
         if self.kind == "bottom":
             return f"⊥ a run starts at row {self.position}"
         return "∪" if self.kind == "union" else f"row {self.position} as {', '.join(self.variables)}"
@@ -65,7 +65,7 @@ class TraceNode:
 
 @dataclass(frozen=True, slots=True)
 class TraceState:
-    """A deterministic state, the partition it is of, and its union-list: numbers of nodes, latest start first."""
+    """A deterministic state, the partition it belongs to, and its union-list: numbers of nodes, latest start first."""
 
     name: str
     nodes: tuple[int, ...]
@@ -97,7 +97,7 @@ class TraceStep:
 
     @property
     def parts(self) -> list[tuple[str, list[str]]]:
-        """What there is to say, by headings."""
+        """What there is to say about the event, by headings."""
         if self.skipped:
             return [("skipped: it satisfies no test that could move a state", [])]
         said = [("new nodes", self.nodes), ("union-lists", self.states), ("matches", self.matches)]
@@ -164,7 +164,7 @@ class Trace:
 
 
 def traced(query: QuerySpec, prepared: Prepared) -> Trace:
-    """Every event of the data, and then its end where that decides something."""
+    """The trace of every event of the data, and of its end if that decides something."""
     program, source = prepared.program, prepared.source
     table = source.narrowed(source.available).table()
     if table.num_rows > MOST_EVENTS:
@@ -184,7 +184,7 @@ class _Tracer:
         self._order = prepared.order
         self._program = prepared.program
         self._table = table
-        self._run = Run(prepared.program, in_groups=False)  # one entry for each value is what can be followed
+        self._run = Run(prepared.program, in_groups=False)  # only entries for single values can be followed
         engine = self._run.recogniser
         assert isinstance(engine, Recogniser | RegisterRecogniser)
         self._engine: Recogniser | RegisterRecogniser = engine
@@ -193,7 +193,7 @@ class _Tracer:
         self._number: Sequence[int] = range(table.num_rows) if prepared.order is None else prepared.order.tolist()
 
     def steps(self) -> Iterator[TraceStep]:
-        """One after the other."""
+        """A step for each event, and one for the end of the data if that can complete matches."""
         read = self._program.read
         source = self._source.narrowed(read) if read else self._source
         at = 0
@@ -224,7 +224,7 @@ class _Tracer:
 
     # ------------------------------------------------------------ the tECS
     def _nodes(self) -> Iterator[TraceNode]:
-        """What was added since the last event."""
+        """The nodes that were added since the last event."""
         labels = self._engine.automaton.labels if isinstance(self._engine, Recogniser) else self._labels
         for number in range(self._seen, self._engine.cursor.nodes):
             kind, left, other = (int(self._engine.nodes[number, column]) for column in (KIND, LEFT, OTHER))
@@ -251,7 +251,7 @@ class _Tracer:
         return tuple(nodes)
 
     def _states(self) -> Iterator[TraceState]:
-        """T: what holds partial matches."""
+        """T: the states that hold partial matches."""
         engine = self._engine
         if isinstance(engine, RegisterRecogniser):
             for number in range(engine.cursor.sets):
@@ -267,7 +267,7 @@ class _Tracer:
                 yield TraceState(name, self._list(engine.head[slot, state]), self._keys.get(part, ()))
 
     def _subset(self, engine: Recogniser, state: int) -> str:
-        """A set of automaton states; for MAX also those of the markings that it is compared with."""
+        """A set of automaton states; for MAX, also the states of the markings that it is compared with."""
         n = engine.automaton.n_states
         parts = [sorted(q - k * n for q in engine.det.subsets[state] if q // n == k) for k in range(3)]
         named = ["{" + ", ".join(f"q{q}" for q in part) + "}" for part in parts]
@@ -291,7 +291,7 @@ class _Tracer:
         return f"q{int(row[STATE])}" + (f"({', '.join(stored)})" if stored else "")
 
     def _value(self, what: Leaf | Running, payload: int) -> str:
-        """A stored value; what is laid out in a form of its own is shown as it lies there."""
+        """A stored value; one that is stored in a form of its own is shown in that form."""
         value = what.of if isinstance(what, Running) else what
         if not isinstance(what, Mark) and what.is_text:
             known = self._run.intake.strings

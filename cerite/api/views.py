@@ -1,7 +1,7 @@
 """Matches for people: a table with times and the values of events, the same in a terminal, a notebook and on Spark.
 
 Rows are those of a result with events. A variable that only repeats what others show (the event type of `SELL AS x`) is
-left out, and so is what every event of a match has in columns of its own: its key, its time.
+left out, and so are values of events that the match shows in columns of its own: the key, the time.
 Invariant: a cell is short, whatever a match holds: at most `MOST_EVENTS` events and `MOST_VALUES` values of each.
 """
 
@@ -52,7 +52,7 @@ def view(
     rows: Sequence[Row], columns: Iterable[str], *, time: str | None = None, type: str | None = None,
     every: bool = False,
 ) -> View:  # fmt: skip
-    """The rows of a result, with these columns of theirs; with `every` none is left out.
+    """These columns of the rows of a result; with `every`, none of them is left out.
 
     >>> sold = [{"type": "SELL", "card": 4, "v": 0.5}]
     >>> match = {"card": 4, "SELL": sold, "x": sold}
@@ -123,7 +123,7 @@ def _event(event: Row, names: Sequence[str]) -> str:
 
 
 def moment(row: Row, name: str) -> str:
-    """A value of the match itself; its end has no date where that is the start's.
+    """A value of the match itself; the end is shown without a date if that is the start's date.
 
     >>> ends = {"start_time": datetime(2024, 3, 4, 8), "end_time": datetime(2024, 3, 4, 9)}
     >>> moment(ends, "start_time"), moment(ends, "end_time")

@@ -1,7 +1,7 @@
 """Matches in files: CSV, JSON, JSON lines and Parquet, whole or not at all.
 
 Invariant: a target holds what it held before or everything that was written, never a part: writing goes to a hidden
-file beside it, which takes its place at the end and is removed if anything fails or the user interrupts. A file that
+file next to it, which takes its place at the end and is removed if anything fails or the user interrupts. A file that
 is being read is never written.
 """
 
@@ -25,7 +25,7 @@ from cerite.core.errors import StreamError
 
 
 def write_parquet(target: Any, schema: pa.Schema, tables: Iterable[pa.Table], sources: Sequence[Path]) -> int:
-    """Write tables of this schema to a Parquet file, or to a binary stream; how many rows there were."""
+    """Write tables of this schema to a Parquet file, or to a binary stream; returns the number of rows."""
     import pyarrow.parquet as pq
 
     written = 0
@@ -37,7 +37,7 @@ def write_parquet(target: Any, schema: pa.Schema, tables: Iterable[pa.Table], so
 
 
 def write_text(target: Any, write: Callable[[IO[str]], int], sources: Sequence[Path]) -> int:
-    """Call `write` with the opened target, a path or a stream; what it returns."""
+    """Open the target, a path or a stream, and call `write` with it; returns what `write` returns."""
     with replacing(target, sources) as draft:
         if not isinstance(draft, Path):
             return write(draft)
@@ -46,7 +46,7 @@ def write_text(target: Any, write: Callable[[IO[str]], int], sources: Sequence[P
 
 
 def write_jsonl(rows: Iterable[Mapping[str, Any]], out: IO[str]) -> int:
-    """One line per row; how many."""
+    """Write one line of JSON per row; returns the number of rows."""
     written = 0
     for row in rows:
         out.write(as_json(row) + "\n")
@@ -55,7 +55,7 @@ def write_jsonl(rows: Iterable[Mapping[str, Any]], out: IO[str]) -> int:
 
 
 def write_json(rows: Iterable[Mapping[str, Any]], out: IO[str]) -> int:
-    """One array with an object per row; how many."""
+    """Write one JSON array with an object per row; returns the number of rows."""
     written = 0
     for row in rows:
         out.write((",\n" if written else "[\n") + as_json(row))
@@ -65,7 +65,7 @@ def write_json(rows: Iterable[Mapping[str, Any]], out: IO[str]) -> int:
 
 
 def write_csv(names: Sequence[str], tables: Iterable[pa.Table], out: IO[str], *, positions: bool) -> int:
-    """One line per row; lists are positions, separated by spaces, or anything, as JSON; how many rows there were."""
+    """Write one line per row, lists as `positions` separated by spaces or else as JSON; returns the number of rows."""
     writer = csv.writer(out)
     writer.writerow(names)
     written = 0
@@ -89,15 +89,15 @@ def as_json(value: Any) -> str:
 
 
 def _written(value: Any) -> str:
-    """A value that JSON does not have: times as ISO 8601, anything else as Python prints it."""
+    """A value of a type that JSON lacks: times as ISO 8601, anything else as Python prints it."""
     return value.isoformat() if isinstance(value, date) else str(value)
 
 
 @contextmanager
 def replacing(target: Any, sources: Sequence[Path] = ()) -> Iterator[Any]:
-    """A draft beside the target to write to; it takes the target's place if all goes well, else it is removed.
+    """A draft next to the target, to be written to; it takes the target's place if all goes well, else it is removed.
 
-    A stream, a pipe or a device is written to as it is: these cannot be replaced.
+    A stream, a pipe or a device is written to directly, because it cannot be replaced.
     """
     if hasattr(target, "write"):
         yield target
@@ -135,7 +135,7 @@ def _real(target: Any) -> Path:
 
 @contextmanager
 def replacing_folder(target: str | os.PathLike[str]) -> Iterator[Path]:
-    """`replacing` for a folder: what was there is moved aside, and removed once the new one is in its place."""
+    """`replacing` for a folder: an old one is moved aside, and removed once the new one is in its place."""
     path, mark = _real(target), uuid4().hex[:8]
     draft, old = (path.with_name(f".{path.name}.{mark}.{what}") for what in ("part", "old"))
     try:
@@ -165,7 +165,7 @@ def refuse_unwritable(path: Path) -> None:
 
 
 def refuse_source(path: Path, sources: Iterable[Path]) -> None:
-    """Refuse a target that is one of the files being read, by whatever path."""
+    """Refuse a target that is one of the files being read, whatever path leads to it."""
     for source in sources:
         if path.exists() and source.exists() and os.path.samefile(path, source):
             raise StreamError(f"`{path}` is being read, so it cannot be written", hint="write to another file")

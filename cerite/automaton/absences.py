@@ -4,9 +4,9 @@
 that is there when its window is over is a match. Runs remember the position of their first event (register `START`), so
 that those whose windows end at different events are distinguished, and of their last one (`END`), if it is not shown.
 
-`NOT ν ; φ`: every event knows the key of the latest start of an occurrence of ν that ended before it (a column, which
-the intake makes: `since`). A run stores that of its first event, and completes only where the window does not reach it.
-A part with a window of its own does the same, with columns measured by that window.
+`NOT ν ; φ`: every event has the key of the latest start of an occurrence of ν that ended before it (in a column that
+the intake makes, see `since`). A run stores the key of its first event, and completes only where the window does not
+reach back to it. A part with a window of its own does the same, with columns measured by that window.
 
 Names that begin with a prime are columns and registers of our own; no user can write them.
 """
@@ -27,22 +27,22 @@ POSITION, LOW = "\N{PRIME}position", "\N{PRIME}low"  # columns: an event's posit
 
 
 def since(number: int) -> str:
-    """The column of when a pattern that must be absent before a match last began."""
+    """The name of the column that says when a pattern that must be absent before a match last began."""
     return f"\N{PRIME}since{number}"
 
 
 def low(number: int) -> str:
-    """The column of where the window of a part begins in which that pattern must be absent."""
+    """The name of the column that says where the window begins in which this pattern must be absent before a part."""
     return f"{LOW}{number}"
 
 
 def is_own(name: str) -> bool:
-    """Whether a column is one of those that the intake makes."""
+    """Whether a column is one that the intake makes."""
     return name.startswith("\N{PRIME}")
 
 
 def ending(fragment: Fragment, change: Callable[[Step], Step]) -> Fragment:
-    """The same fragment, complete by changed copies of the steps that completed it; what goes on from there does."""
+    """The same fragment, completed by changed copies of the steps that completed it; it goes on as before."""
     ends = {state: new_state() for state in sorted(fragment.exits)}
 
     def copies(steps: tuple[Step, ...]) -> tuple[Step, ...]:
@@ -80,7 +80,7 @@ def followed(fragment: Fragment, gap: Gap) -> Fragment:
 
 
 def preceded(fragment: Fragment, numbers: tuple[int, ...], node: Pattern, register: str | None = None) -> Fragment:
-    """The runs through a fragment that end where the window reaches none of the patterns absent before their start.
+    """The runs through a fragment whose window reaches back to none of the patterns that must be absent before them.
 
     A part with a window of its own has a `register` of its own for its first event.
     """
@@ -105,5 +105,5 @@ def preceded(fragment: Fragment, numbers: tuple[int, ...], node: Pattern, regist
 
 
 def _started(fragment: Fragment, register: str) -> Fragment:
-    """The first event that a run marks is in the register; here that is the event by which it is entered."""
+    """The fragment, with the first event that a run marks stored in the register; here, every entry marks its event."""
     return replace(fragment, entries=tuple(replace(each, writes=each.writes | {register}) for each in fragment.entries))

@@ -1,11 +1,11 @@
-"""What is absent before a match and reads the match's first event: `NOT B[id = x.id] ; A AS x` (see `absences`).
+"""Patterns that are absent before a match and read the match's first event: `NOT B[id = x.id] ; A AS x`.
 
-Which B is meant is known only when the A is there. So B is followed, and the A after it, as the sequence
-`B AS b ; A[b.id = id]`: every event asks when such a sequence last began that it ends itself. Conditions move to the
-end, where they look back at what the absent pattern has bound.
+Which B is meant is known only when the A is there. So B and the A after it are followed together, as the sequence
+`B AS b ; A[b.id = id]`, and what matters at an event is when the latest such sequence that ends at it began. Conditions
+move to the end, where they look back at what the absent pattern has bound. (See `absences`.)
 
-Invariant: the sequence `followed` ends at an event exactly where the absent pattern occurs before that event, its
-conditions read with that event as what comes later.
+Invariant: the sequence `followed` ends at an event exactly where the absent pattern occurs before that event, if its
+conditions read that event as what comes later.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from cerite.predicate.expression import transform as change_condition
 
 
 def followed(absent: Pattern, names: frozenset[str], match: Pattern, registers: Registers) -> Pattern:
-    """The absent pattern, and then the first event of the match, which `names` are all read of."""
+    """The absent pattern, then the first event of the match, from which all `names` are read."""
     firsts = [first_event(match, name) for name in sorted(names)]
     for name, first in zip(sorted(names), firsts, strict=True):
         if first is None:
             raise PatternError(
-                f"the engine runs NOT at the start that reads what comes after it if that is the first event, and "
+                f"the engine runs NOT at the start that reads a later event only if that is the match's first, and "
                 f"`{name}` is another", span=absent.span,
                 hint="compare with the first event, or let all be in one partition: PARTITION BY [id]",
             )  # fmt: skip
@@ -65,14 +65,14 @@ def first_event(node: Pattern, name: str) -> Event | None:
 
 
 def _single(node: Pattern) -> Event | None:
-    """The one event that a pattern is, whatever it is called and filtered by."""
+    """The one event that a pattern consists of, whatever its name and filters."""
     while isinstance(node, (nodes.Named, Filter)):
         node = node.operand
     return node if isinstance(node, Event) else None
 
 
 class _Announcing:
-    """Takes the conditions out of an absent pattern that wait for what comes after it."""
+    """Takes out of an absent pattern the conditions that wait for what comes after it."""
 
     def __init__(
         self, absent: Pattern, names: frozenset[str], registers: Registers, conditions: list[Expression]
@@ -127,7 +127,7 @@ class _Announcing:
         return [part for some, part in pairs if some], [part for some, part in pairs if not some]
 
     def _turned(self, part: Expression, register: str) -> Expression:
-        """The condition as the first event of the match asks it of what the register holds."""
+        """The condition as it is checked at the first event of the match, about what the register holds."""
 
         def change(node: Expression) -> Expression:
             if isinstance(node, Attribute):
@@ -147,6 +147,6 @@ def _others(part: Expression, names: frozenset[str]) -> list[str]:
 
 def _unclear(node: Pattern, name: str) -> PatternError:
     return PatternError(
-        f"NOT at the start reads `{name}` beside what comes after it, and which event that is then is not clear",
+        f"NOT at the start reads a later event together with `{name}`, and it is not clear which event that is",
         span=node.span, hint="compare with one of them at a time: two conditions, joined by AND",
     )  # fmt: skip

@@ -19,11 +19,11 @@ from typing import Any
 from cerite.automaton.draw import Arrow, Diagram, Drawable
 from cerite.pattern.nodes import Size
 
-# Watchers: sets of configurations that a run carries along, to know of other runs through the same events.
+# Watchers: sets of configurations that a run carries along, to know about other runs through the same events.
 #
 # Negation, complement and the selection strategies ask what *no* run does. Where the watched pattern has no memory
 # the subset construction answers that beforehand (`determine`); else a run carries the set of the watched pattern's
-# configurations, step by step (the SRT report's determinisation, algorithms 7 and 8, on the fly instead of unrolled).
+# configurations, step by step (the SRT report's determinisation, algorithms 7 and 8, on the fly and not unrolled).
 #
 # A `PLAIN` watcher follows a pattern that must not complete. One of a strategy follows the other runs through the
 # same part, each with how it compares so far with the run itself; it must not complete with a better one
@@ -63,7 +63,7 @@ class Watcher:
 
     @property
     def reads_around(self) -> bool:
-        """Whether its runs begin with what the run beside them has bound, and not with nothing."""
+        """Whether its runs begin with what the watching run has bound, instead of with nothing."""
         return self.kind in (PLAIN, OTHERS) or self.others is not None
 
 
@@ -97,7 +97,7 @@ class Automaton(Drawable):
     watchers: tuple[Watcher, ...] = ()
     before: frozenset[int] = frozenset()  # states of runs that have marked nothing yet: no match has started
     tails: frozenset[int] = frozenset()  # states in which a run is a match once its window, or `waits`, are over
-    ends: bool = False  # whether such a run must remember where it ended: the event is not among those it shows
+    ends: bool = False  # whether such a run must remember where it ended, because it does not show that event
     preceding: tuple[Preceding, ...] = ()  # what is absent before a match or a part, by number
     waits: tuple[tuple[str, Size], ...] = ()  # windows of parts that end in NOT, by the registers of their first events
 
@@ -131,7 +131,7 @@ class Automaton(Drawable):
 
     @cached_property
     def depth(self) -> int:
-        """How many watched patterns lie one inside the other, those beside unstarted runs included."""
+        """How deeply watched patterns are nested, including those that accompany runs before their start."""
 
         def inside(transitions: list[Transition]) -> int:
             return max((of(number) for number in {op.watcher for t in transitions for op in t.ops}), default=0)
@@ -145,7 +145,7 @@ class Automaton(Drawable):
 
     @cached_property
     def outline(self) -> str:
-        """All of it but its opaque conditions, as text: automata with one outline have the same states and steps."""
+        """All of it but its opaque conditions, as text: automata with equal outlines have the same states and steps."""
         steps = [
             (t.source, t.condition, t.label, t.target, sorted(t.writes), sorted(t.clears), t.ops, *(t.shows * [True]))
             for t in self.transitions
@@ -187,11 +187,11 @@ class Automaton(Drawable):
 
 @dataclass(frozen=True)
 class Preceding:
-    """A pattern that is absent before a match or a part; those that it names itself have smaller numbers."""
+    """A pattern that is absent before a match or a part; those that it refers to have smaller numbers."""
 
     automaton: Automaton
     size: Size | None  # of the window in which it is absent; None: the query's
-    through: bool = False  # whether it is followed through the match's first event, which it reads, not up to it
+    through: bool = False  # whether it is followed through the match's first event, which it reads, or up to it
 
     @property
     def has_memory(self) -> bool:

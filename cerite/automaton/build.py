@@ -59,7 +59,7 @@ MOST_NESTED = 4  # watched patterns one inside the other
 
 
 def build(pattern: Pattern, attribute: str | None = None) -> Automaton:
-    """The automaton of a pattern; `attribute` is what the window around all of it is measured by, if it is one.
+    """The automaton of a pattern; `attribute` is the one by which the window around all of it is measured, if any.
 
     >>> from cerite.language.ceql import parse_pattern
     >>> automaton = build(parse_pattern("A AS x ; B+"))
@@ -79,7 +79,7 @@ def build(pattern: Pattern, attribute: str | None = None) -> Automaton:
 
 
 def prepared(pattern: Pattern) -> Pattern:
-    """The pattern in the form the construction reads: skips as sequences, references turned, filters on events."""
+    """The pattern in the form that the construction reads: skips as sequences, references turned, filters on events."""
     return lp_normal(bounded_counts(transform(orient_references(pattern), _skips_as_sequences)))
 
 
@@ -108,12 +108,12 @@ class _Builder:
     outermost: frozenset[int] = frozenset()  # the sequences that have the query's window around their NOTs
     watched: list[Watched] = field(default_factory=list)
     preceding: list[Preceding] = field(default_factory=list)
-    # of the sequences that have another one around their NOTs, with the register of its first event
+    # for the sequences that have another window around their NOTs: that window, and the register of its first event
     windows: dict[int, tuple[Size, str]] = field(default_factory=dict)
     pending: list[Pending] = field(default_factory=list)  # what must not occur after parts that end in NOT
     registers: Registers = field(default_factory=Registers)
-    depth: int = 0  # how many watched patterns there are around
-    around: Labels = frozenset()  # what is bound before a pattern that is followed by itself (`_preceding`)
+    depth: int = 0  # how many watched patterns are around this one
+    around: Labels = frozenset()  # what is bound before a pattern that is followed on its own (`_preceding`)
     apart: bool = False  # whether this is such a pattern: what it does must be known at its last event
 
     def fragment(self, node: Pattern) -> Fragment:
@@ -173,7 +173,7 @@ class _Builder:
         return projected(fragment, frozenset(node.variables), names)
 
     def _check_repeated(self, node: nodes.Project, watched: Watched, names: dict[str, str]) -> None:
-        """Earlier runs of a strategy would read what another repetition of the projection has bound and forgotten."""
+        """Refuse a strategy whose earlier runs read what another repetition of the projection bound and forgot."""
         hidden = sorted(watched.reads & names.keys())
         if watched.others is not None and hidden and is_repeated(self.whole, node):
             raise PatternError(
@@ -182,7 +182,7 @@ class _Builder:
             )  # fmt: skip
 
     def _with_absences(self, node: nodes.Sequence) -> Fragment:
-        """φ with NOT at its ends: of the whole pattern, where the query's window counts, or of a part."""
+        """φ with NOT at its ends: as the whole pattern, where the query's window counts, or as a part."""
         size, window = (None, "") if id(node) in self.outermost else self.windows[id(node)]
         fragment = self.fragment(replace(node, before=(), after=()))
         if node.before:
@@ -195,7 +195,7 @@ class _Builder:
         return followed(fragment, self._gap(node.after)) if node.after else fragment
 
     def _opening(self, node: nodes.Sequence, fragment: Fragment, size: Size, register: str) -> Fragment:
-        """A part that ends in NOT: what completes it opens the gap, whatever comes next."""
+        """A part that ends in NOT: whatever completes it opens the gap, no matter what comes next."""
         if self.depth or self.apart:
             raise _unsupported(
                 node, "NOT at the end of a part inside NOT, a strategy or a complement",
@@ -219,7 +219,7 @@ class _Builder:
         return replace(ending(fragment, lambda step: replace(step, opens=step.opens | number)), nullable=False)
 
     def _preceding(self, node: Pattern, size: Size | None, match: Pattern) -> int:
-        """The number of a pattern that is absent before a match or a part: an automaton by itself.
+        """The number of a pattern that is absent before a match or a part; it has an automaton of its own.
 
         It occurs from its first event to its last, whatever it marks. What is absent before parts of it comes first.
         """
@@ -234,7 +234,7 @@ class _Builder:
         refuse_distinct(step.guard for each in inside.watched for step in each.steps)
         for name in sorted(read_unwritten(fragment, inside._reads) & around):
             raise _unsupported(
-                node, f"NOT at the start of a part of what reads `{name}` of before the part",
+                node, f"NOT at the start of a part that reads `{name}` from before the part",
                 "put it into the gap before the part: `A AS x ; NOT B[id = x.id] ; C`",
             )  # fmt: skip
         every = fragment.changed(lambda step: replace(step, labels=frozenset(), marks=True))
@@ -242,7 +242,7 @@ class _Builder:
         return len(self.preceding) - 1
 
     def _gap(self, absent: tuple[Pattern, ...]) -> Gap:
-        """The gap in which none of these occurs, with its last event where the window around can place it."""
+        """The gap in which none of these occurs, as far as the window around can place their last events."""
         if any(map(has_memory, absent)):
             return watched_gap(self._watched(nodes.Union(absent), PLAIN, inside=True))
         return avoiding(union(self._inside(self.fragment(each)) for each in absent))
@@ -263,7 +263,7 @@ class _Builder:
         """Watch a pattern, perhaps only where the query's window can place its last event; returns its number."""
         if self.depth == MOST_NESTED:
             raise PatternError(
-                f"the engine watches {MOST_NESTED} stateful patterns one inside the other, and here are more",
+                f"the engine watches at most {MOST_NESTED} stateful patterns one inside the other; there are more here",
                 span=node.span, hint="negate, complement or select something simpler",
             )  # fmt: skip
         number = self._reserved(kind)
@@ -272,7 +272,7 @@ class _Builder:
         return number
 
     def _reserved(self, kind: int) -> int:
-        """A number before those of what is watched inside."""
+        """A number, smaller than those of what is watched inside."""
         self.watched.append(Watched(kind, new_state()))
         return len(self.watched) - 1
 
@@ -332,9 +332,9 @@ class _Builder:
 def _automaton(
     fragment: Fragment, watched: list[Watched], pending: list[Pending] | None = None, *, late: bool = False
 ) -> Automaton:
-    """The automaton of a whole pattern; a `late` one has matches in its tails, when their windows are over.
+    """The automaton of a whole pattern; a `late` one has matches in its tails, once their windows are over.
 
-    So has one with `pending` gaps, beside the final state for what is decided at its last event.
+    So has one with `pending` gaps, next to the final state for what is decided at its last event.
     """
     before: frozenset[int] = frozenset()
     if any(not entry.marks for entry in fragment.entries):
@@ -347,7 +347,7 @@ def _automaton(
     if pending:
         if any(each.kind == OTHERS for each in watched):
             raise PatternError(
-                "the engine does not run NOT at the end of a part beside a strategy that reads outside variables",
+                "the engine does not run NOT at the end of a part with a strategy that reads outside variables",
                 hint="bind what the strategy reads inside it, or write two queries",
             )
         steps, tails = waited_for(steps, fragment.exits, pending)

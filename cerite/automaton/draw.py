@@ -22,7 +22,7 @@ from cerite.core.extras import load
 
 UNMARKED = "∘"
 MOST_MERMAID, LONGEST_MERMAID = 500, 50_000  # Mermaid's own limits of arrows and characters: it draws nothing larger
-MOST_LAID_OUT = 200  # arrows for which a notebook waits: `dot` may take minutes for more
+MOST_LAID_OUT = 200  # arrows that a notebook waits for: `dot` may take minutes for more
 _MERMAID_PLAIN = frozenset(string.ascii_letters + string.digits + " ,/()=+'!?")
 
 
@@ -63,7 +63,7 @@ class Diagram:
 
 
 class Drawable(ABC):
-    """What has a diagram: printed it is a table, in a notebook a picture."""
+    """Anything with a diagram: printed as a table, shown in a notebook as a picture."""
 
     @abstractmethod
     def diagram(self) -> Diagram:
@@ -192,7 +192,7 @@ def mermaid_escaped(text: str) -> str:
 
 
 def _dot_escaped(text: str) -> str:
-    """Text inside double quotes; Graphviz reads entities in labels, so `&` is one too."""
+    """Text inside double quotes; Graphviz reads entities in labels, so `&` is escaped as one."""
     for plain, safe in (("\\", "\\\\"), ('"', '\\"'), ("&", "&amp;"), ("\n", "\\n")):
         text = text.replace(plain, safe)
     return text

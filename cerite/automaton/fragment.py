@@ -1,7 +1,7 @@
 """Pieces of an automaton under construction, and how they are joined (CORE, appendix A.1).
 
 A fragment is entered by reading an event (`entries`), goes on by reading events (`steps`), and is complete in its
-`exits`. Gaps are states of their own: whatever reaches an exit also reaches the gap behind it, which passes over events
+`exits`. Gaps are states of their own: whatever reaches an exit also reaches the gap after it, which passes over events
 until the next part is entered. So exits never loop, an automaton without contiguity has only looping states, and no
 ε-transition is ever needed.
 """
@@ -48,7 +48,7 @@ class Step:
     writes: Labels = NO_LABELS  # registers that hold the event afterwards
     clears: Labels = NO_LABELS  # registers that hold nothing afterwards
     ops: tuple[Op, ...] = ()  # what is watched on the way
-    shows: bool = False  # a watched step: its labels are forgotten, not that it had some
+    shows: bool = False  # a watched step: its labels are forgotten, but not that it had some
     opens: frozenset[int] = frozenset()  # what must not occur from here on, by number (see `pending`)
 
 
@@ -88,7 +88,7 @@ def union(parts: Iterable[Fragment]) -> Fragment:
 
 @dataclass(frozen=True, slots=True)
 class Gap:
-    """States that pass over events without marking them, entered in `start`; the next part may follow after any."""
+    """States that pass over events without marking them, entered in `start`; the next part may follow any of them."""
 
     start: int
     steps: tuple[Step, ...]

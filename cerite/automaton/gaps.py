@@ -16,7 +16,7 @@ from cerite.pattern.nodes import Pattern
 class Link:
     """How one part follows another: at the very next event, or after a gap in which none of `absent` occurs.
 
-    `gap` makes that gap: it knows whether what is absent has a memory of its own.
+    `gap` makes that gap; it knows whether what is absent has a memory of its own.
     """
 
     contiguous: bool
@@ -52,8 +52,8 @@ def chain(parts: tuple[Fragment, ...], links: tuple[Link, ...]) -> Fragment:
 def iterate(copies: tuple[Fragment, ...], least: int, link: Link) -> Fragment:
     """At least `least` of the copies, each after the one before it.
 
-    What is left out is left out at the end: a copy has one successor, and the automaton grows with the iteration and
-    not with its square. A part that may be empty may be left out always.
+    Copies are left out only at the end, so each has one successor, and the automaton grows with the iteration and not
+    with its square. A part that may be empty may always be left out.
     """
     least = 0 if any(copy.nullable for copy in copies) else least
     joining = _Joining(copies[0].entries, (step for copy in copies for step in copy.steps))
@@ -71,7 +71,7 @@ def repeat(part: Fragment, link: Link) -> Fragment:
 
 
 def _up_to_needed(parts: Iterable[Fragment]) -> Iterator[Fragment]:
-    """The first parts, up to the first that cannot be left out."""
+    """The parts up to and with the first that cannot be left out."""
     for part in parts:
         yield part
         if not part.nullable:
@@ -84,7 +84,7 @@ def _both(first: Link, second: Link) -> Link:
 
 
 class _Joining:
-    """Parts while they are connected. Steps are looked up by their target, so that a connection costs what it adds."""
+    """Parts being connected. Steps are looked up by their targets, so that a connection costs only what it adds."""
 
     def __init__(self, entries: Iterable[Step], steps: Iterable[Step]) -> None:
         self._entries: list[Step] = []
@@ -178,7 +178,7 @@ def _subsets(fragment: Fragment, *, restart: bool) -> tuple[dict[Subset, int], l
 
 
 def _minterms(leaving: list[Step]) -> Iterator[tuple[Guard, Subset]]:
-    """Which states are reached, for every choice of the tests that the steps ask for."""
+    """Which states are reached, for every choice of which tests of the steps hold."""
     tests = sorted({test for step in leaving for test in step.guard.tests | step.guard.negated}, key=str)
     if len(tests) > MOST_TESTS:
         raise PatternError(

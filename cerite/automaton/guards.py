@@ -1,8 +1,8 @@
 """Guards: what an event must satisfy for a transition, as a conjunction of tests and negated tests.
 
-A test is what one event of a pattern asks for, its type and its condition, which may read registers; a guard of several
-tests comes from intersection, a negated one from `NOT` in a gap. A negated test holds where the test is not true, NULLs
-and empty registers included. `Reach` is the test of a window around a part of a pattern.
+A test is what one event of a pattern demands: a type and a condition, which may read registers. Guards of several tests
+come from intersection, negated tests from `NOT` in a gap. A negated test holds where the test is not true, NULLs and
+empty registers included. `Reach` is the test of a window around a part of a pattern.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class Test:
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """The event lies inside the window that began with the event in `register`, or `past` its end."""
+    """The event lies inside the window that began with the event in `register`, or, if `past`, after its end."""
 
     register: str
     size: Size

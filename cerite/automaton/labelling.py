@@ -1,8 +1,8 @@
-"""Whether a match is known by the positions that it marks: then NEXT and LAST report one for every occurrence.
+"""Whether a match is identified by the positions that it marks: if so, NEXT and LAST report one for every occurrence.
 
 Two runs that mark the same events may still label them differently (`A AS x OR A AS y`), or begin at different events
-of which they mark none (`SELECT y` of `A AS x ; B AS y`). Where neither can be, counting what a strategy leaves is
-counting the events at which something is left.
+of which they mark none (`SELECT y` of `A AS x ; B AS y`). Where neither can happen, counting what a strategy leaves
+means counting the events at which something is left.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ MOST = 20_000  # pairs of states that are looked at
 def known_by_marks(automaton: Automaton) -> bool:
     """Whether no two matches mark the same positions; False where that takes too long to find out.
 
-    Pairs of runs are followed that mark the same events, with whether their labels have differed.
+    It follows pairs of runs that mark the same events, and whether their labels have differed so far.
 
     >>> from cerite.automaton.build import build
     >>> from cerite.language.ceql import parse_pattern

@@ -1,9 +1,9 @@
 """Parts that are decided after their last event: `(φ ; NOT ν WITHIN ε) ; χ` (docs/semantics.md, *Absence*).
 
-What completes φ *opens* a gap in which ν does not occur, and goes on to χ at once; the gap is followed beside whatever
-comes next, until an event lies past the window of ε, which closes it. A way that is complete while gaps are open is no
-match yet: it waits in a *tail*, one for every choice of open gaps, until the last of their windows is over. Nothing
-opens the same gap twice (the builder sees to that), so open gaps are a few numbers and their states.
+What completes φ *opens* a gap in which ν does not occur, and goes on to χ at once; the gap is followed in parallel to
+what comes next, until an event lies past the window of ε, which closes it. A way that is complete while gaps are open
+is not a match yet: it waits in a *tail*, one for each choice of open gaps, until their last window is over. Nothing
+opens the same gap twice (the builder sees to that), so the open gaps are a few numbers, each with its state.
 
 Invariant: a way reaches the final state, or stays in a tail until all windows are over, exactly where φ … χ matches and
 no ν lies in a window; the register of a gap's window is empty once the gap is closed.
@@ -27,14 +27,14 @@ Open = tuple[tuple[int, int], ...]  # gaps by number, each with the state that i
 
 @dataclass(frozen=True, slots=True)
 class Pending:
-    """A gap that is open from the end of a part until its window is over, which began with what `register` holds."""
+    """A gap that is open from the end of a part to that of the part's window, whose first event `register` holds."""
 
     gap: Gap
     register: str
     size: Size
 
     def renamed(self, names: dict[str, str]) -> Pending:
-        """With other names for some registers."""
+        """The same, with other names for some registers."""
         return replace(self, gap=replace(self.gap, steps=tuple(renamed(step, names) for step in self.gap.steps)))
 
 
@@ -50,7 +50,7 @@ class _Move(NamedTuple):
 def waited_for(
     steps: tuple[Step, ...], exits: frozenset[int], pending: list[Pending]
 ) -> tuple[tuple[Step, ...], frozenset[int]]:
-    """The steps beside the gaps that they open, and the tails."""
+    """The steps combined with the gaps that they open, and the tails."""
     following = _Following(steps, exits, pending)
     every = tuple(following.steps())
     return every, frozenset(following.tails.values())
@@ -82,7 +82,7 @@ class _Following:
         yield from self._waiting()
 
     def _beside(self, step: Step, opened: Open) -> Iterator[Step]:
-        """A step for everything that its event may do to the open gaps, and once more into a tail if it completes."""
+        """A step for everything that the event may do to the open gaps, and another one into a tail if it completes."""
         fresh = tuple((number, self._pending[number].gap.start) for number in sorted(step.opens))
         opening = tuple(op for number, _ in fresh for op in self._pending[number].gap.opening)
         for move in self._moves(opened):
@@ -99,7 +99,7 @@ class _Following:
                 yield replace(beside, target=self._tail(after), writes=beside.writes | {END})
 
     def _waiting(self) -> Iterator[Step]:
-        """What goes on in tails. What is left of one gap alone is over with its window, before any later event."""
+        """The steps between tails. A tail with one gap left ends with that gap's window, before any later event."""
         done: set[Open] = set()
         while todo := [opened for opened in self.tails if opened not in done]:
             for opened in todo:

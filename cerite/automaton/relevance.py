@@ -1,13 +1,13 @@
-"""Which events can matter to an automaton, as far as its shape tells: what is dropped before any loop.
+"""Which events can matter to an automaton, as far as its shape tells; the others are dropped before any loop.
 
 An event may *move* a run: a transition may fire that marks it, changes the state or the registers, or opens what is
 watched. It may *end* a run that waits: none of the loops of its state fires. Where a state has no loop at all
-(contiguity), any event ends the runs that wait there; but then the next such event finds nothing left to end, so of
-events in a row that only end such runs the first is enough.
+(contiguity), any event ends the runs that wait there; but then the next such event finds nothing left to end, so among
+consecutive events that only end such runs, the first is enough.
 
-Those who drop events (`engine.subset.classes` by classes of events, `spark.driver.relevance` by a filter on rows) say
-when a transition fires, and nothing else. The register engine looks deeper: what wakes each of its sets
-(`engine.registers.compile.signatures`) also says which events wake none.
+The modules that drop events (`engine.subset.classes` by classes of events, `spark.driver.relevance` by a filter on
+rows) only have to say when a transition fires. The register engine looks deeper: what wakes each of its sets
+(`engine.registers.compile.signatures`) also tells which events wake none.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from cerite.automaton.automaton import TRUE, Automaton, Transition
 
 @dataclass(frozen=True)
 class Relevance:
-    """The transitions that move a run, and by state in which runs wait the loops that leave one as it is."""
+    """The transitions that move a run, and the loops that leave a run as it is, by the state in which it waits."""
 
     moving: tuple[Transition, ...]
     loops: dict[int, tuple[Transition, ...]]
@@ -49,12 +49,12 @@ def relevance(automaton: Automaton) -> Relevance:
 
 
 def unconditional(loops: tuple[Transition, ...]) -> bool:
-    """Whether a state with these loops is left by no event."""
+    """Whether no event leaves a state with these loops."""
     return any(each.condition == TRUE for each in loops)
 
 
 def moves(transition: Transition, automaton: Automaton) -> bool:
-    """Whether a run is another one after the transition."""
+    """Whether the transition changes the run."""
     marks = transition.label or transition.shows
     changes = marks or transition.writes or transition.clears or transition.source != transition.target
     anew = any(op.resets or op.starts for op in transition.ops)  # other ops follow what the watched steps do

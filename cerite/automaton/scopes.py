@@ -3,8 +3,8 @@
 A variable is a register (SRT report, definition 13): reading it gives the event bound to it most recently. A transition
 writes all variables that its event gets, at once; the definitions let some of them be seen later or never:
 
-- inside `φ AS x` the events of φ are not yet x: a condition in φ that reads x means an x of before;
-- outside `π{…}(φ)` what is projected away is not seen, and it is forgotten from one repetition to the next;
+- inside `φ AS x` the events of φ are not yet x: a condition in φ that reads x means an earlier x;
+- outside `π{…}(φ)` what is projected away is not visible, and it is forgotten from one repetition to the next;
 - one side of an AND does not see what the other side binds.
 
 `check_scopes` refuses where writing at once would show; `projected` renames what a projection hides.
@@ -50,7 +50,7 @@ _OWN = "\N{PRIME}"
 
 @dataclass(frozen=True)
 class Registers:
-    """Names for registers of the construction's own, which no projection hides; the same for the same pattern."""
+    """Names for the construction's own registers, which no projection hides; equal for equal patterns."""
 
     _numbers: Iterator[int] = field(default_factory=lambda: count(1))
 
@@ -65,12 +65,12 @@ def reads(pattern: Pattern) -> frozenset[str]:
 
 
 def remembers(pattern: Pattern) -> bool:
-    """Whether some condition in the pattern reads what the pattern itself binds; one event reads before it is bound."""
+    """Whether some condition in the pattern reads what the pattern binds; a single event reads before it is bound."""
     return not isinstance(pattern, Event) and bool(reads(pattern) & written(pattern))
 
 
 def check_scopes(pattern: Pattern) -> None:
-    """Refuse conditions that would see what they must not."""
+    """Refuse conditions that would see what they must not see."""
     _check_names(pattern, frozenset())
     for node in walk(pattern):
         if isinstance(node, Intersection):
@@ -106,7 +106,7 @@ def _check_sides(node: Intersection) -> None:
 
 
 def hidden_names(fragment: Fragment, project: Project, whole: Pattern, registers: Registers) -> dict[str, str]:
-    """Registers of its own for what a projection hides but reads itself."""
+    """New register names for what a projection hides but reads itself."""
     kept = frozenset(project.variables)
     stored = frozenset(name for step in (*fragment.entries, *fragment.steps) for name in step.writes - step.labels)
     own = (written(project.operand) - kept | stored) & reads(project.operand)
@@ -163,9 +163,9 @@ def also_bound(fragment: Fragment, variable: str) -> Fragment:
 
 
 def read_unwritten(fragment: Fragment, watched: Callable[[int], tuple[Labels, Labels]]) -> Labels:
-    """The registers that a run through a fragment may read before it has written them, or what it watches.
+    """The registers that a run through a fragment, or what it watches, may read before it has written them.
 
-    `watched` tells of a watcher what it reads so, and of which registers it reads all events.
+    `watched` gives the registers that a watcher reads in this way, and those of which it reads all events.
     """
     steps: dict[int, list[Step]] = {}
     for step in (*fragment.entries, *fragment.steps):
@@ -192,7 +192,7 @@ def read_unwritten(fragment: Fragment, watched: Callable[[int], tuple[Labels, La
 
 
 def written_before(whole: Pattern, part: Pattern) -> Labels:
-    """The registers that may hold an event when a part of a pattern begins, anywhere it stands."""
+    """The registers that may hold an event when a part of a pattern begins, wherever it stands."""
     names: set[str] = set()
 
     def visit(node: Pattern, before: Labels) -> None:
@@ -277,7 +277,7 @@ def _renamed(guard: Guard, names: dict[str, str]) -> Guard:
 #
 # The first event that the part marks is stored in a register of the window's own, and every later marked event must
 # be in its reach. Time and ranks only rise, so a part that has left its window never returns; an attribute may be
-# missing at an inner event, which is no fault, so there the runs that have left wait (phase `LEFT`) for an event that
+# missing at an inner event, which is allowed, so there the runs that have left wait (phase `LEFT`) for an event that
 # is in reach.
 #
 # Invariant: the matches are those of the fragment whose first and last marked events lie inside the window.
@@ -286,7 +286,7 @@ BEFORE, INSIDE, LEFT = range(3)
 
 
 def windowed(fragment: Fragment, size: Size, register: str, *, ending: bool = False) -> Fragment:
-    """The runs through a fragment that fit into a window; with `ending`, runs that no longer can end at once."""
+    """The runs through a fragment that fit into a window; with `ending`, runs that can no longer fit end at once."""
     reach = Guard(frozenset((Reach(register, size),)))
     missed = Guard(negated=frozenset((Reach(register, size),)))
     known = Guard()

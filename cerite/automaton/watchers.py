@@ -1,7 +1,7 @@
 """Parts that carry a watcher along: gaps, complements and selections over stateful patterns (see `automaton`).
 
-What is watched may itself watch something; `carried` gives the runs of a strategy that read what the run has bound to
-all steps on the way to it.
+What is watched may itself watch something. Where a strategy's other runs read what the run has bound, `carried` makes
+all steps on the way to the strategy carry them along.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from cerite.pattern.nodes import Complement, Pattern, Select, Sequence, Strategy
 
 
 def has_memory(pattern: Pattern) -> bool:
-    """Whether what a pattern does next depends on more than its state: its own, or that of a part it negates."""
+    """Whether what a pattern, or a part that it negates, does next depends on more than its state."""
     return remembers(pattern) or any(
         isinstance(node, Window)
         or (isinstance(node, Select) and node.strategy is not Strategy.STRICT)
@@ -34,7 +34,7 @@ def _negated(node: Pattern) -> tuple[Pattern, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Watched:
-    """A watched pattern under construction: it begins in `entry`, binds nothing and may read `reads` of around it."""
+    """A watched pattern under construction: it begins in `entry`, binds nothing and may read `reads` from around it."""
 
     kind: int
     entry: int
@@ -46,7 +46,7 @@ class Watched:
 
     @staticmethod
     def of(kind: int, fragment: Fragment, watched: Callable[[int], tuple[Labels, Labels]]) -> Watched:
-        """Watch the runs through a fragment; of a strategy's, only which events they mark matters."""
+        """Watch the runs through a fragment; for a strategy, only which events they mark matters."""
         entry = new_state()
 
         def change(step: Step) -> Step:
@@ -61,12 +61,12 @@ class Watched:
         return Watched(kind, entry, steps, fragment.exits, read_unwritten(fragment, watched), gathers)
 
     def renamed(self, names: dict[str, str]) -> Watched:
-        """With other names for some registers."""
+        """The same, with other names for some registers."""
         reads, gathers = (frozenset(names.get(name, name) for name in some) for some in (self.reads, self.gathers))
         return replace(self, steps=tuple(renamed(step, names) for step in self.steps), reads=reads, gathers=gathers)
 
     def completing(self, final: int) -> Iterator[Step]:
-        """All steps, and once more into the final state those that complete the pattern."""
+        """All steps, and copies into the final state of those that complete the pattern."""
         for step in self.steps:
             yield step
             if step.target in self.exits:
@@ -98,7 +98,7 @@ def missed(watcher: int, nullable: bool) -> Fragment:
 
 
 def selected(fragment: Fragment, watcher: int, kind: int) -> Fragment:
-    """The runs through a fragment that no other run, from any start to the same end, is better than."""
+    """The runs through a fragment for which no other run, from any start to the same end, is better."""
     last = {state: new_state() for state in sorted(fragment.exits)}
 
     def watching(step: Step) -> Iterator[Step]:

@@ -2,12 +2,12 @@
 
 Registers of the filter's own gather the events of φ: they are empty where φ begins and take every event that φ binds to
 the variable (SRT report, section 8.1: registers that change). The event that completes φ may itself be one of them, or
-the only one, so that each completing step asks its own form of the condition: an aggregate *through* the event, of what
+the only one, so each completing step checks its own form of the condition: an aggregate *through* the event, of what
 was *before* it, of the *event* alone or of *nothing*; and `x.price` is an attribute of the event where that is x.
 
 `COUNT(DISTINCT y.name)` is compared with whole numbers, so that it need not be known beyond the largest of them:
-registers hold so many different values, one after the other, and states say how many there were (`_split_by_values`).
-A condition on a single event asks the state before it (`counted_before`), one on a whole the state that it ends in.
+registers hold that many different values, one after the other, and states say how many there were (`_split_by_values`).
+A condition on a single event uses the state before it (`counted_before`), one on a whole the state in which it ends.
 
 Invariant: the runs through the result are those of the fragment on which the conditions hold, each once.
 """
@@ -72,7 +72,7 @@ def completed(fragment: Fragment, having: Having, registers: Registers) -> Fragm
 
 
 def counted_before(fragment: Fragment, registers: Registers) -> Fragment:
-    """The same runs, where conditions on single events ask for no number of different values: their states know it."""
+    """The same runs, with conditions on single events that count different values decided by the states."""
     steps = (*fragment.entries, *fragment.steps)
     asking = dict.fromkeys(each for step in steps for each in _asking(step.guard))
     condition = conjunction(*asking)
@@ -93,7 +93,7 @@ def counted_before(fragment: Fragment, registers: Registers) -> Fragment:
 
 
 def asked_too_early(node: Aggregate) -> PatternError:
-    """A number of different values where no state knows it."""
+    """The error for a number of different values where no state knows it."""
     return PatternError(
         f"the engine does not know `{node}` inside NOT or a strategy, nor of what a projection hides", span=node.span,
         hint=f"write it outside of the brackets, around all it is about: `FILTER {node} >= 3`",
@@ -101,7 +101,7 @@ def asked_too_early(node: Aggregate) -> PatternError:
 
 
 def refuse_distinct(guards: Iterable[Guard]) -> None:
-    """Refuse conditions of what is watched that ask for a number of different values."""
+    """Refuse conditions of watched patterns that ask for a number of different values."""
     for each in (each for guard in guards for condition in _asking(guard) for each in aggregates(condition)):
         if each.distinct:
             raise asked_too_early(each)
@@ -171,7 +171,7 @@ def _may_be_empty(fragment: Fragment, having: Having) -> bool:
 # Different values: how many of them there are is part of the state.
 
 MOST_APART = 12
-Phases = dict[Aggregate, dict[int, int]]  # by state, how many different values there were, up to as many as matter
+Phases = dict[Aggregate, dict[int, int]]  # by state, how many different values there were, as far as that matters
 
 
 def _all_split(fragment: Fragment, condition: Expression, registers: Registers) -> tuple[Fragment, Phases]:
@@ -186,7 +186,7 @@ def _all_split(fragment: Fragment, condition: Expression, registers: Registers) 
 def _split_by_values(
     fragment: Fragment, node: Aggregate, most: int, registers: Registers
 ) -> tuple[Fragment, dict[int, int], dict[int, int]]:
-    """The fragment with its states split by how many different values there were; that, and what each was split of."""
+    """The fragment, its states split by how many different values there were; by state: that number, and its origin."""
     assert node.variable is not None
     assert node.name is not None
     own = Attribute(node.name)
@@ -226,7 +226,7 @@ def _values_needed(condition: Expression, node: Aggregate) -> int:
                 needed.append(max(0, other.value if op in (">=", "<") else other.value + 1))
     if len(needed) < sum(each == node for each in walk(condition)):
         raise PatternError(
-            f"the engine compares `{node}` with a whole number, and computes nothing with it", span=node.span,
+            f"the engine only compares `{node}` with a whole number, and cannot compute with it", span=node.span,
             hint=f"write `{node} >= 3`",
         )  # fmt: skip
     if max(needed) > MOST_APART:
@@ -242,7 +242,7 @@ NEVER_HOLDS = Test(None, NEVER)
 
 
 def _decided(condition: Expression, phases_of: Phases, state: int) -> Expression:
-    """The condition with the comparisons of what was told apart decided, in the state that a step enters."""
+    """The condition with its comparisons of numbers of different values decided, in the state that a step enters."""
 
     def change(node: Expression) -> Expression:
         match node:

@@ -1,4 +1,4 @@
-"""The command line: `cerite demo`, `check`, `explain`, `run`, `stream`, `warm-up`; it needs the extra `cli`."""
+"""The command line: `cerite demo`, `check`, `explain`, `run`, `why`, `stream`, `warm-up`; it needs the extra `cli`."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""What Spark's processes say about themselves, kept from the terminal; everything else they say is shown."""
+"""Keeps what Spark's processes print about themselves off the terminal; everything else they print is shown."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ CHATTER = (
 
 
 class Sieve:
-    """Passes lines on from a pipe to a file, without chatter; nothing at all once it is `closed`."""
+    """Passes lines on from a pipe to a file, without chatter; once it is `closed`, it passes nothing on."""
 
     def __init__(self) -> None:
         self.closed = False
 
     def run(self, reading: int, shown: int) -> None:
-        """Until the writers are gone."""
+        """Pass lines on until the writers are gone."""
         quiet = False
         with os.fdopen(reading, "rb") as lines, os.fdopen(shown, "wb", buffering=0) as out:
             for line in lines:
@@ -32,7 +32,7 @@ class Sieve:
 
 @contextmanager
 def without_chatter() -> Iterator[Sieve]:
-    """A JVM that is started in here writes its standard error through a sieve, for as long as it lives."""
+    """A JVM started within this context writes its standard error through a sieve, for as long as it lives."""
     sieve = Sieve()
     try:
         shown = os.dup(2)

@@ -1,4 +1,4 @@
-"""`cerite demo`: a bundled dataset, its query and what that finds, checked against what was planted."""
+"""`cerite demo`: a bundled dataset, its query, and the matches found, checked against those that were planted."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from cerite.datasets import NAMES, Dataset, load
 
 
 def demo(name: str, *, rows: int, seed: int, show: int, save: str | None, out: Console, err: Console) -> None:
-    """Load a dataset, run its query and show what it finds; with `save` leave both in a folder as well."""
+    """Load a dataset, run its query and show what it finds; with `save`, also write both into a folder."""
     data = load(name, rows=rows, seed=seed)
     out.print(Text(f"{data.name}: {data.about}\n{_size(data)}\n\n{data.query}\n"))
     meter = Meter(err, wanted=None)
     matches = query(data.query).run(data.events, time=data.time, progress=meter.tell)
     started = clock.perf_counter()
     with meter.of(matches.rows):
-        matches.exists()  # kernels are compiled at the first event
+        matches.exists()  # compiles the kernels, which happens at the first event
         compiled = clock.perf_counter()
         out.print(matches.table(show))
         positions = sorted(match.positions for match in matches)  # counting would compile kernels of its own
@@ -43,7 +43,7 @@ def _size(data: Dataset) -> str:
 
 
 def _checked(data: Dataset, positions: list[tuple[int, ...]]) -> str:
-    """Whether the matches are those that were planted."""
+    """Confirm in words that the matches are those that were planted; refuse others."""
     if positions == sorted(data.planted):
         return "exactly those that were planted"
     raise CeriteError(f"the matches are not those that were planted in {data.name}", hint="please report this")

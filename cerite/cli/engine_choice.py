@@ -9,7 +9,7 @@ from pathlib import Path
 
 from cerite.cli.inputs import EngineChoice
 
-LARGE = 8 << 30  # bytes from which reading on all cores is worth a session's start
+LARGE = 8 << 30  # bytes from which reading on all cores is worth starting a session
 _CONFIGURED = ("SPARK_REMOTE", "SPARK_MASTER", "PYSPARK_GATEWAY_PORT")
 
 
@@ -29,7 +29,7 @@ def picked(choice: EngineChoice, events: str, master: str | None, conf: Sequence
 
 
 def _size(events: str) -> int:
-    """The bytes of the files that a path names, 0 for what is no file."""
+    """The bytes of the files that a path names; 0 for what is not a file."""
     paths = map(Path, glob(events) if has_magic(events) else [events])
     files = (file for path in paths for file in ([path] if path.is_file() else path.rglob("*")))
     return sum(file.stat().st_size for file in files if file.is_file())

@@ -92,7 +92,7 @@ def read_schema(
 ) -> Schema | None:
     """The schema in a file: `CREATE STREAM …`, JSON `{"BUY": {"id": "int"}}`, or the columns of any data.
 
-    What it says must not clash with what the query declares; data is read as the query declares it.
+    The schema must not contradict what the query declares; data is read as the query declares it.
     """
     if argument is None:
         return None
@@ -122,7 +122,7 @@ def _written_schema(argument: str, ending: str) -> Schema:
 
 
 def _seems_a_path(argument: str, language: Language) -> bool:
-    """Whether the argument, which is no file, was meant to be one: CEQL cannot do without spaces, SREMO can."""
+    """Whether the argument, which is not a file, was meant to be one: CEQL cannot do without spaces, SREMO can."""
     if argument == "-" or not argument or any(c.isspace() for c in argument):
         return False
     return language in (Language.auto, Language.ceql) or argument.lower().endswith(_QUERY_FILES)

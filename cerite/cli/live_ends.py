@@ -3,8 +3,8 @@
     --source  payments/  "payments/*.csv"  kafka://host:9092/topic  socket://host:9999  rate://100
     --sink    -  matches/  matches.jsonl/  kafka://host:9092/topic
 
-Files are columns. Kafka's messages and a socket's lines are JSON objects, whose columns have to be declared; a message
-keeps `partition` and `offset`, which break ties. Invariant: what a place cannot do is said before anything starts.
+Files have columns. Kafka's messages and a socket's lines are JSON objects, whose columns have to be declared; a message
+keeps `partition` and `offset`, which break ties. Invariant: what a place cannot do is reported before anything starts.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ class Place:
 def stream_of(
     session: SparkSession, place: Place, reading: Reading, columns: Mapping[str, Kind], files: int | None
 ) -> DataFrame:
-    """The events as a streaming DataFrame; `columns` are declared, `files` is how many a micro-batch takes at most."""
+    """The events as a streaming DataFrame; `columns` are the declared ones, `files` limits those of a micro-batch."""
     if place.form == "files":
         return _of_files(session, place.where, reading, columns, files)
     if place.form == "rate":
@@ -99,7 +99,7 @@ def stream_of(
 def _of_files(
     session: SparkSession, path: str, reading: Reading, columns: Mapping[str, Kind], files: int | None
 ) -> DataFrame:
-    """Files that are there or come; the columns are those of the files that are there already, or declared."""
+    """Files that are there or will come; the columns are those of the files already there, or declared."""
     ending = PurePath(path.rstrip("/*")).suffix.lower()
     form = _READ.get(reading.format or FORMATS.get(ending, "tsv" if ending == ".tsv" else "parquet"))
     if form is None:
@@ -132,7 +132,7 @@ def _is_empty(path: str) -> bool:
 
 
 def _typed(schema: StructType, columns: Mapping[str, Kind]) -> StructType:
-    """A schema that was guessed, with what is declared: JSON has no times of its own."""
+    """A schema that was guessed, corrected by what is declared: JSON has no times of its own."""
     from pyspark.sql.types import StringType, StructField, StructType, _parse_datatype_string
 
     fields = [
@@ -174,7 +174,7 @@ def _loaded(reader: Any, *path: str) -> DataFrame:
 
 
 def _refusal(error: Any) -> CeriteError:
-    """What Spark says of a place, and the remedy where it lacks the connector."""
+    """What Spark says about a place, with the remedy if it lacks the connector."""
     text = str(error).splitlines()[0]
     if "kafka" not in text.lower():
         return CeriteError(f"Spark cannot do this: {text}")
@@ -188,7 +188,7 @@ def _refusal(error: Any) -> CeriteError:
 
 # ------------------------------------------------------------ sinks
 def writer_to(place: Place, matches: DataFrame) -> Any:
-    """A writer of the stream's own, exactly once in files; None for what is written batch by batch."""
+    """Spark's own writer of streams, exactly once in files; None for a place that is written batch by batch."""
     if place.form == "files":
         return matches.writeStream.format(format_of(place.where)).option("path", place.where)
     if place.form == "kafka":
@@ -198,7 +198,7 @@ def writer_to(place: Place, matches: DataFrame) -> Any:
 
 
 def write_batch(place: Place, batch: DataFrame, number: int) -> None:
-    """A micro-batch of matches or late events; written again, it replaces what was there, or has the same keys."""
+    """Write a micro-batch of matches or late events; written again, it replaces the first, or has the same keys."""
     from pyspark.sql import functions as fn
 
     if place.form == "files":
@@ -220,7 +220,7 @@ def _messages(rows: DataFrame) -> DataFrame:
 
 
 def format_of(path: str) -> str:
-    """The format of a folder by its ending: Parquet, or JSON lines."""
+    """The format of a folder according to its ending: Parquet, or JSON lines."""
     ending = PurePath(path.rstrip("/")).suffix.lower()
     form = FORMATS.get(ending, "parquet")
     if form not in ("parquet", "json", "orc"):

@@ -1,6 +1,6 @@
 """`cerite stream`: a query on a live stream from a source to a sink, with its numbers on the terminal.
 
-The stream goes on from its checkpoint. `--once` reads what is there and ends; `--final` says that nothing more will
+The stream continues from its checkpoint. `--once` reads what is there and ends; `--final` says that nothing more will
 come: what is there is read first, then the stream is declared over, and one more micro-batch decides the rest.
 """
 
@@ -33,13 +33,13 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
 
-NEXT = "with the cause removed, the same command goes on; what cannot be read any more needs a new --checkpoint"
+NEXT = "remove the cause and run the same command again; if something cannot be read any more, name a new --checkpoint"
 PAUSE = 0.5  # seconds between two looks at a stream
 FINAL = "cerite-final"  # a folder in the checkpoint: a file in it says that the stream is over
 
 
 class Stopped(KeyboardInterrupt):
-    """Ctrl-C, after the stream has come to rest; the text says where it stands."""
+    """Raised for Ctrl-C after the stream has come to rest; the text says where it stands."""
 
 
 @dataclass(frozen=True)
@@ -173,7 +173,7 @@ class Meter:
         self._shown = shown
 
     def follow(self, query: StreamingQuery) -> None:
-        """Until the query ends; Ctrl-C stops it, and what a micro-batch had begun is done again next time."""
+        """Wait until the query ends; Ctrl-C stops it, and a micro-batch that had begun is done again next time."""
         with Live(console=self._console, auto_refresh=False, transient=True) as live, _interrupts() as interrupted:
             while query.isActive and not interrupted.wait(PAUSE):
                 self._tell(query, live)
@@ -182,12 +182,12 @@ class Meter:
             self._tell(query, live)
         failure = query.exception()
         if interrupted.is_set():
-            raise Stopped(f"stopped: {summary(self._totals)}; the same command goes on from there")
+            raise Stopped(f"stopped: {summary(self._totals)}; the same command continues from there")
         if failure is not None:
             raise _failed(failure)
 
     def _stop(self, query: StreamingQuery) -> None:
-        """Stop it in mid-batch; what Java's threads say of being interrupted is not for the user."""
+        """Stop it in mid-batch; the user need not see what Java's threads print when they are interrupted."""
         self._sieve.closed = True
         context = getattr(self._session, "sparkContext", None)
         if context is not None:
@@ -203,7 +203,7 @@ class Meter:
 
 @contextmanager
 def _interrupts() -> Iterator[threading.Event]:
-    """Notes Ctrl-C instead of raising it: in the middle of a call to Java it would break the connection."""
+    """Notes Ctrl-C instead of raising KeyboardInterrupt, which would break the connection during a call to Java."""
     noted = threading.Event()
     if threading.current_thread() is not threading.main_thread():  # where signals are not handled
         yield noted

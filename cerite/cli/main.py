@@ -1,4 +1,4 @@
-"""The `cerite` command. Errors of the user's making end with a message and exit code 1, never with a traceback."""
+"""The `cerite` command. A user's mistake ends it with a message and exit code 1, never with a traceback."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ SchemaOption = Annotated[
     typer.Option("--schema", "-s", metavar="FILE", help="CREATE STREAM text, JSON, or data to take the columns from."),
 ]
 LanguageOption = Annotated[
-    Language, typer.Option("--language", "-l", help="The language of the query; auto goes by the file's ending.")
+    Language, typer.Option("--language", "-l", help="The language of the query; auto infers it from the file's ending.")
 ]
 NullOption = Annotated[
     list[str] | None,
@@ -131,7 +131,7 @@ MasterOption = Annotated[
     str | None, typer.Option(metavar="URL", help="Spark's master, e.g. local[4] or spark://host:7077.")
 ]
 ConfOption = Annotated[list[str] | None, typer.Option(metavar="NAME=VALUE", help="A Spark setting (repeat for more).")]
-_TIME = typer.Option(metavar="C", help="The column of the event time.")  # which a live stream must have
+_TIME = typer.Option(metavar="C", help="The column of the event time.")  # a live stream must have one
 OrderOption = Annotated[
     list[str] | None,
     typer.Option(metavar="C", help="Sort by time and these columns (repeat, or separate by commas)."),
@@ -164,7 +164,7 @@ def demo_command(
     seed: Annotated[int, typer.Option(metavar="N", min=0, help="The same number gives the same events.")] = 0,
     show: Annotated[int, typer.Option("--show", metavar="N", min=0, help="How many matches the table shows.")] = 10,
     save: Annotated[
-        str | None, typer.Option(metavar="FOLDER", help="Leave events and query there, for `cerite run`.")
+        str | None, typer.Option(metavar="FOLDER", help="Write the events and the query there, for `cerite run`.")
     ] = None,
 ) -> None:
     """Generate a stream with matches planted in it, and find them: no data needed.
@@ -183,13 +183,13 @@ def demo_command(
 @app.command("warm-up")
 def warm_up_command(
     everything: Annotated[
-        bool, typer.Option("--all", help="Also strategies, absence and comparisons of runs, about twice as long.")
+        bool, typer.Option("--all", help="Include strategies, absence and comparisons of runs; about twice as long.")
     ] = False,
 ) -> None:
-    """Compile the kernels for this machine ahead of the first query: when an image is built, say.
+    """Compile the kernels for this machine ahead of the first query, for example when an image is built.
 
-    Every query compiles what it needs, once per machine, and says so; after this none has to wait. `NUMBA_CACHE_DIR`
-    names another folder to keep them in.
+    Every query compiles what it needs, once per machine, and says so; after this command none has to wait.
+    `NUMBA_CACHE_DIR` names another folder to keep the kernels in.
     """
     warm_up(everything=everything, out=out, err=err)
 
@@ -315,7 +315,7 @@ def run_command(
     `A : B` and `A:+` in the pattern take the very next event. docs/alerts.md compares them.
     """
     if query == "-" and events == "-":
-        raise CeriteError("the query and the events cannot both come from standard input", hint="put one into a file")
+        raise CeriteError("the query and the events cannot both come from standard input", hint="put one in a file")
     parsed = read_query(query, language)
     options: dict[str, Any] = {
         "time": time, "type": type, "order_by": _names(order_by), "position": position, "semantics": semantics.value,
@@ -329,9 +329,9 @@ def run_command(
     if count and output is not None:
         raise CeriteError("--count prints a number and writes no matches", hint="leave out --count, or --output")
     if plot is not None and (where is EngineChoice.spark or count or output == "-"):
-        raise CeriteError("--plot draws beside the table or a file, on the local engine", hint="leave it out")
+        raise CeriteError("--plot draws in addition to the table or a file, on the local engine", hint="leave it out")
     if form is not None and output is None:
-        raise CeriteError("--form says what is written, and nothing is", hint="add --output -, or a file")
+        raise CeriteError("--form says how matches are written, and none are", hint="add --output -, or a file")
     if not (count or explain):
         on_spark = where is EngineChoice.spark
         check_output(output, events, overwrite=overwrite, folder=on_spark)
@@ -370,7 +370,7 @@ def why_command(
     type: TypeOption = None,
     order_by: OrderOption = None,
     position: Annotated[
-        str | None, typer.Option(metavar="C", help="A column of rising positions, by which --rows names events.")
+        str | None, typer.Option(metavar="C", help="A column of rising positions, which --rows then refers to.")
     ] = None,
     semantics: SemanticsOption = SemanticsChoice.valuations,
     schema: SchemaOption = None,
@@ -389,8 +389,8 @@ def why_command(
 
         cerite why fraud.ceql payments.csv --time at --rows 3,7,9
 
-    Of a match it shows the condition that admitted each event, with the values that were compared. Of rows that should
-    be a match it shows how far they got, and which condition, window, negation, strategy or clause ended it.
+    For a match it shows the condition that admitted each event, with the values that were compared. For rows that
+    should be a match it shows how far they got, and which condition, window, negation, strategy or clause ended it.
     """
     parsed = read_query(query, language)
     options: dict[str, Any] = {
@@ -420,7 +420,7 @@ def stream_command(
         ),
     ],
     checkpoint: Annotated[
-        str, typer.Option(metavar="DIR", help="Where its progress is kept; a restart goes on from there.")
+        str, typer.Option(metavar="DIR", help="Where the stream's progress is kept; a restart continues from there.")
     ],
     watermark: Annotated[
         str, typer.Option(metavar="TIME", help='How far an event may lie behind the latest one: "10 seconds".')
@@ -430,10 +430,10 @@ def stream_command(
     type: TypeOption = None,
     order_by: Annotated[
         list[str] | None,
-        typer.Option(metavar="C", help="What breaks ties in time; Kafka has its offsets for that (repeat, or commas)."),
+        typer.Option(metavar="C", help="What breaks ties in time (repeat, or commas); by default Kafka's offsets."),
     ] = None,
     position: Annotated[
-        str | None, typer.Option(metavar="C", help="A column of rising positions, which breaks ties, and is reported.")
+        str | None, typer.Option(metavar="C", help="A column of rising positions, which breaks ties and is reported.")
     ] = None,
     deduplicate: Annotated[
         list[str] | None,
@@ -453,7 +453,7 @@ def stream_command(
         int | None, typer.Option("--files", metavar="N", min=1, help="The most files that a micro-batch takes.")
     ] = None,
     shards: Annotated[
-        int | None, typer.Option(metavar="N", min=1, help="The number of parts the state is divided into, for good.")
+        int | None, typer.Option(metavar="N", min=1, help="The number of parts of the state; it cannot change later.")
     ] = None,
     semantics: SemanticsOption = SemanticsChoice.valuations,
     schema: SchemaOption = None,
@@ -470,10 +470,11 @@ def stream_command(
     ] = None,
     language: LanguageOption = Language.auto,
 ) -> None:
-    """Find the matches of a query in a live stream, on Spark: nothing lost and nothing twice, whatever stops it.
+    """Find the matches of a query in a live stream, on Spark, with none lost, whatever stops it.
 
-    Matches are written when the watermark has passed them. The checkpoint holds where the stream stands: after Ctrl-C,
-    a crash or `--once` the same command goes on from there.
+    Matches are written when the watermark has passed them. The checkpoint records where the stream stands: after
+    Ctrl-C, a crash or `--once`, the same command continues from there. A folder as sink has every match once; standard
+    output and Kafka may get the matches of an interrupted batch again, with the same ids.
 
     Examples:
 
@@ -517,7 +518,7 @@ def _names(given: list[str] | None) -> list[str]:
 
 
 def _texts(reading: Reading, events: str) -> dict[str, Any]:
-    """How text is read; standard input was saved in a file whose name says the format."""
+    """How text is read; standard input was saved to a file whose name tells its format."""
     form = reading.format if events != "-" else None
     return {"null_values": reading.null_values, "delimiter": reading.delimiter, "format": form}
 

@@ -23,7 +23,7 @@ _WRITERS = (".parquet", ".jsonl", ".ndjson", ".json", ".csv")
 
 
 class Meter:
-    """Progress on standard error: events per second, matches, active states; silent unless wanted or watched."""
+    """Progress on standard error: events per second, matches, active states; shown if wanted, or on a terminal."""
 
     def __init__(self, console: Console, *, wanted: bool | None) -> None:
         self._console = console
@@ -80,8 +80,8 @@ def count_line(total: int, show: int) -> str:
 def check_output(output: str | None, events: str, *, overwrite: bool, folder: bool) -> None:
     """Refuse, before anything is read, an output that cannot or must not be written.
 
-    A file that is there is replaced only on request, and what is read is never written: not the files
-    themselves, nor another file where a folder or a pattern of the input would find it next time.
+    An existing file is replaced only on request, and the input is never written to: neither the files that are read,
+    nor a new file where a folder or a pattern of the input would find it next time.
     """
     if output is None or output == "-" or "://" in output:
         return

@@ -73,7 +73,7 @@ def run_on_spark(
 
 
 def opened(session: SparkSession, events: str, reading: Reading) -> DataFrame:
-    """A path in a format that Spark reads by its ending (folders are Parquet), else a table's name."""
+    """What a path names, in the format that its ending tells (folders are Parquet), or else the table of that name."""
     from pyspark.errors import AnalysisException
 
     from cerite.spark.texts import read_csv

@@ -1,7 +1,7 @@
-"""`cerite warm-up`: small queries of every kind are run, so that their kernels are on disk before any are needed.
+"""`cerite warm-up`: runs small queries of every kind, so that their kernels are on disk before any are needed.
 
-Invariant: a step that is done leaves its kernels where every later process of this machine finds them; where no
-folder can be written, the command says so and fails.
+Invariant: a step that is done leaves its kernels where every later process on this machine finds them; if no folder
+can be written, the command says so and fails.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _LONGER = "x, y FROM S WHERE A AS x ; B AS y FILTER y[v < x.v + 1 OR v = 2] PART
 
 
 class Step(NamedTuple):
-    """A kind of queries: what it is called, queries of it, and whether they are counted."""
+    """A kind of query: its name, examples of it, and whether their matches are counted."""
 
     name: str
     queries: tuple[str, ...]
@@ -98,7 +98,7 @@ def _run(step: Step) -> None:
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """The lines of this command say what is compiled; the kernels' own are left out."""
+    """Silences the kernels' own lines about what is compiled: this command prints that itself."""
     before = os.environ.get("CERITE_QUIET")
     os.environ["CERITE_QUIET"] = "1"
     try:

@@ -1,4 +1,4 @@
-"""`cerite why`: which events are explained, and what of them."""
+"""`cerite why`: what is explained, a match by its number or some rows."""
 
 from __future__ import annotations
 

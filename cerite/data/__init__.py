@@ -2,7 +2,7 @@
 
 `open_events` takes tables, frames, readers, files and plain dictionaries. Whatever comes in, the same rules hold on the
 way out: rows keep their order, a column has one Arrow type in all batches, strings are dictionary-encoded, and what
-cannot be read is an error that names the place, never a row or a value that is missing.
+cannot be read is an error that names the place, never a missing row or value.
 
 >>> from cerite.data import open_events
 >>> open_events([{"type": "BUY", "price": 12.5}, {"type": "SELL"}]).table().to_pylist()

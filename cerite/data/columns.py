@@ -30,7 +30,7 @@ def canonical(arrow: pa.DataType) -> pa.DataType:
     """
     if is_.is_dictionary(arrow) or is_.is_run_end_encoded(arrow):
         return canonical(arrow.value_type)
-    if is_.is_binary_view(arrow):  # which Arrow cannot take rows of
+    if is_.is_binary_view(arrow):  # from which Arrow cannot take rows
         return pa.large_binary()
     return STRINGS if is_string(arrow) else arrow
 
@@ -86,7 +86,7 @@ def root(name: str, names: Collection[str]) -> str | None:
 
 
 def rooted(schema: pa.Schema, whole: pa.Schema) -> pa.Schema:
-    """The columns of `whole` in which the wanted ones are found, each with the type wanted of it or its own."""
+    """The columns of `whole` in which the wanted ones are found, each with the type that is wanted, or else its own."""
     columns: dict[str, pa.DataType] = {}
     for column in schema:
         home = root(column.name, whole.names)
@@ -121,7 +121,7 @@ def conform(batch: pa.RecordBatch, schema: pa.Schema, where: str) -> pa.RecordBa
 
 
 def _member(array: pa.Array, name: str) -> pa.Array | None:
-    """What a struct holds under a dotted name (itself under none), None if it holds nothing of that name."""
+    """What a struct holds under a dotted name (the struct itself under none); None if it holds nothing of that name."""
     if not name:
         return array
     if not is_.is_struct(array.type):

@@ -51,7 +51,7 @@ def open_pandas(frame: Any, columns: Sequence[str] | None, batch_rows: int) -> T
 
 
 def open_polars(frame: Any, columns: Sequence[str] | None, batch_rows: int) -> TableSource:
-    """A Polars frame; of a lazy one only the wanted columns are computed.
+    """A Polars frame; of a lazy one, only the wanted columns are computed.
 
     >>> import polars as pl
     >>> open_polars(pl.LazyFrame({"a": [1, 2], "b": [3, 4]}), ["b"], 10).table().to_pylist()
@@ -62,7 +62,7 @@ def open_polars(frame: Any, columns: Sequence[str] | None, batch_rows: int) -> T
 
     def load(names: Sequence[str]) -> pa.Table:
         objects = [each for each in names if str(types[each]) == "Object"]
-        if objects:  # Polars would hand over the addresses of the objects
+        if objects:  # Polars would hand over the objects' addresses
             raise StreamError(f"{name}, column `{objects[0]}` holds Python objects", hint="give the column a type")
         chosen = frame.select(list(names))
         try:
@@ -94,7 +94,7 @@ def _array_of(series: Any, name: str) -> pa.Array | pa.ChunkedArray:
 
 
 def _refuse_mixture(series: Any, name: str) -> None:
-    """Arrow would turn some mixtures into one type and drop what does not fit it (times of days, bytes, booleans)."""
+    """Refuse mixed types: Arrow would turn some into one and drop what does not fit (times of day, bytes, booleans)."""
     if series.dtype != object or len(set(map(type, series))) < 2:
         return
     first: tuple[int, str] | None = None

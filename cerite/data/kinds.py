@@ -18,7 +18,7 @@ from cerite.core.errors import StreamError, a
 from cerite.data.columns import STRINGS, canonical, first_line
 
 FAILURES = (pa.ArrowException, TypeError, ValueError, OverflowError)
-_ABSENT = {"NoneType", "NAType", "NaTType"}  # pandas' own NULLs, known by name because pandas may not be there
+_ABSENT = {"NoneType", "NAType", "NaTType"}  # pandas' own NULLs, known by name because pandas may not be installed
 _TYPES = {
     "int": pa.int64(), "float": pa.float64(), "bool": pa.bool_(), "string": STRINGS, "date": pa.date32(),
     "timestamp": pa.timestamp("us"), "timestamp with zone": pa.timestamp("us", "UTC"),
@@ -30,7 +30,7 @@ _CLASSES: tuple[tuple[str, tuple[type, ...]], ...] = (
 
 
 def kind_of(value: Any) -> str | None:
-    """What sort of value it is, None for NULL.
+    """The kind of a value, None for NULL.
 
     >>> kind_of(1), kind_of(True), kind_of(None), kind_of("x")
     ('int', 'bool', None, 'string')

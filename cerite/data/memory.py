@@ -21,7 +21,7 @@ _SMALL = 1 << 14  # chunks smaller than this on average are joined, so that batc
 
 
 class TableSource(Source):
-    """A table, or what `load` makes one of: called once for the chosen columns, again for others that `take` needs.
+    """A table, given by `load`, which is called once for the chosen columns and again for others that `take` needs.
 
     >>> table = pa.table({"a": [1, 2, 3]})
     >>> [batch.num_rows for batch in TableSource(table.select, ["a"], "a table", batch_rows=2).batches()]
@@ -48,11 +48,11 @@ class TableSource(Source):
         self.rows: int = self._table.num_rows
 
     def is_text(self, name: str) -> bool:
-        """Whether it has a column of strings of this name."""
+        """Whether the column of this name has strings."""
         return name in self.everything.names and self.everything.field(name).type == STRINGS
 
     def timed(self, name: str) -> TableSource:
-        """The same rows, a column of strings read as times."""
+        """The same rows, with a column of strings read as times."""
         if name not in self.available:
             raise StreamError(
                 f"{self.name}, column `{name}` holds text inside a struct, not times", hint="convert it to timestamps"
@@ -101,7 +101,7 @@ def _pieces(table: pa.Table, batch_rows: int) -> Iterator[pa.RecordBatch]:
 
 
 def times_of(column: pa.ChunkedArray, where: str, name: str) -> pa.ChunkedArray:
-    """Strings as times; what is none is refused with its row.
+    """Strings as times; one that is not a time is refused, with its row.
 
     >>> times_of(pa.chunked_array([["2024-05-01T12:30:00"]]), "S", "at").type
     TimestampType(timestamp[us])
@@ -119,7 +119,7 @@ def times_of(column: pa.ChunkedArray, where: str, name: str) -> pa.ChunkedArray:
 
 
 def _as_text(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """A column of strings of any make as plain ones."""
+    """A column of strings in any layout as plain ones."""
     if pa.types.is_run_end_encoded(column.type):
         column = pa.chunked_array([pc.run_end_decode(chunk) for chunk in column.chunks], column.type.value_type)
     return column.cast(pa.string())

@@ -40,11 +40,11 @@ def open_events(
     `data` is a pyarrow Table, RecordBatch or RecordBatchReader, or anything that streams Arrow
     (`__arrow_c_stream__`); a pandas DataFrame; a Polars DataFrame or LazyFrame; a path, glob or directory, or a list of
     those, of Parquet, CSV/TSV, JSON lines, Arrow IPC (Feather), or CORE's text form (.txt, .stream); or an iterable of
-    dictionaries. `columns` are those wanted, all by default; a batch has at most `batch_rows` rows.
+    dictionaries. `columns` are those to read, all by default; a batch has at most `batch_rows` rows.
 
     `schema` declares the kinds of columns, e.g. `{"zip": "string"}`: text is read as declared, other data must be of
     that kind. `null_values` are further spellings of missing values in text, `delimiter` separates the values of CSV,
-    `format` is that of files whose ending does not say it.
+    and `format` is the format of files whose extension does not tell it.
 
     >>> source = open_events(({"type": "BUY", "price": price} for price in range(5)), columns=["price"], batch_rows=2)
     >>> [batch.to_pydict() for batch in source.batches()]

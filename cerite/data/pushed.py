@@ -53,7 +53,7 @@ def batch_of(data: Any, schema: pa.Schema) -> pa.RecordBatch:
 def _fitting(data: pa.RecordBatch | pa.Table, schema: pa.Schema) -> pa.RecordBatch | None:
     """The events as a batch, if they have the stream's columns already, at most with strings to encode; else None.
 
-    A stream is pushed thousands of small batches a second, so what needs no looking at is not looked at.
+    Thousands of small batches are pushed a second, so what needs no checking is not checked.
     """
     batches = data.to_batches() if isinstance(data, pa.Table) else [data]
     if len(batches) != 1 or data.schema.names != schema.names:
@@ -76,7 +76,7 @@ def lossless(column: pa.ChunkedArray, target: pa.DataType, where: str) -> pa.Chu
     if _family(source) is None or _family(source) != _family(target):
         raise _misfit(where, source, target)
     try:
-        if is_.is_integer(source) and is_.is_decimal(target):  # not by the digits an integer may have, but those it has
+        if is_.is_integer(source) and is_.is_decimal(target):  # by the digits an integer has, not those it may have
             column = column.cast(pa.decimal128(38, target.scale))
         cast = column.cast(target)
         if is_.is_decimal(column.type) and not is_.is_floating(target):
@@ -108,7 +108,7 @@ def _would_change(column: pa.ChunkedArray, place: int) -> str:
 
 
 def typed(schema: Any) -> pa.Schema:
-    """An Arrow schema from what says which columns there are.
+    """An Arrow schema from anything that says which columns there are.
 
     >>> typed({"type": "string", "price": "double", "at": pa.timestamp("ms")}).field("price").type
     DataType(double)
@@ -197,7 +197,7 @@ def _column(values: list[Any], column: pa.Field) -> pa.ChunkedArray:
     kind = type_of(values, WHERE, column.name)
     alike = (is_.is_floating, is_.is_integer)
     if any(is_kind(kind) and is_kind(column.type) for is_kind in alike):
-        kind = column.type  # Python has one kind of float and one of integer: they mean the column's
+        kind = column.type  # Python has one kind of float and one of integer, which stand for the column's
     try:
         array = array_of(values, pa.field(column.name, kind), 0, WHERE)
     except StreamError as error:
@@ -206,7 +206,7 @@ def _column(values: list[Any], column: pa.Field) -> pa.ChunkedArray:
 
 
 def _joined(table: pa.Table, schema: pa.Schema) -> pa.RecordBatch:
-    """One batch; strings under one dictionary."""
+    """The table as one batch, with one dictionary for each column of strings."""
     if not table.num_rows:
         return pa.RecordBatch.from_arrays([pa.array([], column.type) for column in schema], schema=schema)
     batches = [conform(batch, schema, WHERE) for batch in table.combine_chunks().to_batches()]

@@ -70,12 +70,12 @@ class ReaderSource(Source):
 
 
 def refuse_take(name: str) -> NoReturn:
-    """Positions need data that can be read again."""
+    """Refuse to look up positions in data that cannot be read again."""
     raise StreamError(
         f"{name} can be read only once, so its rows cannot be looked up by position", hint="pass a table or a file"
     )
 
 
 def refuse_second(name: str) -> NoReturn:
-    """The data was consumed."""
+    """Refuse to read data that has been consumed."""
     raise StreamError(f"{name} can be read only once, and has been", hint="open it anew, or pass a table or a file")

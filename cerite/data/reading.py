@@ -1,7 +1,7 @@
-"""How the caller wants data read: declared kinds, spellings of missing values, the separator, the format.
+"""How the caller wants data to be read: declared kinds, spellings of missing values, the separator, the format.
 
 Invariant: what is declared is never guessed. A declaration decides how text is read; other data must have the kind that
-is declared for it (whole numbers may stand where floats are declared), or is refused before a row is read.
+is declared for it (whole numbers may stand where floats are declared), or it is refused before a row is read.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class Reading:
         return Reading(dict(kinds or {}), nulls, delimiter, form)
 
     def refuse_other_kinds(self, schema: pa.Schema, name: str) -> None:
-        """Refuse typed data whose columns are of other kinds than is declared."""
+        """Refuse typed data whose columns are of other kinds than declared."""
         for column in schema:
             wanted = self.kinds.get(column.name)
             kind = arrow_kind(column.type)
@@ -69,7 +69,7 @@ class Reading:
             )
 
     def refuse_text_options(self, name: str) -> None:
-        """Refuse options that only text has a use for."""
+        """Refuse options that make sense only for text."""
         for option, given in (
             ("null_values", self.null_values),
             ("delimiter", self.delimiter),
@@ -80,7 +80,7 @@ class Reading:
 
 
 def refusal(where: str, name: str, value: str, kind: str) -> StreamError:
-    """A value that is not of the kind its column is declared."""
+    """The error for a value that is not of the kind declared for its column."""
     return StreamError(
         f"{where}, column `{name}`: `{value}` is not {a(kind)}, as declared",
         hint=Hint(
@@ -90,9 +90,9 @@ def refusal(where: str, name: str, value: str, kind: str) -> StreamError:
 
 
 def _else(value: str, kind: str) -> str:
-    """What to do about a value that is none of its kind, and not missing."""
+    """What to do about a value that is not of the declared kind, and not missing."""
     if kind == "int" and re.match(SHAPES["number"], value):
         return "declare the column float"
     if kind in ("int", "float") and re.match(SIGHTS[FORMATTED], value):
-        return "write numbers without separators and signs of units, such as 1000.5, or declare the column string"
+        return "write numbers without separators or units, such as 1000.5, or declare the column string"
     return "declare the column string"

@@ -65,7 +65,7 @@ class Source(ABC):
         """The rows at these positions, in this order; `columns` may be any of `available`, by default `schema`'s."""
 
     def narrowed(self, columns: Sequence[str]) -> Source:
-        """The same rows with these columns of `everything`; a source that can be read once is used up with its copy."""
+        """The same rows with these columns of `everything`; one that can be read only once is used up by the copy."""
         source = copy(self)
         source.schema = subschema(self.everything, chosen(columns, self.everything.names, self.name))
         return source
@@ -73,12 +73,12 @@ class Source(ABC):
     def sights(self, name: str) -> dict[str, Sight]:
         """What a column of strings looks like (number, boolean, time, text), and where each was first seen.
 
-        Empty where values have types of their own and nobody had to guess.
+        Empty where values have types of their own, so that nothing had to be guessed.
         """
         return {}
 
     def samples(self, name: str) -> dict[str, Sight]:
-        """What strings look like that somebody else has read, perhaps without a guess at what they are."""
+        """What strings look like in data that was read elsewhere, where perhaps nobody guessed what they are."""
         return {}
 
     def table(self) -> pa.Table:
@@ -128,7 +128,7 @@ def homes(columns: Sequence[str] | None, available: Sequence[str], name: str) ->
 
 
 def refuse_repeated(names: Iterable[str], where: str) -> None:
-    """Two columns of one name cannot both be meant by it."""
+    """Refuse two columns of the same name: it would be unclear which one is meant."""
     seen: set[str] = set()
     for each in names:
         if each in seen:
@@ -137,14 +137,14 @@ def refuse_repeated(names: Iterable[str], where: str) -> None:
 
 
 def checked_rows(batch_rows: int) -> int:
-    """The batch size, if it is one."""
+    """The batch size; anything but a positive whole number is refused."""
     if isinstance(batch_rows, bool) or not isinstance(batch_rows, int) or batch_rows < 1:
         raise StreamError(f"batch_rows must be a positive whole number, not {batch_rows!r}")
     return batch_rows
 
 
 def described(name: str, odd: Mapping[str, Sight]) -> str:
-    """What a column that is text holds, and where."""
+    """What a column of text holds, and where."""
     if LOSING in odd and odd.keys() <= {LOSING, "number"}:
         first = odd[LOSING]
         return f"column `{name}` is text, and as numbers some would lose digits (`{first.value}`, {first.where})"
@@ -154,7 +154,7 @@ def described(name: str, odd: Mapping[str, Sight]) -> str:
 
 
 def remedy_of(name: str, odd: Mapping[str, Sight]) -> Hint:
-    """How to say what is meant."""
+    """The hint on how to declare what is meant."""
     plainly = ("; numbers must be written plainly, such as 1000.5",)
     declare = (
         Setting("schema", f"{name}:string"), " if the column is text",

@@ -29,7 +29,7 @@ class _Column:
 
 
 def unified(schemas: Iterable[tuple[str, pa.Schema, Guess]]) -> pa.Schema:
-    """One schema for all; each comes with the place it is from, for messages.
+    """One schema for all; each comes with the place it is from, to be named in messages.
 
     >>> first, second = pa.schema({"a": pa.int64()}), pa.schema({"b": pa.bool_(), "a": pa.float64()})
     >>> unified([("x", first, "none"), ("y", second, "none")])

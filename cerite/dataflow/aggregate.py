@@ -11,7 +11,7 @@ still kept; f_O is invoked again at once on those that had been output, and give
 the watermark is forwarded, first come first served, and counts as on time. It falls into the instance it came
 from, too, on which f_O is then invoked again: an f_O that answers every time never ends.
 
-Invariant: `_waiting` holds the instances that f_O was never invoked on, `_fired` those it was; every output that is not
+Invariant: `_waiting` holds the instances on which f_O was never invoked, `_fired` the others; every output that is not
 an update is at or after the last forwarded watermark.
 """
 
@@ -53,7 +53,7 @@ def own_key(t: StreamTuple) -> Hashable:
 
 
 def _frozen(value: Any) -> Hashable:
-    """The value in hashable form: numbers by value, but a truth value is no number, and NaN is the same as NaN."""
+    """The value in hashable form: numbers by value, but a truth value is not a number, and NaN equals NaN."""
     if isinstance(value, Mapping):
         return dict, frozenset((name, _frozen(each)) for name, each in value.items())
     if isinstance(value, (list, tuple)):
@@ -176,7 +176,7 @@ class Aggregate(Operator):
 
     @property
     def discarded(self) -> int:
-        """How many tuples at least one of their instances could not take any more."""
+        """How many tuples came too late for at least one of their instances."""
         return self._late
 
     def feed(self, element: Element) -> list[Element]:

@@ -6,7 +6,7 @@ sends the new state on. Theorem 4: a key's first output is from the instance of 
 every instance gives one, in order. Theorem 3: the outputs are those of a plain fold over each key's tuples, in the
 order of event time, then f_T, then arrival, each with the time of the tuple that caused it.
 
-Here A feeds outputs back before the next instance is output, so a predecessor's state has always come by then; the
+Here A feeds outputs back before the next instance is output, so a predecessor's state has always arrived by then; the
 listing's `firstY` also serves where loops are slower.
 
 A key costs one output and D_W/δ + 1 updates per step of δ from its first tuple on, tuples or not: choose δ
@@ -51,7 +51,7 @@ class _Slot:
 
 
 def arrival(t: StreamTuple) -> Any:
-    """f_T*: tuples of the same time in the order they came."""
+    """f_T*: tuples of the same time in the order in which they arrived."""
     return 0
 
 

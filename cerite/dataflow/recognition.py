@@ -161,7 +161,7 @@ class QueryFunction:
         """Refuse what the operator cannot run."""
         if self.plan.has_absence:
             raise PatternError(
-                "these operators do not run NOT at an end of a pattern: time decides about it, and only tuples reach f",
+                "these operators do not run NOT at an end of a pattern: time decides it, and f sees only tuples",
                 hint="run the query itself, or query.stream(…, watermark=…)",
             )
 
@@ -182,9 +182,9 @@ class QueryRule(QueryFunction):
 class QueryCondition(QueryFunction):
     """f_C: a query with a time window. The state is the running engine, which never leaves its chunk.
 
-    A chunk knows nothing of what was before it, so consumption, which depends on all that was, is refused, and so are
-    parts that look at what precedes the window: `SKIP _ : A` needs an event before its match. Selection strategies and
-    LIMIT are exact: a match is reported by a chunk that contains its whole window.
+    A chunk knows nothing about what came before it, so consumption, which depends on all of that, is refused, and so
+    are parts that look at what precedes the window: `SKIP _ : A` needs an event before its match. Selection strategies
+    and LIMIT are exact: a match is reported by a chunk that contains its whole window.
     """
 
     @property
@@ -202,7 +202,7 @@ class QueryCondition(QueryFunction):
         depends = "CONSUME BY" if self.plan.consume != "none" else "SUPPRESS" if self.plan.suppress is not None else ""
         if depends:
             raise PatternError(
-                f"T-CER does not run {depends}: what it leaves depends on all that was before",
+                f"T-CER does not run {depends}: what it leaves depends on everything before",
                 hint="run the query as a QueryRule in R-CER",
             )
         if self.plan.needs_history:

@@ -17,7 +17,7 @@ PreProcess = Callable[[list[StreamTuple]], Iterable[Any]]
 
 
 def first_only(group: list[StreamTuple]) -> Iterable[Any]:
-    """The f_P that, with f_K*, drops duplicates: one tuple speaks for its equals."""
+    """The f_P that, with f_K*, drops duplicates: one tuple stands for all that are equal."""
     return [group[0].payload]
 
 

@@ -20,7 +20,7 @@ class DataflowError(CeriteError):
 
 
 def check_multiple(name: str, value: int, delta: int, *, least: int) -> None:
-    """Refuse a length of time that is no whole number of steps of δ, or less than `least`."""
+    """Refuse a length of time that is not a whole number of steps of δ, or is less than `least`."""
     if isinstance(value, bool) or not isinstance(value, int):
         raise DataflowError(f"{name} is {value!r}, not a whole number", hint="event time is counted in whole units")
     if value < least:
@@ -98,7 +98,7 @@ def with_watermarks(tuples: Iterable[StreamTuple], *, disorder: int, every: int,
 def merged(*streams: Iterable[Element]) -> Iterator[Element]:
     """The streams {S₁, S₂, …} fed as one, an element of each in turn (section 2.2).
 
-    Its watermark is the smallest of the latest of each; a stream that has ended holds nobody back.
+    Its watermark is the smallest of the latest of each; a stream that has ended no longer holds it back.
 
     >>> [each.time for each in merged([Watermark(1), Watermark(9)], [Watermark(5)]) if isinstance(each, Watermark)]
     [1, 5, 9]
@@ -123,7 +123,7 @@ def merged(*streams: Iterable[Element]) -> Iterator[Element]:
 
 
 def _low(running: Mapping[int, Any], latest: Mapping[int, int]) -> int | None:
-    """What all running streams have reached; when none runs any more, what the last of them reached."""
+    """The time that all running streams have reached; when none runs any more, the latest that any reached."""
     if not running:
         return max(latest.values(), default=None)
     return min(latest[number] for number in running) if all(number in latest for number in running) else None

@@ -4,7 +4,7 @@ One Aggregate with WA ≤ WS − D + δ, so that every sequence P with max τ �
 those, the last reports it. Theorem 2: every sequence is reported exactly once. D is exclusive here as in the paper; for
 a query's inclusive window ε it is ε + δ.
 
-f_C sees the tuples of a chunk in the order in which they arrive: one that minds the order needs S&P before it. The
+f_C sees the tuples of a chunk in the order in which they arrive: if that matters, it needs S&P before it. The
 listing leaves it to f_C to find nothing longer than D; here the operator drops what is, as its definition says. It also
 asks that P lie whole in the instance, which the listing takes for granted: f_C may then name as P all that its verdict
 depends on, such as the time in which something must be absent, and not only the tuples it binds.

@@ -1,4 +1,4 @@
-"""Small streams to try things on: realistic, generated, with matches planted in them and known.
+"""Small streams to try things on: generated but realistic, with known matches planted in them.
 
 >>> from cerite import datasets
 >>> cards = datasets.load("cards", rows=1_000)

@@ -1,9 +1,9 @@
 """What the generators have in common: times with a day's rhythm, skewed keys, and groups of events put into a stream.
 
-A *group* is a match that is planted or a near miss. Each has a key of its own, and background events of that key that
-would fall between its events go to other keys.
-Invariant: a stream has exactly the requested rows, in the order of time, and knows the positions of what was
-planted.
+A *group* is a planted match or a near miss. Each has a key of its own, and background events of that key that would
+fall between its events go to other keys.
+
+Invariant: a stream has exactly the requested rows, in the order of time, and knows the positions of what was planted.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def _arrow(column: Column) -> pa.Array:
 
 @dataclass(frozen=True)
 class Groups:
-    """Groups of events by rows, one event a column, a key each: where `used` is false, a group is shorter.
+    """Groups of events: one group per row, each with a key, one event per column; where `used` is false, there is none.
 
     The first `planted` of them are matches, the rest near misses.
     """
@@ -60,16 +60,16 @@ class Groups:
 
     @property
     def size(self) -> int:
-        """The events of all groups."""
+        """The number of events in all groups."""
         return int(self.used.sum())
 
     def flat(self, values: Any) -> Array:
-        """Values by group and event, as columns of the stream hold them."""
+        """Values given by group and event, as a column of the stream holds them."""
         return np.broadcast_to(values, self.used.shape)[self.used]
 
 
 def groups(rng: Random, rows: int, keys: int, gaps: Array, used: Array | None, span: float) -> Groups:
-    """As many groups as `gaps` has rows, spread over a time; a gap is the time between two events of a group."""
+    """As many groups as `gaps` has rows, spread over `span`; a gap is the time between two events of a group."""
     count, length = gaps.shape[0], gaps.shape[1] + 1
     starts = np.sort(rng.uniform(0.02, 0.9, count)) * span
     starts = starts[rng.permutation(count)]  # matches and near misses mixed
@@ -79,12 +79,12 @@ def groups(rng: Random, rows: int, keys: int, gaps: Array, used: Array | None, s
 
 
 def count_planted(rows: int) -> int:
-    """How many matches a stream of so many events has; there are as many near misses."""
+    """How many planted matches a stream of this many events has; there are as many near misses."""
     return max(1, rows // 1_000)
 
 
 def arrivals(rng: Random, count: int, gap: float) -> Array:
-    """Rising times with gaps of about so many seconds, shorter at noon and longer at night."""
+    """Rising times with gaps of about `gap` seconds, shorter at noon and longer at night."""
     even = np.cumsum(rng.exponential(gap * SECOND, count))
     grid = np.arange(0.0, 3 * even[-1] + DAY, 10 * MINUTE)
     busy = 1 + 0.7 * np.sin(2 * np.pi * (grid / DAY + 0.02))  # from 8 o'clock on
@@ -94,13 +94,13 @@ def arrivals(rng: Random, count: int, gap: float) -> Array:
 
 
 def skewed(rng: Random, keys: int, count: int, skew: float = 0.8) -> Array:
-    """Keys of which few are frequent and many are rare, as Zipf's law says."""
+    """Keys of which few are frequent and many are rare, following Zipf's law."""
     shares = 1 / np.arange(1, keys + 1) ** skew
     return rng.choice(keys, count, p=shares / shares.sum())
 
 
 def apart(rng: Random, keys: int, key: Array, at: Array, groups: Groups, before: float = 0) -> Array:
-    """The keys of background events; those in the time of their key's group, or a time before it, get another key."""
+    """The keys of background events; those during their key's group, or up to `before` earlier, get another key."""
     begin, end = np.full(keys, np.inf), np.full(keys, -np.inf)
     begin[groups.keys], end[groups.keys] = groups.at[:, 0] - before, groups.at.max(axis=1)
     inside = (at >= begin[key]) & (at <= end[key])
@@ -111,7 +111,7 @@ def apart(rng: Random, keys: int, key: Array, at: Array, groups: Groups, before:
 
 
 def merged(at: Array, groups: Groups) -> tuple[Array, Array, tuple[tuple[int, ...], ...]]:
-    """The order by time of background events and then groups, the times in it, and where the matches are."""
+    """The order by time of all background and group events, the times in that order, and where the matches are."""
     times = np.concatenate([at, groups.at[groups.used]])
     order = np.argsort(times, kind="stable")
     place = np.empty_like(order)

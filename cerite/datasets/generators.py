@@ -1,6 +1,6 @@
-"""The streams themselves, one function each: columns by NumPy, with matches planted and near misses beside them.
+"""The streams themselves, one function each: NumPy columns with planted matches and near misses in them.
 
-Invariant: the query of a dataset has exactly the planted matches. Every generator says what keeps the background from
+Invariant: a dataset's query has exactly the planted matches. Every generator says what keeps the background from
 matching by chance.
 """
 
@@ -39,7 +39,7 @@ NAMES = (
 
 
 def cards(rng: Random, rows: int) -> Stream:
-    """Background payments are of 2 and more, and in the card's own country: neither a probe nor taken abroad."""
+    """Background payments are of 2 or more and in the card's own country, so none is a probe or made abroad."""
     keys, half = max(40, rows // 25), count_planted(rows)
     gaps = rng.uniform(20 * SECOND, 9 * MINUTE, (2 * half, 1))
     miss = np.arange(2 * half) - half  # which near miss: the same country, too late, too little
@@ -99,7 +99,7 @@ def logins(rng: Random, rows: int) -> Stream:
 
 
 def users(count: int) -> list[str]:
-    """So many names.
+    """This many names.
 
     >>> users(18)[-2:]
     ['ada1', 'ben1']
@@ -108,7 +108,7 @@ def users(count: int) -> list[str]:
 
 
 def capped(kind: Array, key: Array, failed: int = 2, most: int = 3) -> Array:
-    """The kinds with every further failure of a user in a row, after so many, turned into a success."""
+    """The kinds, with a success in place of every failure that follows `most` failures of the same user in a row."""
     order = np.argsort(key, kind="stable")
     failing, user = kind[order] == failed, key[order]
     place = np.arange(order.size)

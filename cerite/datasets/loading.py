@@ -17,9 +17,9 @@ FEWEST = 100  # events that hold a planted match
 
 @dataclass(frozen=True)
 class Dataset:
-    """Events in the order of `time`, a query about them, and the positions of exactly the matches that it has.
+    """Events in the order of `time`, a query about them, and the positions of exactly the matches that the query has.
 
-    `about` says in a sentence what the events are and what the query looks for.
+    `about` says in one sentence what the events are and what the query looks for.
     """
 
     name: str
@@ -58,7 +58,7 @@ WITHIN 1 minute""",
         generators.logins,
     ),
     "homes": Recipe(
-        "Loads of smart plugs, one reading in ten seconds; a V-shape: the load falls below a half and comes back.",
+        "Loads of smart plugs, one reading every ten seconds; a V-shape: the load falls below a half and comes back.",
         """SELECT high, low, back FROM homes
 WHERE LOAD AS high : LOAD:+ AS low : LOAD AS back
 FILTER low[watts < 0.5 * high.watts] AND back[watts > 0.9 * high.watts]
@@ -75,7 +75,7 @@ WITHIN 30 minutes""",
         generators.clicks,
     ),
     "taxi": Recipe(
-        "Taxi trips in the order of their ends; three in a row, each from where the last one ended, that make a round.",
+        "Taxi trips in order of their ends; three in a row, each from where the last ended, that make a round trip.",
         """SELECT away, on, back FROM taxi
 WHERE TRIP AS away : TRIP AS on : TRIP AS back
 FILTER on[pickup = away.dropoff] AND back[pickup = on.dropoff AND dropoff = away.pickup]
@@ -98,7 +98,7 @@ NAMES = tuple(RECIPES)
 
 
 def load(name: str, *, rows: int = 10_000, seed: int = 0) -> Dataset:
-    """The dataset of this name with so many events; the same seed gives the same events.
+    """The dataset of this name with `rows` events; the same seed gives the same events.
 
     The names are `cards`, `logins`, `homes`, `clicks`, `taxi` and `trades`. One match in about a thousand events is
     planted, and as many near misses.

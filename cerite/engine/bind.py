@@ -4,8 +4,8 @@
 
 `bind` is the one place where a query meets a schema: names and kinds are checked, conditions are split into what one
 event decides and what needs stored values, and the engine is chosen. A `Program` is immutable and may be shared by any
-number of runs; all that changes while events are read is in `cerite.engine.run.Run`, as the cache of a lazy automaton
-stands beside the automaton.
+number of runs; all that changes while events are read is in `cerite.engine.run.Run`, just as the cache of a lazy
+automaton is kept apart from the automaton.
 """
 
 from __future__ import annotations
@@ -49,8 +49,8 @@ LATE = Choice("registers", "the pattern begins with events that it does not mark
 class Program:
     """A plan over columns of known types.
 
-    `guards` are evaluated by columns, a bit each; they combine `tests`, and where every guard is one test (`plain`) the
-    two are the same. `read` are the columns that are looked at, `machine` the tables of the register engine.
+    `guards` are evaluated by columns, one bit each; they combine `tests`, and if every guard is a single test (`plain`)
+    the two are the same. `read` are the columns that are read, `machine` is the tables of the register engine.
     """
 
     plan: Plan
@@ -63,8 +63,8 @@ class Program:
     plain: bool
     conditions: ConditionBits
     read: tuple[str, ...]
-    own: tuple[str, ...] = ()  # columns that the intake adds for the conditions: what absences have to know
-    preceding: tuple[Since, ...] = ()  # what follows the patterns that are absent before a match or a part
+    own: tuple[str, ...] = ()  # columns that the intake adds for the conditions, about absences
+    preceding: tuple[Since, ...] = ()  # these follow the patterns that must be absent before a match or a part
 
     @cached_property
     def grouping(self) -> Grouping | Rejected | None:
@@ -75,7 +75,7 @@ class Program:
 
     @cached_property
     def found_in_groups(self) -> Grouping | None:
-        """How matches are found with registers moved in groups, where they are."""
+        """How matches are found with registers moved in groups; None if they are not."""
         grouping = self.grouping
         if not isinstance(grouping, Grouping) or moved_one_by_one(self.plan, grouping) is not None:
             return None
@@ -83,12 +83,12 @@ class Program:
 
     @cached_property
     def learnt(self) -> Learnt:
-        """What runs that are over found out about counting: a cache, as `conditions` has one of dictionaries."""
+        """What finished runs have learnt about counting: a cache, like the one of dictionaries in `conditions`."""
         return Learnt()
 
     @property
     def by_codes(self) -> bool:
-        """Whether codes of columns and the window decide all about an event, as long as nothing is NULL."""
+        """Whether codes of columns and the window decide everything about an event, as long as nothing is NULL."""
         return (
             not self.plan.partition
             and self.machine is None
@@ -99,7 +99,7 @@ class Program:
 
     @property
     def shared_clock(self) -> bool:
-        """Whether one clock drives the windows of all partitions: they are of time, or of the attribute that is it."""
+        """Whether one clock drives the windows of all partitions: they measure time, or the attribute that holds it."""
         window = self.plan.deciding
         return self.plan.shared_clock or (
             window is not None and window.attribute is not None and window.attribute == self.columns.time
@@ -152,7 +152,7 @@ def _own_columns(plan: Plan) -> tuple[str, ...]:
 
 
 def chosen(plan: Plan) -> Choice:
-    """The engine that runs a plan: it does not depend on the data."""
+    """The engine that runs a plan; the choice does not depend on the data."""
     if not plan.has_registers:
         return SUBSETS
     if plan.late:

@@ -1,7 +1,7 @@
-"""Chains of cells in one arena, laid out anew so that the arena holds nothing else.
+"""Packs chains of cells in one arena, so that the arena holds nothing else.
 
-Arenas grow by doubling and their free cells are a chain, too. A burst of partial matches therefore leaves a large arena
-behind, which would be part of every later snapshot.
+Arenas grow by doubling, and their free cells form a chain, too. A burst of partial matches therefore leaves a large
+arena behind, which would be part of every later snapshot.
 
 Invariant: packing keeps every chain's cells and their order; heads and links get new numbers, payloads are gathered
 by the caller in the order that `packed` returns.
@@ -14,7 +14,7 @@ from cerite.core.jit import kernel
 
 
 def packed(heads: Ints, following: Ints) -> tuple[Ints, Ints]:
-    """Number the cells chain by chain from 0 on, in `heads` too; their old numbers in the new order, and the links."""
+    """Number the cells chain by chain from 0 on, also in `heads`; returns old numbers in the new order, and links."""
     order = np.empty(following.size, np.int32)
     order = order[: number_cells(heads, following, order)].copy()
     links = np.arange(1, order.size + 1, dtype=np.int32)

@@ -1,11 +1,11 @@
-"""What kernels and Python tell each other: where a kernel is, and why it stopped.
+"""How kernels and Python communicate: where a kernel is, and why it stopped.
 
-A kernel reads a batch until it needs something that only Python can give: a missing entry of the determinised
-automaton, more room. It then returns why, with everything that it has to know to go on in its `Cursor`, and is called
-again with the same cursor. Kernels read and write the fields as attributes, without any cost over an array; Python does
-so by the properties that `record` adds.
+A kernel reads a batch until it needs something that only Python can supply: a missing entry of the determinised
+automaton, or more room. It then returns the reason, leaves in its `Cursor` everything that it needs to go on, and is
+called again with the same cursor. Kernels read and write the fields as attributes, at no more cost than an array;
+Python does so by the properties that `record` adds.
 
-Invariant: a field means one thing, whichever engine uses it, and a number in the list of reasons one reason. All
+Invariant: a field means one thing, whichever engine uses it, and a number in the list of reasons means one reason. All
 engines have the same record, so that the kernels they share are compiled once.
 """
 
@@ -17,7 +17,7 @@ import numpy as np
 
 from cerite.core.arrays import Longs
 
-# Why a kernel stopped. Some helpers return the reason negated beside numbers that are -1 or not negative.
+# Why a kernel stopped. Some helpers return the reason negated, where other results are -1 or not negative.
 DONE, MISS = 0, 1  # the batch is read; an entry of the determinised automaton is missing
 MORE_SLOTS, MORE_NODES, MORE_CELLS, ROOTS_FULL = range(2, 6)  # no room for a partition, in the tECS, for roots
 MORE_SETS, MORE_SCRATCH, MORE_INDEX, RESET = range(6, 10)  # no room with registers; RESET: most of the sets are empty
@@ -29,7 +29,7 @@ R = TypeVar("R", bound=np.void)
 
 
 def record(kind: type[R]) -> type[R]:
-    """Give a record of whole numbers, named by annotations, properties that read and write them."""
+    """Give a record of whole numbers, named by its annotations, properties that read and write them."""
     for name in kind.__annotations__:
         setattr(kind, name, _field(name))
     return kind
@@ -68,7 +68,7 @@ class Cursor(np.void):  # type: ignore[misc]
     buckets: int
     entries: int
     moves: int  # of the event at hand
-    mark: int  # what sets are stamped with that this event has touched
+    mark: int  # the stamp of sets that this event has touched
     # counting
     wide: int  # whether a number has outgrown its limbs
     slot: int  # the partition with a number that nears 62 bits

@@ -1,8 +1,8 @@
 """The events that matches may still contain, by position: what a live run keeps of the stream.
 
-Rows are kept while the engine holds their positions, so memory follows what can still match for every kind of window
-and for none. Looking through what the engine holds costs in proportion to it, and happens when the buffer has doubled
-since the last time.
+Rows are kept while the engine holds their positions, so memory follows what can still match, for every kind of window
+and without one. To look through all that the engine holds takes time in proportion to it, and is done when the buffer
+has doubled since the last time.
 
 Invariant: every position that a node of the tECS names is here, and which of them are tied with one before them.
 """
@@ -21,11 +21,11 @@ from cerite.engine.match_ids import UNMARKED, numbered
 from cerite.engine.output import MatchChunk
 from cerite.engine.ties import Ties
 
-FEWEST = 1 << 12  # rows that are never worth clearing up; tests begin with less
+FEWEST = 1 << 12  # up to so many rows are not worth clearing up; tests begin with less
 
 
 class Placed(NamedTuple):
-    """Matches with places in a batch for positions, that batch (their events, once each), and marks for the ids."""
+    """Matches whose positions are places in a batch, that batch (their events, once each), and marks for the ids."""
 
     matches: MatchChunk
     rows: pa.RecordBatch
@@ -47,7 +47,7 @@ class EventBuffer:
 
     @property
     def full(self) -> bool:
-        """Whether there is twice as much as when it was last cleared up."""
+        """Whether there is twice as much as after it was last cleared up."""
         return len(self) > self._enough
 
     def add(self, positions: Longs, rows: pa.RecordBatch) -> None:
@@ -62,7 +62,7 @@ class EventBuffer:
             self._merge(first)
 
     def prune(self, needed: Longs) -> None:
-        """Keep only rows at these positions, which rise."""
+        """Keep only the rows at these rising positions."""
         parts = []
         for positions, rows in self._parts:
             mine = np.flatnonzero(np.isin(positions, needed, assume_unique=True))
@@ -77,7 +77,7 @@ class EventBuffer:
         self._enough = max(FEWEST, 2 * len(self))
 
     def take(self, positions: Longs) -> pa.RecordBatch | None:
-        """The rows at these positions, which rise; None if the buffer is empty."""
+        """The rows at these rising positions; None if the buffer is empty."""
         pieces = []
         for mine, rows in self._parts:
             begin, stop = np.searchsorted(positions, (mine[0], mine[-1] + 1))
@@ -93,7 +93,7 @@ class EventBuffer:
         return Placed(chunk.placed(places), rows, self.marks(needed), needed)
 
     def marks(self, positions: Longs) -> Longs:
-        """The positions themselves where a row is tied with one before it."""
+        """The marks of these positions: the position itself where a row is tied with one before it."""
         if self._ties is not None and self._ties.everything:
             return positions
         if not self._tied.size:

@@ -1,10 +1,10 @@
 """What must be the same where a snapshot of a live run is taken and where it is restored, part by part.
 
-What only decides how matches are shown (LIMIT, the attributes that SELECT names) is no part of the state and may
+What only decides how matches are shown (LIMIT, the attributes that SELECT names) is not part of the state and may
 change.
 
-Invariant: a snapshot that another query, other columns or another order of events was behind is refused, with what
-differs; never misread.
+Invariant: a snapshot taken with another query, other columns or another order of events is refused with an error that
+says what differs; it is never misread.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def identity(program: Program, ordering: Ordering) -> Identity:
 
 
 def _absent(plan: Plan) -> Iterator[str]:
-    """What is absent at the ends of the pattern, as far as the guards do not say it."""
+    """What must be absent at the ends of the pattern, as far as the guards do not say it."""
     for each in plan.automaton.preceding:
         within = "" if each.size is None else f" WITHIN {each.size}"
         yield f"NOT before: {'; '.join(map(str, each.automaton.conditions))}{within}"
@@ -54,7 +54,7 @@ def _absent(plan: Plan) -> Iterator[str]:
 
 
 def check_identity(taken: Identity, mine: Identity) -> None:
-    """Refuse a snapshot that was taken with something else, and say with what."""
+    """Refuse a snapshot that was taken with something else, and say what differs."""
     _check_query(taken["query"], mine["query"])
     _check_schema(taken["schema"], mine["schema"])
     for role, name in mine["columns"].items():
@@ -86,7 +86,7 @@ def _check_query(taken: dict[str, str], mine: dict[str, str]) -> None:
         raise SnapshotError(
             f"the snapshot was taken with another query: its {_QUERY[part]} {'are' if part == 'variables' else 'is'} "
             f"{taken[part] or 'none'} there and {mine[part] or 'none'} here",
-            hint="restore it with the query it is of; LIMIT, measures and the attributes that SELECT shows may change",
+            hint="restore it with its own query; LIMIT, measures and the attributes that SELECT shows may change",
         )
 
 

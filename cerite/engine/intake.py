@@ -4,11 +4,11 @@ Invariant: events arrive in stream order. A time column that decreases, a NULL t
 decreases inside a partition is refused with the first row it happens at; nothing is reordered or dropped silently
 (events without a partition value belong to no partition, as PARTITION BY says).
 
-What is remembered of a partition (its number, rank and last key) is remembered as long as some partial match of it
-lives (`keep`). One that comes again begins anew, which no match can tell: ranks and keys are only ever compared with
-those of a start in the same partition, and an event without the window's attribute neither starts nor ends a match. So
-an attribute that decreases is refused where it would be compared: in a partition with a start that is not over, and in
-any that has not been forgotten yet.
+What is known of a partition (its number, rank and last key) is kept as long as some partial match of it lives (`keep`).
+A partition that comes again begins anew, which no match can tell: ranks and keys are only ever compared with those of a
+start in the same partition, and an event without the window's attribute neither starts nor ends a match. So an
+attribute that decreases is refused where it would be compared: in a partition with a start that is not over, and in any
+that has not been forgotten yet.
 """
 
 from __future__ import annotations
@@ -99,11 +99,11 @@ class Intake:
 
     @property
     def decided(self) -> int:
-        """The low of all events to come by the window that decides what waits: what began before it is over."""
+        """The low of all events to come in the window that decides what waits: what began before it is over."""
         return self.low if self.program.plan.tick is None else self.ticked
 
     def _tick(self, batch: pa.RecordBatch) -> None:
-        """The time of the batch's last event has come."""
+        """Let time pass to the batch's last event."""
         tick, columns = self.program.plan.tick, self.program.columns
         if tick is not None:
             name = time_of(tick, columns.time)
@@ -187,7 +187,7 @@ class Intake:
         self, batch: pa.RecordBatch, key: Longs, low: Longs, missing: Flags | None, places: Longs | int,
         partition: Longs | None,
     ) -> pa.RecordBatch:  # fmt: skip
-        """The batch and the columns that absences have to know."""
+        """The batch with the columns that conditions about absences read."""
         computed = {POSITION: pa.array(positions(places, batch.num_rows)), LOW: pa.array(low)}
         counted = any(each.counts for each in self._preceding)
         ranks = self.ranks.of(partition, batch.num_rows) if counted else None
@@ -200,13 +200,13 @@ class Intake:
         return self._beside(batch, computed)
 
     def _beside(self, batch: pa.RecordBatch, computed: dict[str, pa.Array]) -> pa.RecordBatch:
-        """The batch and columns of our own, NULL where they are not known yet; those are never refused."""
+        """The batch with Cerite's own columns, NULL where they are not known yet; those are never refused."""
         unknown = pa.nulls(batch.num_rows, pa.int64())
         columns = [*batch.columns, *(computed.get(name, unknown) for name in self.program.own)]
         return pa.RecordBatch.from_arrays(columns, names=[*batch.schema.names, *self.program.own])
 
     def _rehearse(self, batch: pa.RecordBatch, partition: Longs | None) -> None:
-        """Refuse what would be refused, before what is absent is followed: there it could not be taken back."""
+        """Refuse a batch that would be refused, before absences are followed in it: that could not be undone."""
         if all(isinstance(each, SinceStates) for each in self._preceding):
             return
         for each in self._preceding:
@@ -217,7 +217,7 @@ class Intake:
 
     @contextmanager
     def _carrying(self, partition: Longs | None) -> Iterator[None]:
-        """The last keys of the batch's partitions, which its own take the place of, return if it is refused."""
+        """Restores the last keys of the batch's partitions, which are replaced by its own, if the batch is refused."""
         keys = self._last_keys
         touched: Longs | slice = slice(None)
         if partition is not None and partition.size < keys.shape[1]:
@@ -232,24 +232,24 @@ class Intake:
 
     @property
     def names(self) -> int:
-        """How many values have numbers: of partitions or of strings, whichever are more."""
+        """How many partitions, or strings, have numbers, whichever are more."""
         partitions = 0 if self.groups is None else self.groups.known
         strings = 0 if self._leaves is None else self._leaves.strings.count or 0
         return max(partitions, strings, *(each.names for each in self._preceding))
 
     @property
     def held(self) -> int:
-        """How much there is to look at of what must be absent, when something is forgotten."""
+        """How much of what must be absent there is to look at when something is to be forgotten."""
         return sum(each.held for each in self._preceding)
 
     def lows(self) -> Longs:
-        """By partition the least key that a match which ends from now on may start at."""
+        """By partition, the least key at which a match that ends from now on may start."""
         lows = np.full(1 if self.groups is None else self.groups.count, LEAST, np.int64)
         window = self.program.plan.window
         if self.program.shared_clock or window is None:
             lows[:] = self.low
         elif window.unit == "events":
-            lows[:] = (0 if self.program.plan.late else 1) - int(window.amount)  # or one that the next event decides
+            lows[:] = (0 if self.program.plan.late else 1) - int(window.amount)  # `late`: the next event may decide one
             seen = self.ranks.seen[: lows.size]
             lows[: seen.size] += seen
         else:
@@ -258,13 +258,13 @@ class Intake:
         return lows
 
     def preceded(self, lows: Longs) -> Longs:
-        """The partitions with something that a match to come may have to know; the rest is forgotten."""
+        """The partitions where something may be absent, or not, before a match to come; the rest is forgotten."""
         for each in self._preceding:
             each.forget(lows, self.ranks.seen)
         return distinct(*(each.partitions(lows, self.ranks.seen) for each in self._preceding))
 
     def keep(self, partitions: Longs | None, strings: Longs) -> None:
-        """Number these partitions and strings from 0 on and forget the others: nothing that is left is of them."""
+        """Number these partitions and strings from 0 on and forget the others, which nothing uses any more."""
         for each in self._preceding:
             each.keep(partitions)
         if self.groups is not None and partitions is not None:
@@ -275,9 +275,9 @@ class Intake:
             self._leaves.keep(partitions, strings)
 
     def types(self) -> tuple[frozenset[str], frozenset[str]]:
-        """The event types that the query names and no batch so far had, and those that there were.
+        """The event types that the query names but no batch so far had, and the types that there were.
 
-        Known from the codes of the type column, not from the events; nothing is said where those are too many.
+        They are known from the codes of the type column, not from the events; if there are too many, both are empty.
         """
         seen = frozenset(self._conditions.types or ())
         named = frozenset(test.type for test in self.program.tests if test.type is not None)
@@ -344,11 +344,11 @@ class Intake:
         self._check_rising("time", name, signed(values), column, strictly=False)
 
     def _check_rising(self, role: str, name: str, keys: Longs, column: pa.Array, *, strictly: bool) -> None:
-        """Refuse a column that decreases, naming the first row that does."""
+        """Refuse a column that decreases, naming the first row where it does."""
         if not keys.size:
             return
         before = self._last.get(role)
-        skipped = int(before is None)  # nothing is before the first event
+        skipped = int(before is None)  # nothing comes before the first event
         at = skipped + first_fall(keys[skipped:], int(keys[0]) if before is None else before[0], strictly)
         if at >= skipped:
             what = "does not rise" if strictly else "decreases"
@@ -366,7 +366,7 @@ class Intake:
     def _keys(
         self, batch: pa.RecordBatch, places: Longs | int, partition: Longs | None
     ) -> tuple[Longs, Longs, Flags | None]:
-        """Key and low of every event, and which have neither of their own."""
+        """The key and low of every event, and which events have none of their own."""
         window = self.program.plan.window
         if window is None:
             return positions(places, batch.num_rows), np.full(batch.num_rows, LEAST, np.int64), None
@@ -387,7 +387,7 @@ class Intake:
         name: str,
         places: Longs | int,
     ) -> None:
-        """Attribute keys, checked to rise inside every partition; where there is none, the partition's last one."""
+        """Check that an attribute's keys rise inside every partition; a missing one becomes the partition's last."""
         if missing is None and partition is None:
             self._rise(key, int(low[-1]) if low.size else LEAST, name, places)
             return
@@ -396,7 +396,7 @@ class Intake:
             raise _decreasing(name, place, positions(places, key.size))
 
     def _rise(self, key: Longs, low: int, name: str, places: Longs | int) -> None:
-        """The same where all events have a key, and are of one partition; `low` is the last one's."""
+        """The same if all events have a key and are in one partition; `low` is that of the last one."""
         place = first_fall(signed(key), int(self._last_keys[0, 0]), False)
         if place >= 0:
             raise _decreasing(name, place, positions(places, key.size))

@@ -1,7 +1,7 @@
-"""A run over data at rest that keeps the events of its matches: `Run` for those who want more than positions.
+"""A run over data at rest that keeps the events of its matches: `Run` for callers that want more than positions.
 
 Invariant: an event is kept while a match to come may contain it; memory follows what can still match, and a source that
-can be read only once is read once.
+can be read only once is read only once.
 """
 
 from __future__ import annotations
@@ -32,18 +32,18 @@ class KeepingRun:
     """
 
     def __init__(self, program: Program, order: tuple[str, ...] | None = None) -> None:
-        """`order` are the columns that order events; None if something outside of them tells events apart."""
+        """`order` names the columns that order events; None if something other than columns tells events apart."""
         self.run = Run(program)
         self.intake = self.run.intake
         self._buffer = EventBuffer(None if order is None else Ties(order, program.plan.partition))
 
     def find(self, batch: pa.RecordBatch) -> Iterator[tuple[MatchChunk, Placed]]:
-        """The matches that end in the next batch, with their events; to be read to the end before the one after it."""
+        """The matches that end in the next batch, with their events; to be read to the end before another batch."""
         for chunk in self._read(batch):
             yield chunk, self._buffer.placed(chunk)
 
     def pass_over(self, batch: pa.RecordBatch) -> None:
-        """Read the next batch, whose own matches nobody wants."""
+        """Read the next batch without enumerating the matches that end in it."""
         chunks = self._read(batch)
         self.run.recogniser.discard(chunks)
 
@@ -61,6 +61,6 @@ class KeepingRun:
         return chunks
 
     def rest(self) -> Iterator[tuple[MatchChunk, Placed]]:
-        """The matches that are decided because nothing comes any more, with their events."""
+        """The matches that are decided because nothing more will come, with their events."""
         for chunk in self.run.rest():
             yield chunk, self._buffer.placed(chunk)

@@ -1,6 +1,6 @@
 """A run over a stream that does not end: events in any order within a watermark, matches with their events, snapshots.
 
-    batch ──► Sorter ──► Run ──► matches          what is ready is read, what is late is handed out
+    batch ──► Sorter ──► Run ──► matches          what is ready is read, what is late is set aside
                  │         │
               pending    EventBuffer              what a match may still contain
 
@@ -40,10 +40,10 @@ from cerite.engine.sorter import Aside, Offer, Ordering, Sorter
 from cerite.engine.ties import Ties
 from cerite.pattern.nodes import Size
 
-Treatment = Literal["refuse", "aside"]  # of the push, or of the event
+Treatment = Literal["refuse", "aside"]  # refuse the push, or set the event aside
 COUNTERS = ("events", "relevant", "matches", "suppressed", "occurrences", "late", "untimed", "duplicates")
 LATE, UNTIMED = "late", "no time"
-MOST_BEHIND = 1_000  # events that one push sets aside because another column than time puts them behind
+MOST_BEHIND = 1_000  # events that one push sets aside because a column other than time puts them behind
 BEHIND_HINT = (
     "the event waited for the watermark; restore a snapshot into a stream with late='side', which sets it aside"
 )
@@ -54,10 +54,10 @@ Behind = tuple[pa.RecordBatch, str]  # an event, and the column in which it is b
 class LiveMetrics:
     """What a live run has seen so far and holds now.
 
-    `events` were pushed: `late`, `untimed` and `duplicates` of them were not read, `pending` not yet, `read` by now;
-    `relevant` could be part of a match. At `occurrences` events a match ended; `matches` were counted or given out, and
-    `suppressed` ones counted only (None: nobody counts them).
-    `kept_rows` are held for matches to come, `ids` to know duplicates, `active` states hold partial matches.
+    `events` were pushed: of them, `late`, `untimed` and `duplicates` were not read, `pending` are not read yet, and
+    `read` are; `relevant` ones could be part of a match. At `occurrences` events a match ended; `matches` were counted
+    or given out, `suppressed` ones were only counted (None: they are not counted).
+    `kept_rows` are held for matches to come, `ids` to recognise duplicates, and `active` states hold partial matches.
     `watermark` and `seen` are time keys, None before the first event.
     """
 
@@ -88,12 +88,12 @@ class Released:
         self.chunks = chunks
         self.suppressed = suppressed  # how many matches SUPPRESS left out, in a run that counts
         self.late = late  # events that were not read: their columns, `late_by` and `reason`
-        self.twice: pa.RecordBatch | None = None  # events that were not read because their id came before
+        self.twice: pa.RecordBatch | None = None  # events that were not read because their id had come before
         self.count = count  # how many matches there are, in a run that counts
         self._buffer = buffer
 
     def rows(self, positions: Longs) -> pa.RecordBatch | None:
-        """The events at these positions, which rise, of matches that end in this push; None for no positions."""
+        """The events at these rising positions, of matches that end in this push; None if there are no positions."""
         return self._buffer.take(positions)
 
     def with_rows(self, chunk: MatchChunk) -> Placed:
@@ -101,7 +101,7 @@ class Released:
         return self._buffer.placed(chunk)
 
     def marks(self, positions: Longs) -> Longs:
-        """What the events at these positions, which rise, are marked with in ids."""
+        """The marks, in ids, of the events at these rising positions."""
         return self._buffer.marks(positions)
 
 
@@ -144,7 +144,7 @@ class LiveRun:
         self._run = Run(program)
         self._buffer = EventBuffer(None if ordering.strict else Ties(self.order, program.plan.partition))
         self._counters = dict.fromkeys(COUNTERS, 0)
-        self._floor = LEAST  # without a sorter: what `advance` said
+        self._floor = LEAST  # without a sorter: the time that was passed to `advance`
         plan = program.plan
         self._width, self._tick = (_width(program, size, time) for size in (plan.window, plan.tick))
         self._unread: Iterator[MatchChunk] | None = None
@@ -153,7 +153,7 @@ class LiveRun:
 
     # ------------------------------------------------------------ events
     def push(self, batch: pa.RecordBatch, seen: int | None = None) -> Released:
-        """Take events; what the watermark has passed then is read.
+        """Take events, and read those that the watermark has passed by then.
 
         `seen` is a time key that is known from elsewhere to have been seen. Columns that the program does not have are
         carried along.
@@ -162,7 +162,7 @@ class LiveRun:
         if self.sorter is None:
             self._check_floor(batch)
             return self._release(Offer(self._floor, LEAST, batch, [], 0), batch)
-        self._run.intake.check(batch)  # while it can still be refused: what is pending is read later
+        self._run.intake.check(batch)  # while the batch can still be refused: pending events are read later
         offer = self.sorter.offer(batch, seen)
         if offer.aside is not None:
             try:
@@ -175,7 +175,7 @@ class LiveRun:
         return released
 
     def advance(self, watermark: int) -> Released:
-        """Nothing before this time comes any more: read what is pending before it."""
+        """Nothing before this time will come any more: read the pending events before it."""
         self._ready()
         if self.sorter is None:
             self._floor = max(self._floor, watermark)
@@ -184,7 +184,7 @@ class LiveRun:
         return self._release(self.sorter.advanced(watermark))
 
     def close(self) -> Released:
-        """Nothing comes any more: read all that is pending, and every window is over."""
+        """Nothing more will come: read all pending events, and end every window."""
         self._ready()
         self._closed = True
         try:
@@ -194,7 +194,7 @@ class LiveRun:
             raise
 
     def finish(self) -> None:
-        """Go to the end of the last push; matches that were not read are not given out any more."""
+        """Finish the last push; its matches that were not read can no longer be read."""
         self._check_whole()
         if self._unread is not None:
             self._run.recogniser.discard(self._unread)
@@ -234,7 +234,7 @@ class LiveRun:
         )  # fmt: skip
 
     def snapshot(self) -> bytes:
-        """The whole state, to be restored by a run of the same program and ordering."""
+        """The whole state, which a run of the same program and ordering can restore."""
         self.finish()
         with self._breaking():
             run = self._run.state(counting=self.counting)  # recycled: the engine holds just what it must
@@ -278,13 +278,13 @@ class LiveRun:
         self._counters, self._closed = dict(zip(COUNTERS, counters, strict=True)), bool(closed)
 
     def late_schema(self, schema: pa.Schema) -> pa.Schema:
-        """The columns of late events, where those with this schema are pushed."""
+        """The columns of late events if events of this schema are pushed."""
         kind = pa.null() if self.clock is None else self.clock.lateness(pa.array([], self.clock.kind), 0).type
         late_by, reason = (_free(name, schema.names) for name in ("late_by", "reason"))
         return pa.schema([*schema, (late_by, kind), (reason, pa.string())])
 
     def check_open(self) -> None:
-        """Refuse to go on where nothing more can be pushed."""
+        """Refuse to go on if nothing more can be pushed."""
         self._check_whole()
         if self._closed:
             raise StreamError("the stream is closed", hint="open another: query.stream(schema)")
@@ -368,7 +368,7 @@ class LiveRun:
         return self._released(self._reading(self._then_rest(iter(()))), late, count)
 
     def _then_rest(self, chunks: Iterator[MatchChunk]) -> Iterator[MatchChunk]:
-        """And then the matches whose windows are over, by what was read, by the watermark, or because all is."""
+        """These chunks, then the matches whose windows are over: by what was read, by the watermark, or at the end."""
         yield from chunks
         if self._closed or self.program.shared_clock:
             yield from self._run.rest(None if self._closed else self._run.intake.decided)
@@ -379,7 +379,7 @@ class LiveRun:
         return self._run.count_all_rest(None if self._closed else self._run.intake.decided)
 
     def _reported(self, chunks: Iterator[MatchChunk], late: pa.RecordBatch | None, count: int | None) -> Released:
-        """Under SUPPRESS an event reports one match at most, so all of a push are read at once, and known by number."""
+        """Under SUPPRESS an event reports at most one match, so all matches of a push are read and counted at once."""
         with self._breaking():
             matches = list(chunks)
         reported = sum(map(len, matches))
@@ -389,10 +389,10 @@ class LiveRun:
         return self._released(iter(matches), late, reported, suppressed)
 
     def _read(self, ready: pa.RecordBatch | None) -> tuple[Rows | None, list[Behind]]:
-        """What is ready, as the engine reads it, and events that another column than time puts behind what was read.
+        """What is ready, as the engine reads it, and events that a column other than time puts behind what was read.
 
-        Which they are is known only now, so they would refuse every push to come: they are set aside where events
-        without a time are.
+        Which events these are is known only now; every later push would be refused because of them, so they are set
+        aside if events without a time are.
         """
         behind: list[Behind] = []
         while ready is not None and ready.num_rows:
@@ -407,7 +407,7 @@ class LiveRun:
         return None, behind
 
     def _account(self, offer: Offer, batch: pa.RecordBatch | None, behind: list[Behind]) -> pa.RecordBatch | None:
-        """Go on as the offer says; the late events, with how late they are by the watermark they met."""
+        """Go on as the offer says; returns the late events, with how far each was behind the watermark it met."""
         late = []
         if offer.aside is not None and self.sorter is not None:
             late.append(self._with_lateness(offer.aside, self.sorter.watermark))
@@ -428,7 +428,7 @@ class LiveRun:
         return joined(late) if late else None
 
     def _let_time_pass(self, watermark: int) -> None:
-        """Windows of time close by the watermark: what is over is forgotten even if no event comes any more."""
+        """Let the watermark close windows of time: what is over is forgotten even if no event comes any more."""
         if self.clock is None or watermark == LEAST:
             return
         intake = self._run.intake
@@ -475,7 +475,7 @@ class LiveRun:
 
     @contextmanager
     def _breaking(self) -> Iterator[None]:
-        """A failure in here leaves the engine between two events: the run cannot go on."""
+        """A failure within this context leaves the engine between two events, so the run cannot go on."""
         try:
             with in_plain_words("find the matches"):
                 yield
@@ -487,7 +487,7 @@ class LiveRun:
 
 
 def _width(program: Program, window: Size | None, time: str | None) -> Fraction | None:
-    """The width of a window, if it is the ordering's time that it is measured on."""
+    """The width of a window, if it is measured on the ordering's time."""
     columns = program.columns
     if window is None or time is None or not program.shared_clock or time_of(window, columns.time) != time:
         return None

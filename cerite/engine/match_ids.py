@@ -1,8 +1,8 @@
 """Ids of matches: 128-bit hashes of what a match consists of.
 
-That is the partition's values, the order keys of the first and the last event, and the order keys of every marked
-event with its label. Events are hashed once for all matches that share them; a match adds up the hashes of its own.
-An event that its order keys do not tell from one before it has a mark, its position, that is hashed as well.
+A match consists of the partition's values, the order keys of the first and the last event, and the order keys of every
+marked event with its label. Events are hashed once for all matches that share them; a match adds up the hashes of its
+own. An event that its order keys do not tell from one before it has a mark, its position, that is hashed as well.
 
 Invariant: an id is the same in process and on Spark, whatever the plan, the number of tasks and the layout of the
 columns; two matches of a query have different ones.
@@ -35,10 +35,10 @@ _SEEDS = np.array([GOLDEN, 0xC2B2AE3D27D4EB4F], np.uint64)
 
 @dataclass(frozen=True)
 class Ids:
-    """Makes ids of matches with these labels, by the columns that tell events apart.
+    """Builds ids of matches with these labels, from the columns that tell events apart.
 
     `files` are those whose numbers the column FILE holds; without them it holds their names. `root` is the folder of
-    all files: what matches are called does not depend on where it lies.
+    all files: ids do not depend on where it lies.
     """
 
     labels: Labels
@@ -115,7 +115,7 @@ def numbered(places: Longs) -> tuple[Longs, Longs]:
 
 
 def _hashes(column: pa.Array) -> Words:
-    """A 64-bit number for every value; equal values get equal ones, whatever the column's layout."""
+    """A 64-bit number for every value; equal values get equal numbers, whatever the column's layout."""
     kind = column.type
     if pa.types.is_integer(kind) or pa.types.is_timestamp(kind) or pa.types.is_boolean(kind):
         whole = _instants(column) if pa.types.is_timestamp(kind) else column.cast(pa.int64(), safe=False)
@@ -131,7 +131,7 @@ def _hashes(column: pa.Array) -> Words:
 
 
 def _instants(column: pa.Array) -> pa.Array:
-    """Times in microseconds, as Spark has them; those between two of these by their nanoseconds."""
+    """Times in microseconds, as Spark has them; times between two microseconds by their nanoseconds."""
     if column.type.unit != "ns":
         return column.cast(pa.timestamp("us")).cast(pa.int64())
     ticks = column.cast(pa.int64())
@@ -145,7 +145,7 @@ def _text_hash(text: str) -> int:
 
 @maker
 def number_dense(places: Longs, least: int, span: int) -> tuple[Longs, Longs]:
-    """`numbered` of places that lie in a short span."""
+    """`numbered` for places that lie in a short span."""
     number = np.zeros(span, np.int64)
     for k in range(places.size):
         number[places[k] - least] = 1

@@ -1,10 +1,10 @@
-"""Measures of matches, by columns: what `cerite.reference.semantics.measures` says of one match, of a chunk at a time.
+"""Measures of matches, by columns: what `cerite.reference.semantics.measures` says of one match, for a whole chunk.
 
-Every aggregate and `x.price` of the measures is a leaf, computed once: a segment of places in the matches' events gives
-one value, by a kernel or without. What is computed of leaves is evaluated over their columns as conditions are.
+Every aggregate and `x.price` in the measures is a leaf, computed once: a segment of places in the matches' events gives
+one value, with or without a kernel. Expressions over leaves are evaluated over their columns, as conditions are.
 
-Invariants: a leaf has the type of its column where it is one of its values; sums of whole numbers and decimals are
-exact or refused, of floats they are added in the order of the stream. NaN is NULL.
+Invariants: a leaf has the type of its column if it is one of the column's values; sums of whole numbers and decimals
+are exact or refused, floats are added in the order of the stream. NaN is NULL.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class Measures:
 
     @cached_property
     def leaves(self) -> dict[Leaf, str]:
-        """What is taken from events, and what it is called in the expressions over it."""
+        """The leaves, which are taken from events, and the name of each in the expressions over them."""
         names: dict[Leaf, str] = {}
         for measure in self.measures:
             for node in walk(transform(measure.expression, _of_ends)):
@@ -108,7 +108,7 @@ class Measures:
         return pa.schema([(name, array.type) for name, array in self._computed(leaves, 1).items()])
 
     def _check_kinds(self, measure: Measure, types: Mapping[str, pa.DataType]) -> None:
-        """Refuse what cannot be computed of values of these types, times above all."""
+        """Refuse a measure that cannot be computed of values of these types, times above all."""
 
         def kind_of(node: Attribute | Reference) -> Kinds:
             kind = arrow_kind(types[node.name])
@@ -123,7 +123,7 @@ class Measures:
                 raise SchemaError(said, span=measure.span, hint=error.hint) from error
 
     def columns(self, chunk: MatchChunk, rows: pa.RecordBatch) -> dict[str, pa.Array]:
-        """The values of every measure; positions of the matches count the rows."""
+        """The values of every measure; positions of the matches are places among the rows."""
         events = _Events(self, chunk, rows)
         return self._computed({name: events.leaf(leaf) for leaf, name in self.leaves.items()}, len(chunk))
 
@@ -140,7 +140,7 @@ class Measures:
 
 
 class _Columns(dict[str, Column]):
-    """Leaves as conditions read columns, each when it is first read: not every leaf is one that is computed with."""
+    """Leaves in the form in which conditions read columns, each converted when it is first read: some never are."""
 
     def __init__(self, leaves: dict[str, pa.Array]) -> None:
         super().__init__()
@@ -164,7 +164,7 @@ class _Events:
         self._computed: dict[Expression, str] = {}
 
     def leaf(self, node: Leaf) -> pa.Array:
-        """A leaf's value of every match."""
+        """The value of a leaf for every match."""
         if isinstance(node, Moment):
             places = self._chunk.starts if node.function == "START_TIME" else self._chunk.ends
             return self._taken(str(self._time), pa.array(places))
@@ -184,7 +184,7 @@ class _Events:
         return self._total(node, name, offsets, places)
 
     def _named(self, taken: Expression) -> str:
-        """What is taken of events by the name of its column; what is computed gets one."""
+        """The name of the column that is taken from events; what is computed gets a column of its own."""
         if isinstance(taken, Attribute):
             return taken.name
         if taken not in self._computed:
@@ -286,7 +286,7 @@ def leaf_type(leaf: Leaf, events: pa.Schema, time: str | None) -> pa.DataType:
 
 
 def computed(expression: Expression, rows: pa.RecordBatch) -> pa.Array:
-    """What is computed of every event, as a column."""
+    """An expression, computed for every event, as a column."""
     columns = _Columns({name: rows.column(name) for name in sorted(attributes(expression))})
     zones = (rows.column(name).type for name in sorted(attributes(expression)))
     zone = next((kind.tz for kind in zones if is_.is_timestamp(kind) and kind.tz), None)
@@ -323,7 +323,7 @@ def as_arrow(values: Values, zone: str | None) -> pa.Array:
 
 
 def order_keys(column: pa.Array) -> Longs:
-    """Whole numbers in the order of a column's values; whatever stands for NULL."""
+    """Whole numbers in the order of a column's values; any number may stand for NULL."""
     kind = column.type
     if is_.is_floating(kind):
         return keys_of(column.fill_null(0).cast(pa.float64()).to_numpy(zero_copy_only=False))
@@ -369,13 +369,13 @@ def _longs(array: pa.Array) -> Longs:
 
 
 def _writable(values: Any) -> Any:
-    """For kernels, which are compiled for writable arrays alone."""
+    """An array that is writable, because kernels are compiled for such arrays only."""
     return np.require(values, None, ["C", "W"])
 
 
 @maker
 def picked(offsets: Longs, places: Longs, valid: Flags, keys: Longs, pick: int) -> Longs:
-    """Of every segment the place that is wanted, the first of equals; -1 where none is valid."""
+    """The wanted place of every segment, the first of equals; -1 where none is valid."""
     chosen = np.full(offsets.size - 1, -1, np.int64)
     for m in range(chosen.size):
         best = -1
@@ -423,7 +423,7 @@ def sum_wholes(offsets: Longs, places: Longs, values: Longs, valid: Flags) -> tu
             if valid[places[k]]:
                 value = values[places[k]]
                 if (value > 0 and total > _MOST - value) or (value < 0 and total < _LEAST - value):
-                    beyond = True  # looked at before it happens: the compiler takes it that sums do not wrap around
+                    beyond = True  # checked before it happens: the compiler assumes that sums do not wrap around
                 else:
                     total += value
                 count += 1

@@ -1,7 +1,7 @@
-"""What a query may take, before anything runs: its deterministic states are explored, what exceeds a budget is named.
+"""What a query may cost, before anything runs: its deterministic states are explored, and a cost above budget is named.
 
-Which states occur depends on the events; explored are those that some stream of the query's event types leads to, in a
-bounded time. Where conditions decide beside the types they may exclude each other, so that the number is only an upper
+Which states occur depends on the events; those that some stream of the query's event types leads to are explored, for a
+bounded time. Where conditions decide as well as types, they may exclude each other, so that the number is only an upper
 bound: then, and where only some streams are slow, there is a warning. A query that has more states than `core.budget`
 allows, whatever its conditions, is refused.
 
@@ -26,7 +26,7 @@ from cerite.pattern.check import Note
 
 SECONDS = 0.5  # of processor time that exploring may take
 CONDITIONS = 6  # conditions on events of one type whose combinations are all tried
-MOVES = 200_000  # transitions of all kinds of events that are looked at
+MOVES = 200_000  # transitions that are looked at, over all kinds of events
 SLOW_STATES = 150  # counting in a window takes the square of so many states for every event
 SLOW_NODES = 10_000  # what NEXT looks at again for every event that leaves a window
 _PER_SECOND = 2 * 10**7  # steps of either, roughly
@@ -44,7 +44,7 @@ class Outlook:
 
 
 def notes(plan: Plan) -> list[Note]:
-    """Warnings about what a query may take; more deterministic states than the budget has are refused."""
+    """Warnings about what a query may cost; more deterministic states than the budget allows are refused."""
     if plan.has_registers:
         return []
     most = most_states()
@@ -89,7 +89,7 @@ def _warnings(plan: Plan, outlook: Outlook, most: int) -> Iterator[tuple[str, st
 
 
 def explored(plan: Plan, most: int) -> Outlook | None:
-    """The deterministic states that lie in the window's reach; None where there are too many kinds of events to try.
+    """The deterministic states that lie in the window's reach; None if there are too many kinds of events to try.
 
     >>> from cerite.engine.plan import plan
     >>> from cerite.language.ceql import parse_query
@@ -139,7 +139,7 @@ def _classes(guards: tuple[Guard, ...]) -> Iterator[int]:
 
 
 def _reached(automaton: Automaton, classes: list[int], most: int, depth: int | None) -> tuple[int, bool]:
-    """How many sets of states are reached in so many events, level by level, and whether none was left out."""
+    """How many sets of states are reached in `depth` events, level by level, and whether none was left out."""
     begun = thread_time()
     words = -(-automaton.n_states // 64)
     moves = [_moves(automaton, holds, words) for holds in classes]
@@ -195,7 +195,7 @@ def _moves(automaton: Automaton, holds: int, words: int) -> dict[int, dict[int, 
 
 
 def _targets(level: Words, by_state: dict[int, Words]) -> Words:
-    """Where all sets of a level go under one label."""
+    """The sets that all sets of a level go to under one label."""
     targets = np.zeros_like(level)
     for state, to in by_state.items():
         inside = (level[:, state // 64] >> np.uint64(state % 64)) & np.uint64(1)

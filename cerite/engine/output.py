@@ -78,7 +78,7 @@ class MatchChunk:
 def alike(
     starts: npt.NDArray[np.int64], ends: npt.NDArray[np.int64], positions: npt.NDArray[np.int64], sequence: Sequence
 ) -> MatchChunk:
-    """Matches that all have these labels; their offsets and labels are the same in every chunk and built once."""
+    """Matches that all have these labels; offsets and labels, the same in every such chunk, are built once."""
     offsets, labels = _repeated(sequence, rows_to_keep(starts.size))
     return MatchChunk(starts, ends, offsets[: starts.size + 1], positions, labels[: positions.size], sequence)
 
@@ -115,7 +115,7 @@ def concatenate(parts: list[MatchChunk]) -> MatchChunk:
 # all matches have the same labels, a column takes the same places of every match; else positions are copied by label,
 # without branches: each is written at the column's end, and only one that the column holds moves the end on.
 #
-# Indices are unsigned in the inner loops: Numba looks whether a signed one is negative, which takes twice as long.
+# Indices are unsigned in the inner loops: Numba checks whether a signed one is negative, which takes twice as long.
 #
 # Invariant: arrays handed out are never written again; offsets that are the same in every chunk are built once.
 
@@ -127,7 +127,7 @@ ONE = np.uint64(1)
 
 
 def lists_of(chunk: MatchChunk, labels: Labels, variables: tuple[str, ...]) -> list[pa.Array]:
-    """Lists of all positions, and for each variable of those whose label names it."""
+    """Lists of all positions, and for each variable lists of the positions whose label names it."""
     columns, shared = _layout(labels, variables, chunk.sequence)
     positions = pa.array(chunk.positions)
     if chunk.sequence is None:
@@ -142,7 +142,7 @@ def lists_of(chunk: MatchChunk, labels: Labels, variables: tuple[str, ...]) -> l
 
 @lru_cache(maxsize=64)
 def _layout(labels: Labels, variables: tuple[str, ...], sequence: Sequence | None) -> tuple[Columns, tuple[int, ...]]:
-    """The distinct columns, and which is each variable's; -1 is the one of all positions."""
+    """The distinct columns, and which of them each variable has; -1 is the column of all positions."""
     marks = [*enumerate(labels)][1:] if sequence is None else [*enumerate(labels[k] for k in sequence)]
     taken = [tuple(k for k, names in marks if variable in names) for variable in variables]
     columns = tuple(dict.fromkeys(each for each in taken if len(each) < len(marks)))
@@ -209,7 +209,7 @@ def take_labels(
 ) -> tuple[Ints, Longs, Longs]:
     """Column c takes the positions whose label l has `belongs[c, l]`: list offsets, where its values begin, values.
 
-    After a column's values there is room for one more: what comes when it is full is written there.
+    After a column's values there is room for one more: what comes when the column is full is written there.
     """
     uses = np.zeros((4, belongs.shape[1]), np.int64)  # four counts in turn: none waits for the one before it
     for k in range(labels.size):

@@ -1,7 +1,7 @@
 """What a query asks of the engine: an automaton, the tests on events, and how its clauses are carried out.
 
-There is one plan per query; it knows nothing of the data. Invariant: running it gives the matches that
-`cerite.reference.semantics` gives, or the plan is refused here with the construct it does not run.
+There is one plan per query; it knows nothing about the data. Invariant: running it gives the matches that
+`cerite.reference.semantics` gives; a query that the engine does not run is refused here, with the construct at fault.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Plan:
 
     @property
     def every_guard(self) -> tuple[Guard, ...]:
-        """The same, and those of what is absent before the match or a part."""
+        """The same, and those of patterns that must be absent before the match or a part."""
         return (*self.guards, *(guard for each in self.automaton.preceding for guard in each.automaton.conditions))
 
     @property
@@ -63,7 +63,7 @@ class Plan:
 
     @property
     def late(self) -> bool:
-        """Whether matches may be decided when windows are over, later than at their last events."""
+        """Whether matches may be decided only when windows are over, later than at their last events."""
         return bool(self.automaton.tails)
 
     @property
@@ -88,7 +88,7 @@ class Plan:
 
     @property
     def tick(self) -> Size | None:
-        """The window by which parts of the pattern are decided that end in NOT, if there are such: the longest."""
+        """The longest of the windows that decide parts of the pattern that end in NOT, if there are such parts."""
         return max((size for _, size in self.automaton.waits), key=lambda size: size.width, default=None)
 
     @property
@@ -104,12 +104,12 @@ class Plan:
 
     @property
     def everything(self) -> Plan:
-        """The plan that reports what SUPPRESS leaves out as well."""
+        """The plan that also reports what SUPPRESS leaves out."""
         return self if self.suppress is None else replace(self, suppress=None, limit=None)
 
     @property
     def needs_history(self) -> bool:
-        """Whether what matches at an event may depend on events before the window: earlier runs are compared with."""
+        """Whether what matches at an event may depend on events before the window, because runs from there compare."""
         automata = (self.automaton, *(each.automaton for each in self.automaton.preceding))
         watchers = (watcher for each in automata for watcher in each.watchers)
         return bool(self.automaton.before) or any(watcher.kind != PLAIN for watcher in watchers)
@@ -159,12 +159,12 @@ def _plan(query: QuerySpec, semantics: Semantics) -> Plan:
 
 
 def _suppress(query: QuerySpec) -> Suppress | None:
-    """Without partitions there is one scope."""
+    """The SUPPRESS clause; without partitions there is one scope."""
     return query.suppress if query.partition or query.suppress is None else Suppress(query.suppress.size)
 
 
 def _refuse_waiting(query: QuerySpec, strategy: Strategy | None) -> None:
-    """What compares the matches of an event needs all of them to be decided there."""
+    """Refuse clauses that compare the matches of an event if not all of them are decided at that event."""
     part = "a part of this pattern ends in NOT: whether its matches are some is known only when its window is over"
     if strategy not in (None, Strategy.STRICT):
         raise PatternError(
@@ -182,11 +182,11 @@ def _refuse_waiting(query: QuerySpec, strategy: Strategy | None) -> None:
 
 
 def _refuse_measured(query: QuerySpec) -> None:
-    """Without variables there is nothing to measure but the match as a whole."""
+    """Refuse measures of variables without variables: there is nothing to measure but the match as a whole."""
     for measure in query.measures:
         if variables(measure.expression):
             raise PatternError(
-                f"`{measure.expression}` is of a variable, and semantics='complex-events' forgets variables",
+                f"`{measure.expression}` measures a variable, and semantics='complex-events' forgets variables",
                 span=measure.span, hint="leave out `semantics`; COUNT(*), START_TIME(), END_TIME(), DURATION() remain",
             )  # fmt: skip
 
@@ -201,9 +201,9 @@ class _Layers:
 
 
 def _peeled(query: QuerySpec) -> _Layers:
-    """What stands around the whole pattern runs faster as a clause; what cannot be one stays where it is.
+    """The query in layers: what stands around the whole pattern runs faster as a clause, if it can be one.
 
-    A strategy around everything is the clause if nothing comes after it; of windows, all of one kind.
+    A strategy around everything becomes the clause if nothing is applied after it; so do all windows of one kind.
     """
     strategy = query.strategy
     pattern, window = one_window(query.where, query.within)
@@ -222,7 +222,7 @@ def _peeled(query: QuerySpec) -> _Layers:
 
 
 def _with_known_ends(automaton: Automaton, attribute: str) -> Automaton:
-    """A match starts and ends only at events that have the window's attribute; what is passed over before may not."""
+    """Let a match start and end only at events that have the window's attribute; events passed over may lack it."""
     known = Not(IsNull(Attribute(attribute)))
     guards = list(automaton.conditions)
     unstarted = automaton.before | {automaton.initial}

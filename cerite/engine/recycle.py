@@ -1,9 +1,9 @@
-"""State that stays small for ever: what no event can bind any more is forgotten, and its numbers are given again.
+"""State that stays small for ever: what no event can bind any more is forgotten, and its numbers are used again.
 
-Values of partitions and strings of registers are numbered as they come; all state by partition, and every stored
-string, goes by these numbers. A stream of ever-new keys and strings would number for ever. So from time to time the
-engines say what they still hold, the numbers in use move together, in their order, and the rest is forgotten: value,
-rank, last key, the place in every map. What stays is what can still be bound:
+Values of partitions and strings in registers are numbered as they come, and all state by partition, as well as every
+stored string, is known by these numbers. A stream of ever-new keys and strings would never stop numbering. So from time
+to time the engines say what they still hold, the numbers in use are closed up in their order, and the rest is
+forgotten: value, rank, last key, the place in every map. What stays is what can still be bound:
 
 - a partial match whose start is in the window of an event that may still come. Windows of time are driven by one clock,
   so those of silent partitions close as well. A window of events or of an attribute moves only with its own partition:
@@ -14,8 +14,8 @@ rank, last key, the place in every map. What stays is what can still be bound:
   before them (`Plan.needs_history`), every partition that has begun one.
 
 Invariant: recycling changes no match and no refusal that concerns what stays. It happens between batches, and before
-every snapshot; a second time without events in between changes nothing. An event pays for it O(1), amortised: it waits
-until as many numbers were given as there are things to look at.
+every snapshot; a second time without events in between changes nothing. The amortised cost per event is O(1): recycling
+waits until as many numbers have been given as there are things to look at.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from cerite.engine.suppress import Suppressor
 Storing = RegisterRecogniser | RegisterCounter | GroupCounter | GroupFinder
 Engine = Recogniser | Counter | Storing | Suppressor
 
-FEWEST = 1 << 14  # numbers that are never worth looking for; tests recycle after fewer
+FEWEST = 1 << 14  # up to so many numbers are not worth recycling; tests recycle after fewer
 
 
 class Recycler:
@@ -49,7 +49,7 @@ class Recycler:
 
     @property
     def due(self) -> bool:
-        """Whether so many numbers were given that recycling costs no more than they did."""
+        """Whether enough numbers have been given that recycling costs no more than they did."""
         return self._intake.names >= self._enough
 
     def recycle(self, engines: Sequence[Engine]) -> None:

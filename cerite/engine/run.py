@@ -1,7 +1,7 @@
 """A run of a program: everything that changes while events are read, and nothing else.
 
-Invariant: results do not depend on where batches are cut. What finds and what counts the matches are two engines over
-the same rows; each is made when it is first needed and must then be given every batch.
+Invariant: results do not depend on where batches are cut. Two engines over the same rows, one that finds the matches
+and one that counts them, are each created when first needed, and must then be given every batch.
 """
 
 from __future__ import annotations
@@ -46,10 +46,10 @@ class Run:
     """One reading of a stream."""
 
     def __init__(self, program: Program, *, in_groups: bool | None = None, learnt: Learnt | None = None) -> None:
-        """`in_groups` says whether registers are moved in groups where they can be; None leaves it to the first events.
+        """`in_groups` says whether registers are moved in groups where they can be; None lets the first events decide.
 
-        They decide only about an engine that was not looked at before them. `learnt` is where counting takes its
-        tables from, and where `end` leaves them.
+        They decide only if the engine was not used before them. `learnt` is where counting takes its tables from, and
+        where `end` leaves them.
         """
         suppress, window = program.plan.suppress, program.plan.deciding if program.plan.late else None
         self.program, self._given, self._learnt = program, in_groups, learnt
@@ -102,7 +102,7 @@ class Run:
         )  # fmt: skip
 
     def end(self) -> None:
-        """The stream is over and the run, too: what it has learnt of the query goes to the next one."""
+        """End the run with its stream; what it has learnt about the query is left for the next run."""
         counter = self.__dict__.get("counter")
         if isinstance(counter, Counter):
             counter.end()
@@ -141,7 +141,7 @@ class Run:
         return self.counter.read(rows).matches
 
     def rest(self, low: int | None = None) -> Iterator[MatchChunk]:
-        """The matches whose windows are over: time has passed up to this low, or nothing comes any more."""
+        """The matches whose windows are over: time has passed up to this low, or (None) nothing more will come."""
         if not self.program.plan.late:
             return iter(())
         recogniser = self.recogniser
@@ -156,7 +156,7 @@ class Run:
         return self.count_all_rest(low)
 
     def count_all_rest(self, low: int | None = None) -> int:
-        """How many matches are decided with `rest`, also such as SUPPRESS leaves out."""
+        """How many matches `rest` decides, including those that SUPPRESS leaves out."""
         if not self.program.plan.late:
             return 0
         counter = self.counter
@@ -164,7 +164,7 @@ class Run:
         return (counter.decide(everywhere=True) if low is None else counter.decide(low)).matches
 
     def recycle(self, *, now: bool = False) -> None:
-        """Between batches: forget what no event can bind any more, if it is time or needed `now`."""
+        """Between batches: forget what no event can bind any more, if it is time to, or in any case `now`."""
         if now or self._recycler.due:
             self._recycler.recycle(self._engines)
 
@@ -200,7 +200,7 @@ class Run:
 
     @property
     def _engines(self) -> list[Engine]:
-        """The engines that have read something, and what keeps times of partitions beside them."""
+        """The engines that have read something, and the suppressor, which keeps times of partitions."""
         engines = [self.__dict__[name] for name in _ENGINES if name in self.__dict__]
         return engines if self.suppressor is None else [*engines, self.suppressor]
 

@@ -1,7 +1,7 @@
-"""The shape of a result with events, one for all: in process, pushed, on Spark at rest and live.
+"""The shape of a result with events, the same everywhere: in process, in streams, on Spark at rest and live.
 
-A row is a match: its id, times, positions where a column holds them, the partition's values, per variable the structs
-of its events, and what SELECT measures. In the long form a row is an event of a match.
+A row is a match: its id, times, positions if a column holds them, the partition's values, per variable its events as
+structs, and the measures of SELECT. In the long form a row is an event of a match.
 
 Invariant: names, types and values depend only on the query and on the events of a match: not on which engine reports
 it, nor on where batches are cut.
@@ -41,8 +41,8 @@ class Shown:
 class Shape:
     """What a row consists of.
 
-    `keys` are the partition's columns, `order` those that tell events apart (with FILE, `files` and `root` are those of
-    `Ids`), `time` and `position` the columns that say where a match begins and ends.
+    `keys` are the partition's columns, `order` those that tell events apart (if FILE is one, `files` and `root` are
+    those of `Ids`), `time` and `position` the columns that say where a match begins and ends.
     """
 
     labels: Labels
@@ -62,7 +62,7 @@ class Shape:
 
     @cached_property
     def ids(self) -> Ids:
-        """Makes the matches' ids."""
+        """Builds the ids of matches."""
         return Ids(self.labels, tuple(dict.fromkeys((*self.keys, *self.order))), self.files, self.root)
 
     @cached_property
@@ -85,7 +85,7 @@ class Shape:
         return pa.schema([*fields, *(self.measures.schema(events) if self.measured else ())])
 
     def checked(self, events: pa.Schema, source: str | None) -> Shape:
-        """This shape, if events of this schema have what it takes; `source` is the text of the query."""
+        """This shape, refused if events of this schema lack what it needs; `source` is the text of the query."""
         try:
             if self.measured:
                 self.measures.schema(events)
@@ -94,7 +94,7 @@ class Shape:
         return self
 
     def batches(self, chunk: MatchChunk, rows: pa.RecordBatch, marks: Longs | None = None) -> Iterator[pa.RecordBatch]:
-        """The matches as rows of bounded batches; their positions count the events, which may have marks."""
+        """The matches as rows of bounded batches; their positions are places among the events, which may have marks."""
         for piece in pieces(chunk):
             yield self.batch(piece, rows, marks)
 
@@ -135,7 +135,7 @@ class Shape:
     def long_schema(self, events: pa.Schema) -> pa.Schema:
         """The columns of the long form: match id, variable, rank among the variable's events, and the event's own.
 
-        A column of events with one of the first three names has a `_` after its name.
+        If a column of the events has one of the first three names, `_` is appended to its name.
         """
         kinds = (plain(events.field(name).type) for name in self.attributes)
         heads = zip(LONG, (pa.string(), pa.string(), pa.int64()), strict=True)
@@ -214,7 +214,7 @@ def _by_match(lists: Sequence[pa.ListArray], lengths: Longs) -> Longs:
 
 
 def _apart(names: Sequence[str]) -> tuple[str, ...]:
-    """Names of columns beside those of `LONG`.
+    """Names of columns next to those of `LONG`, made distinct from them.
 
     >>> _apart(("match", "v", "match_"))
     ('match__', 'v', 'match_')

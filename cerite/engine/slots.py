@@ -1,7 +1,7 @@
 """Which slot of the run state belongs to which partition: created on demand, taken back when nothing is alive in it.
 
 Invariant: `slot_of[p]` is -1 or a slot no other partition has; `free[:n_free]` are the unused slots. Kernels take and
-return slots themselves; growth happens here, and its opposite: `pack` numbers the slots in use from 0 on.
+return slots themselves; growth happens here, and so does its opposite: `pack` numbers the slots in use from 0 on.
 """
 
 from typing import TypeVar
@@ -12,7 +12,7 @@ import numpy.typing as npt
 S = TypeVar("S", bound=np.generic)
 
 CONSUME = {"none": 0, "partition": 1, "any": 2}
-FEWEST = 1 << 10  # slots that are never worth saving
+FEWEST = 1 << 10  # up to so many slots are not worth saving
 
 
 def grown(array: npt.NDArray[S], size: int, fill: int = 0) -> npt.NDArray[S]:
@@ -38,7 +38,7 @@ class Slots:
 
     @property
     def too_few(self) -> bool:
-        """Whether having more costs less than looking for free ones, which looks at every partition."""
+        """Whether adding slots costs less than searching for free ones, which looks at every partition."""
         return 16 * self.n_slots < self.slot_of.size or self.n_slots < min(FEWEST, self.slot_of.size)
 
     def double(self) -> int:

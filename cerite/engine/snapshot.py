@@ -26,7 +26,7 @@ Arrays = dict[str, npt.NDArray[Any]]
 
 
 def fingerprint(automaton: Automaton, **options: object) -> str:
-    """What must be equal for a snapshot to fit: the automaton, but for its opaque conditions, and the options."""
+    """What must be equal for a snapshot to fit: the automaton, except for its opaque conditions, and the options."""
     shape = f"({automaton.outline}, {sorted(options.items())!r})"
     return hashlib.blake2b(shape.encode(), digest_size=_DIGEST).hexdigest()
 

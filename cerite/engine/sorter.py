@@ -1,9 +1,9 @@
-"""Events that arrive in any order, given on in the order of the stream: S&P of the dataflow paper (DEBS 2024).
+"""Events that arrive in any order, passed on in the order of the stream: S&P of the dataflow paper (DEBS 2024).
 
-The watermark is the greatest time seen less the delay, and never goes back. Events before it are *ready*: none that
-could come before them is still waited for. Events at it or after it are *pending*, because one of the same instant may
-still come, and ties are broken as data at rest breaks them. An event that arrives behind the watermark is *late*: it is
-handed out, never sorted in. What one batch brings is not late because of the batch itself.
+The watermark is the greatest time seen less the delay, and never goes back. Events before it are *ready*: no event that
+would precede them is still waited for. Events at it or after it are *pending*, because one of the same instant may
+still come, and ties are broken as in data at rest. An event that arrives behind the watermark is *late*: it is set
+aside, never sorted in. The events of one batch are not late because of each other.
 
 Pending events lie in sorted runs; small runs are merged into larger ones, so that an event costs the logarithm of the
 events pending, however small the batches are.
@@ -36,10 +36,10 @@ Arrays = dict[str, npt.NDArray[Any]]
 
 @dataclass(frozen=True)
 class Ordering:
-    """How events come into order: by `time`, then `ties`, then arrival.
+    """How events are put in order: by `time`, then `ties`, then arrival.
 
     `delay`, in ticks of the time column, is how far an event may lie behind the greatest time seen; None says that
-    events come in order already. Of events that are equal in the columns `deduplicate` the first to arrive counts.
+    events come in order already. Of events that are equal in the columns `deduplicate`, the first to arrive counts.
     Where arrival means nothing, because events may be read again in another order, `strict` refuses two that are equal
     in time and ties.
     """
@@ -128,7 +128,7 @@ class Sorter:
         return 0 if self._ids is None else len(self._ids)
 
     def offer(self, batch: pa.RecordBatch, seen: int | None = None) -> Offer:
-        """What the next batch would bring; `seen` is a time known from elsewhere."""
+        """What the next batch would bring; `seen` is a time that is known from elsewhere to have been seen."""
         keys, missing = self.clock.keys(batch.column(self.ordering.time))
         top = self.seen if seen is None else max(self.seen, seen)
         aside, twice, ids, known = None, None, None, None
@@ -154,16 +154,16 @@ class Sorter:
         return replace(passed, seen=top, arrived=arrived, aside=aside, twice=twice, ids=ids, known=known)
 
     def advanced(self, watermark: int) -> Offer:
-        """What is ready when nothing before this time comes any more."""
+        """What is ready once nothing before this time will come any more."""
         return self._passed(max(self.watermark, watermark), None)
 
     def closed(self) -> Offer:
-        """Everything pending, because nothing comes any more."""
+        """Everything that is pending, because nothing more will come."""
         rows = self._sorted(_together(self._runs)).rows if self._runs else None
         return Offer(self.watermark, self.seen, rows, [], self._arrived)
 
     def check_ties(self, ready: pa.RecordBatch) -> None:
-        """Refuse events that nothing but their arrival tells apart; all of one instant are ready at once."""
+        """Refuse events that only their arrival tells apart; events of one instant are all ready at once."""
         names = (str(self.ordering.time), *self.ordering.ties)
         if not self.ordering.strict or ready.num_rows < 2:
             return
@@ -219,7 +219,7 @@ class Sorter:
             self._ids.restore(mine)
 
     def _moved(self, seen: int) -> int:
-        """The watermark when this is the greatest time seen."""
+        """The watermark if this is the greatest time seen."""
         return self.watermark if seen == LEAST else max(self.watermark, self.clock.before(seen, self.delay))
 
     def _passed(self, watermark: int, fresh: Waiting | None) -> Offer:
@@ -267,7 +267,7 @@ def _together(runs: Sequence[Waiting]) -> Waiting:
 
 
 def _order(events: Waiting, ties: tuple[str, ...]) -> Longs | None:
-    """Where each event of the order stands; None if they are in order."""
+    """The places of the events in the order of the stream; None if they are in order."""
     keys, arrival = events.keys, events.arrival
     rising = keys[1:] > keys[:-1]
     if rising.all():
@@ -293,7 +293,7 @@ def _order(events: Waiting, ties: tuple[str, ...]) -> Longs | None:
 
 
 def _equal_to_next(column: pa.Array) -> Flags:
-    """Which values equal the one behind them; NULLs equal each other."""
+    """Which values equal the next one; NULLs equal each other."""
     column = column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
     one, other = column.slice(0, len(column) - 1), column.slice(1)
     equal = pc.fill_null(pc.equal(one, other), False)

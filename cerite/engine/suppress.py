@@ -1,12 +1,13 @@
-"""SUPPRESS: after a match was reported, what is known soon after it is left out before anything is enumerated.
+"""SUPPRESS: after a match is reported, those that become known soon after are left out before they are enumerated.
 
-Which events report is decided by the roots that a kernel noted, one decision for each event that completes matches, in
-the order of the stream; of those that report, one match is enumerated. So the cost does not depend on how many matches
-are left out, and the state is one time: that of the last report, or one for every partition that has one.
+Which events report is decided from the roots that a kernel noted, with one decision for each event that completes
+matches, in the order of the stream; for an event that reports, one match is enumerated. So the cost does not depend on
+how many matches are left out, and the state is one time: that of the last report, or one per partition with a report.
 
-What the end of a window decides (NOT at the end of the pattern or of a part) is known at the deadline, the window later
-than the event that it began with. Whole numbers and instants keep the key of that event, and that it is *late*, so that
-differences are exact whatever the window's length; floats keep the deadline, added as floats do.
+A match that the end of a window decides (NOT at the end of the pattern or of a part) is known at the deadline: the time
+of the event that the window began with plus the window. For whole numbers and instants, the key of that event is kept,
+marked *late*, so that differences are exact whatever the window's length; for floats, the deadline is kept, added as
+floats add.
 
 Invariant: an event reports if and only if it lies later than the suppressed time after the last report of its scope, as
 the judge says. What is decided does not depend on whether matches are read, or on where batches are cut. A time that
@@ -33,7 +34,7 @@ from cerite.pattern.query import Suppress
 
 
 class Moments(NamedTuple):
-    """When occurrences become known, in that order: keys, the least last reports that silence them, and whose."""
+    """When occurrences become known, in that order: keys, the least last reports that silence them, and scopes."""
 
     key: Longs
     low: Longs  # after a report at an event
@@ -43,7 +44,7 @@ class Moments(NamedTuple):
 
 
 class Suppressor:
-    """When matches were last reported, by partition or once for the whole stream; `window` is that which decides."""
+    """When matches were last reported, by partition or in the whole stream; `window` is the one that decides."""
 
     def __init__(self, suppress: Suppress, columns: Columns, schema: pa.Schema, window: Size | None) -> None:
         self._size, self._by_partition = suppress.size, suppress.per_partition
@@ -59,7 +60,7 @@ class Suppressor:
         self._key = self._low = self._scope = np.zeros(0, np.int64)
 
     def begin(self, rows: Rows) -> None:
-        """The next batch is read."""
+        """Prepare for the next batch."""
         column = rows.batch.column(self._name)
         self._key, self._low, _ = value_keys(column, self._name, self._size, self._unit)
         if self._size.is_time and self._low.size:  # on Spark, groups of rows each have a time of their own
@@ -80,7 +81,7 @@ class Suppressor:
         return self._chosen(events, Moments(self._key, self._low, self._low, self._scope, none))
 
     def decided(self, row: Longs, since: Longs) -> Flags:
-        """The same where windows decide some roots: these have -1 less their partition, and began `since`."""
+        """The same if windows decide some roots: their `row` is -1 less the partition, their window began `since`."""
         late = row < 0
         key, scope = since.copy(), -1 - row if self._by_partition else np.zeros(row.size, np.int64)
         key[~late], scope[~late] = self._key[row[~late]], self._scope[row[~late]]
@@ -93,7 +94,7 @@ class Suppressor:
         another = np.r_[True, late[1:] | (row[1:] != row[:-1])][: row.size]
         first = np.maximum.accumulate(np.where(another, np.arange(row.size), 0))
         chosen = self._chosen(first, Moments(key, low, low_late, scope, late))
-        chosen[~another] = False  # of an event one root is enough
+        chosen[~another] = False  # one root per event is enough
         return chosen
 
     def _lows(self, key: Longs, longer: Fraction) -> Longs:
@@ -109,7 +110,7 @@ class Suppressor:
 
     # ------------------------------------------------------------ as `Recycler` sees it
     def forget(self, lows: Longs) -> None:
-        """Let go of the times that are over; `lows`, which are of the pattern's window, say nothing about them."""
+        """Forget the times that are over; `lows` belong to the pattern's window and say nothing about them."""
         del lows
         self._known &= self._last >= self._over
         self._last[~self._known], self._late[~self._known] = 0, False
@@ -127,7 +128,7 @@ class Suppressor:
 
     @property
     def size(self) -> int:
-        """How much there is to look at when something is forgotten."""
+        """How much there is to look through when something is to be forgotten."""
         return int(self._last.size)
 
     # ------------------------------------------------------------ snapshots

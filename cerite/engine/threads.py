@@ -2,13 +2,13 @@
 
 A stream at rest is cut into segments. Each is recognised by one run, which first reads the window before the segment
 and then finds the matches that end in it. Kernels run without Python's lock, so segments run at the same time. A run
-that is done goes on with a later segment and knows what it has learnt (deterministic states, classes of events).
+that is done goes on with a later segment and keeps what it has learnt (deterministic states, classes of events).
 
 Invariants: every match ends in one segment, which reads all that decides it, so the matches are those of one run,
-with the same positions, in the order of their ends; an error comes after the matches that end before its segment. Of
-segments at most two more than there are threads are in memory, and of the matches of a segment that is ahead of its
-turn at most `AHEAD` chunks, so memory follows the window. Where a stream cannot be cut, or its events give so many
-matches that their order keeps one thread busy anyway, the last segment goes on to its end.
+with the same positions, in the order of their ends; an error comes after the matches that end before its segment. At
+most two segments more than there are threads are in memory, and at most `AHEAD` chunks of matches of a segment that is
+ahead of its turn, so memory follows the window. Where a stream cannot be cut, or its events give so many matches that
+their order keeps one thread busy anyway, the last segment goes on to the end of the stream.
 """
 
 from __future__ import annotations
@@ -38,17 +38,17 @@ T = TypeVar("T")
 R = TypeVar("R", Run, KeepingRun)
 Batches = Iterable[pa.RecordBatch]
 
-SEGMENT = 1 << 20  # events of a segment at most, unless its window has many; fewer where each thread would get few
-LONG_SEGMENT = 1 << 21  # where kernels read a segment in one piece: Python between two of them is all that it costs
-WORTH_CUTTING = 1 << 19  # events that are worth several threads
+SEGMENT = 1 << 20  # the most events of a segment, unless its window has many; fewer if each thread would get few
+LONG_SEGMENT = 1 << 21  # the same if kernels read a segment in one piece: only Python between two segments costs then
+WORTH_CUTTING = 1 << 19  # the fewest events that are worth several threads
 PIECE = 1 << 18  # events that a run reads at once: what it computes of them stays in the cache
-FEWEST = 1 << 14  # events that are worth a run of their own
-UNKNOWN = 1 << 16  # events of a segment as long as nobody knows how many matches they give
-READY = 1 << 19  # matches of a segment that may wait for their turn: more, and its thread waits, too
-LOOK_BACK = 1 << 10  # events in which the beginning of a window is looked for first
-SPAN = 3  # a segment has at least so many events for one that it reads besides
+FEWEST = 1 << 14  # the fewest events that are worth a run of their own
+UNKNOWN = 1 << 16  # events of a segment as long as it is not known how many matches they give
+READY = 1 << 19  # matches of a segment that may wait for their turn: if there are more, its thread waits, too
+LOOK_BACK = 1 << 10  # events in which the beginning of a window is first searched for
+SPAN = 3  # a segment has at least so many events of its own for each that it reads before them
 AHEAD = 64  # chunks of matches that wait for their turn, of each segment: somewhat more than READY
-TELL = 0.02  # seconds after which a thread says what it has
+TELL = 0.02  # seconds after which a thread reports what it has
 VARIABLE = "CERITE_THREADS"
 
 
@@ -90,7 +90,7 @@ def uncut(program: Program, order: tuple[str, ...] | None = ()) -> str | None:
 
 
 class Segment(NamedTuple):
-    """Events whose matches are reported (`own`), those of the window `before` them, and the first one's number."""
+    """Events whose matches are reported (`own`), those in the window `before` them, and the number of the first."""
 
     before: list[pa.RecordBatch]
     own: Batches
@@ -98,15 +98,15 @@ class Segment(NamedTuple):
 
 
 def segments(program: Program, batches: Batches, size: Callable[[], int], piece: int) -> Iterator[Segment]:
-    """The stream, cut into segments of the size that is right just then, or longer ones where windows have many events.
+    """The stream, cut into segments of the `size` that is right at that moment, or longer if windows have many events.
 
-    What is read besides is at most a third of a segment, unless the rhythm changes within it. A size of 0 ends the
-    cutting: events that give very many matches, in their order, keep one thread busy whatever the others do. A segment
-    is read in pieces of so many events at most.
+    The events read before a segment are at most a third of it, unless the rhythm changes within it. A size of 0 ends
+    the cutting: events that give very many matches, in their order, keep one thread busy whatever the others do. A
+    segment is read in pieces of at most `piece` events.
     """
     stream = _pieces(batches, lambda: min(size() or piece, piece))
-    behind: list[pa.RecordBatch] = []  # the events that the window before the next one has
-    first = 0  # the number of their first
+    behind: list[pa.RecordBatch] = []  # the events in the window before the next one
+    first = 0  # the number of the first of them
     for batch in stream:
         behind, dropped = _within_reach(program, behind, batch)
         first += dropped or 0
@@ -123,7 +123,7 @@ def segments(program: Program, batches: Batches, size: Callable[[], int], piece:
 def _at_least(
     events: int, batch: pa.RecordBatch, stream: Iterator[pa.RecordBatch]
 ) -> tuple[list[pa.RecordBatch], BaseException | None]:
-    """A batch and those after it, up to so many events, and what went wrong after them."""
+    """A batch and those after it, with about `events` events, and the error that came after them, if any."""
     own, size = [batch], batch.num_rows
     while size < events:
         try:
@@ -149,9 +149,9 @@ def _pieces(batches: Batches, size: Callable[[], int]) -> Iterator[pa.RecordBatc
 def _within_reach(
     program: Program, behind: list[pa.RecordBatch], batch: pa.RecordBatch
 ) -> tuple[list[pa.RecordBatch], int | None]:
-    """Of the events behind a batch those that it can bind, one at least, and how many are dropped; None: unknown.
+    """The events before a batch that it can bind, at least one, and how many are dropped (None: that is not known).
 
-    Looks back no further than it must: what is out of order before that is refused where it was read.
+    Looks back no further than it must: events out of order before that are refused where they are read.
     """
     total = sum(each.num_rows for each in behind)
     size = LOOK_BACK
@@ -167,7 +167,7 @@ def _within_reach(
 
 
 def _last(batches: list[pa.RecordBatch], count: int) -> list[pa.RecordBatch]:
-    """The last so many events."""
+    """The last `count` events."""
     some: list[pa.RecordBatch] = []
     for each in reversed(batches):
         if count <= 0:
@@ -178,7 +178,7 @@ def _last(batches: list[pa.RecordBatch], count: int) -> list[pa.RecordBatch]:
 
 
 def _reach(program: Program, behind: list[pa.RecordBatch], event: pa.RecordBatch) -> tuple[Longs | None, int]:
-    """The keys of events, and the least that a match may start at which ends at the event after them."""
+    """The keys of events, and the least key at which a match may start that ends at the event after them."""
     window = program.plan.window
     assert window is not None
     if window.unit == "events":
@@ -192,9 +192,9 @@ def _reach(program: Program, behind: list[pa.RecordBatch], event: pa.RecordBatch
 
 
 class ThreadedRun:
-    """One reading of a stream at rest, by several threads where it can be cut, else by one run in the caller's.
+    """One reading of a stream at rest: by several threads if it can be cut, else by one run in the caller's thread.
 
-    What it finds comes with a None after every batch, so that the caller can tell how far it is.
+    Among the results there is a None after every batch, so that the caller can show the progress.
 
     >>> from cerite.engine.bind import bind
     >>> from cerite.engine.events.rows import Columns
@@ -208,10 +208,10 @@ class ThreadedRun:
     """
 
     def __init__(self, program: Program, threads: int, events: int | None = None) -> None:
-        """`events` is how many there are, where that is known; few are not worth several threads."""
+        """`events` is how many there are, if that is known; few are not worth several threads."""
         self._program = program
         self._threads = 1 if events is not None and events <= WORTH_CUTTING else threads
-        self._left = events  # to be cut yet, where it is known
+        self._left = events  # how many are still to be cut, if that is known
         self._segment, self._unknown, self._piece = SEGMENT, UNKNOWN, PIECE
         self._lock = Lock()
         self.rows = 0  # read so far
@@ -232,7 +232,7 @@ class ThreadedRun:
     def count(self, batches: Batches) -> Iterator[int | None]:
         """How many matches there are, in parts; nothing waits for its turn, so segments are long from the start.
 
-        Where kernels work out block by block what they read, nothing else has to stay in the cache.
+        Where kernels compute what they read block by block, nothing else has to stay in the cache.
         """
         if self._program.by_codes:
             self._segment = self._piece = LONG_SEGMENT
@@ -282,7 +282,7 @@ class ThreadedRun:
         for batch in segment.own:
             matches += run.count(batch)
             self._advance(run, batch)
-            if monotonic() - woken > TELL:  # to tell of every batch would wake the caller's thread only to add numbers
+            if monotonic() - woken > TELL:  # to report every batch would wake the caller's thread only to add numbers
                 yield matches
                 yield None
                 matches, woken = 0, monotonic()
@@ -290,10 +290,10 @@ class ThreadedRun:
         self._finish(run)
 
     def _begin(self, segment: Segment, new: Callable[[], R]) -> tuple[R, list[pa.RecordBatch]]:
-        """A run at the segment, and what it still has to read of the events before it.
+        """A run for the segment, and the events before the segment that it still has to read.
 
-        A run that is done with a segment before goes on where it need not begin anew: what it still holds is too old
-        for the segment, unless it has read up to there.
+        A run that is done with an earlier segment can go on without beginning anew: what it still holds is too old for
+        this segment, unless it has read up to it.
         """
         size = sum(batch.num_rows for batch in segment.before)
         with self._lock:
@@ -305,7 +305,7 @@ class ThreadedRun:
         return run, _last(segment.before, segment.first + size - run.intake.rows)
 
     def _size(self) -> int:
-        """How many events the next segment should have: fewer where they give many matches, 0 where too many."""
+        """How many events the next segment should have: fewer if they give many matches, 0 if too many."""
         with self._lock:
             rows, matches = self.rows, self._matches
         wanted = self._unknown if not rows else READY * rows // matches if matches else self._segment
@@ -313,7 +313,7 @@ class ThreadedRun:
         return 0 if wanted < FEWEST else min(wanted, self._segment, even)
 
     def _cut(self, batches: Batches) -> Iterator[Segment]:
-        """The segments, the last ones shorter where it is known how many events there are: so threads end together."""
+        """The segments; if the number of events is known, the last ones are shorter, so that threads end together."""
         for segment in segments(self._program, batches, self._size, self._piece):
             if self._left is not None and isinstance(segment.own, list):
                 self._left -= sum(batch.num_rows for batch in segment.own)
@@ -358,7 +358,7 @@ class ThreadedRun:
 
 
 class _Output(Generic[T]):
-    """What a thread has to say about a segment, some at a time; it waits where nobody listens."""
+    """What a thread finds in a segment, some at a time; the thread waits while nobody reads."""
 
     def __init__(self) -> None:
         self._items: deque[T] = deque()
@@ -399,7 +399,7 @@ class _Output(Generic[T]):
             raise self._error
 
     def stop(self) -> None:
-        """Nobody will listen any more."""
+        """Let the thread stop, because nobody will read any more."""
         with self._changed:
             self._stopped = True
             self._changed.notify()

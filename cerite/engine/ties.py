@@ -1,8 +1,8 @@
-"""Which events cannot be distinguished from one before them by what orders the stream.
+"""Which events cannot be distinguished from an earlier one by the columns that order the stream.
 
 The id of a match names its events by the partition and by the columns that order events, as on Spark, where two events
-that are equal there are refused. In process the order of arrival tells them apart; so the second and further ones need
-a mark of their own in an id.
+with equal values in these are refused. In process the order of arrival tells them apart; so the second and further ones
+need a mark of their own in an id.
 
 Invariant: what is tied does not depend on where batches are cut, and only events of one partition are compared.
 """
@@ -21,7 +21,7 @@ from cerite.engine.events.batches import joined, packed, unpacked
 
 
 class Ties:
-    """Looks at the events of one stream in its order.
+    """Finds the tied events of one stream, in its order.
 
     >>> ties = Ties(("at",), ("key",))
     >>> ties.of(pa.record_batch({"at": [1, 2, 2, 2], "key": ["a", "a", "b", "a"]})).tolist()
@@ -34,7 +34,7 @@ class Ties:
         self._order = order
         self._keys = keys
         self._names = list(dict.fromkeys((*order, *keys)))
-        self._last: pa.RecordBatch | None = None  # the events that are equal to the last one, one of each partition
+        self._last: pa.RecordBatch | None = None  # the events that are equal to the last one, one per partition
 
     @property
     def everything(self) -> bool:

@@ -1,7 +1,7 @@
-"""What people write, all becoming `cerite.pattern`: CEQL, SREMO, Wayeb's expressions and the Python builder.
+"""The languages, all of which become `cerite.pattern`: CEQL, SREMO, Wayeb's expressions and the Python builder.
 
-`cerite` itself has what most queries need of it; here is the rest: patterns, conditions and schemas from text, and the
-rarer operators of the builder.
+`cerite` itself has what most queries need; the rest is here: patterns, conditions and schemas from text, and the
+builder's less common operators.
 """
 
 from __future__ import annotations
@@ -28,5 +28,5 @@ _HOMES = {  # the imports above, for `__getattr__`
     "language.wayeb": ("parse_wayeb",),
 }
 
-if not TYPE_CHECKING:  # for type checkers, a name that is not there is a mistake
+if not TYPE_CHECKING:  # to a type checker, a name that is not there must be an error
     __getattr__ = lazy(__name__, _HOMES)

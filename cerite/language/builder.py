@@ -28,7 +28,7 @@ from cerite.predicate.expression import Expression
 
 
 class Builder:
-    """A pattern under construction; immutable, every method gives a new one.
+    """A pattern under construction; it is immutable, and every method returns a new one.
 
     >>> event("A").as_("x") >> absent(event("B")) >> event("C").plus()
     A AS x ; NOT B ; C+
@@ -87,7 +87,7 @@ class Builder:
         return Builder(nodes.Named(self.pattern, variable))
 
     def repeat(self, least: int, most: int | None = None, *, contiguous: bool = False) -> Builder:
-        """`self{least,most}`; `most` None is without bound."""
+        """`self{least,most}`; without `most` there is no upper bound."""
         whole = isinstance(least, int) and isinstance(most, int | None)
         if not whole or least < 0 or (most is not None and (most < least or most == 0)):
             raise ArgumentError(f"an iteration from {least} to {most} times cannot happen")
@@ -106,7 +106,7 @@ class Builder:
         return self.repeat(0, 1, contiguous=contiguous)
 
     def filter(self, *wholes: Term | str, **conditions: Term | str) -> Builder:
-        """`self FILTER x[…] AND y[…]`: one keyword a variable; what has none is about the whole; each may be text.
+        """`self FILTER x[…] AND y[…]`: a keyword per variable; positional ones are about the whole; all may be text.
 
         >>> from cerite.functions import count
         >>> from cerite.language.terms import attr, var
@@ -120,7 +120,7 @@ class Builder:
         return Builder(nodes.Having(filtered, tuple(map(_condition, wholes))) if wholes else filtered)
 
     def within(self, amount: int | float | Width, unit: str | None = None, *, attribute: str | None = None) -> Builder:
-        """`(self WITHIN amount unit)`: a time unit, "events", or `attribute=`; or the whole as `width` takes it.
+        """`(self WITHIN amount unit)`: a time unit, "events", or `attribute=`; or one argument as `width` takes it.
 
         >>> event("A").within(5, "seconds"), event("A").within("5 seconds"), event("A").within(timedelta(seconds=5))
         ((A WITHIN 5 seconds), (A WITHIN 5 seconds), (A WITHIN 5 seconds))
@@ -134,7 +134,7 @@ class Builder:
         return Builder(nodes.Project(self.pattern, variables))
 
     def select(self, strategy: str | nodes.Strategy) -> Builder:
-        """`NEXT(self)` and its sisters."""
+        """`NEXT(self)`, or any of the other strategies."""
         chosen = strategy if isinstance(strategy, nodes.Strategy) else nodes.Strategy.named(strategy)
         return Builder(nodes.Select(chosen, self.pattern))
 
@@ -166,7 +166,7 @@ def _sequence(pattern: Pattern) -> nodes.Sequence:
 
 
 def event(type: str | None = None, condition: Term | str | None = None, *, store: str | None = None) -> Builder:
-    """One event of a type (None: any), perhaps with a condition, as a term or text; `store` is SREMO's register.
+    """One event of a type (None: any), perhaps with a condition (a term or text); `store` is SREMO's register.
 
     >>> from cerite.language.terms import attr
     >>> event("BUY", attr.price > 100), event("BUY", "price > 100")
@@ -214,7 +214,7 @@ def absent(pattern: Builder) -> Absent:
 
 
 def permute(*parts: Builder) -> Builder:
-    """`PERMUTE(…)`: each, in any order."""
+    """`PERMUTE(…)`: all parts, in any order."""
     return Builder(nodes.Permute(_several(parts)))
 
 
@@ -224,7 +224,7 @@ def skip_any(*parts: Builder) -> Builder:
 
 
 def skip_next(*parts: Builder) -> Builder:
-    """SREMO's @: each time the next occurrence."""
+    """SREMO's @: of each part, the next occurrence."""
     return Builder(nodes.SkipNext(_several(parts)))
 
 
@@ -254,7 +254,7 @@ Width = nodes.Size | str | timedelta
 
 
 def width(given: Width) -> nodes.Size:
-    """How wide a window is: as CEQL writes it, or as Python measures time.
+    """A window's size, given as CEQL writes it or as Python measures time.
 
     >>> [str(width(each)) for each in ("30 seconds", "500 EVENTS", "0.5 [price]", timedelta(minutes=2, seconds=1))]
     ['30 seconds', '500 EVENTS', '0.5 [price]', '121 seconds']
@@ -271,5 +271,5 @@ def width(given: Width) -> nodes.Size:
 
 
 def seconds(amount: int | float) -> nodes.Size:
-    """A window of so many seconds: `within=seconds(30)`."""
+    """A window of this many seconds: `within=seconds(30)`."""
     return size(amount, "seconds")

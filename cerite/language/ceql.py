@@ -1,6 +1,6 @@
-"""CEQL text becomes a query: `parse_query`, `parse_pattern`, `parse_condition`, `parse_schema`.
+"""From CEQL text to queries: `parse_query`, `parse_pattern`, `parse_condition`, `parse_schema`.
 
-Parsing says only what is wrong with the text itself; whether the pattern means something is checked afterwards
+Parsing reports only what is wrong with the text itself; whether the pattern is meaningful is checked afterwards
 (`cerite.pattern.check`).
 """
 
@@ -52,7 +52,7 @@ def parse_condition(text: str) -> Expression:
 
 
 def parse_window(text: str) -> Size:
-    """A window as it stands behind WITHIN.
+    """A window as it stands after WITHIN.
 
     >>> parse_window("1.5 min")
     Size(amount=1.5, unit='minutes', attribute=None)
@@ -61,7 +61,7 @@ def parse_window(text: str) -> Size:
 
 
 def parse_suppress(text: str) -> Suppress:
-    """What stands behind SUPPRESS.
+    """What stands after SUPPRESS.
 
     >>> str(parse_suppress("10 min per partition"))
     '10 minutes PER PARTITION'
@@ -70,7 +70,7 @@ def parse_suppress(text: str) -> Suppress:
 
 
 def parse_schema(text: str) -> Schema:
-    """`CREATE STREAM S { EVENT BUY { id:int, … }, … }`, one or more.
+    """The schema of one or more `CREATE STREAM S { EVENT BUY { id:int, … }, … }`.
 
     >>> print(parse_schema("create stream S { event A { id:int } } create stream T { event B {} }"))
     CREATE STREAM S { EVENT A { id:int } }
@@ -147,7 +147,7 @@ def _item(node: Node) -> Item:
 
 
 def _value(node: Node) -> Item | Measure:
-    """A variable alone, or a measure, which is called as AS says or after what it is."""
+    """A variable alone, or a measure, which is named by AS or after what it measures."""
     expression = condition_of(node.children[0])
     named = name_of(node.children[1]) if len(node.children) > 1 else None
     if isinstance(expression, Attribute):

@@ -1,7 +1,7 @@
-"""Parse trees of CEQL's patterns become `cerite.pattern` nodes.
+"""From parse trees of CEQL's patterns to `cerite.pattern` nodes.
 
 `φ FILTER θ1 AND θ2` filters twice and `φ FILTER θ1 OR θ2` is a union (CORE, footnote 1); a filter in ICDT's spelling
-(`y.id = x.id`) hangs on the variable that its pattern binds last.
+(`y.id = x.id`) is about the variable that its pattern binds last.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from cerite.pattern.variables import same_event
 from cerite.predicate.expression import Aggregate, Attribute, Expression, Moment, Reference, references, transform
 from cerite.predicate.expression import walk as walk_condition
 
-_MAX_ALTERNATIVES = 10_000  # nodes that ORs between filters may multiply a pattern to
+_MAX_ALTERNATIVES = 10_000  # nodes of the largest pattern to which ORs between filters may multiply one
 _COUNTS = {"+": (1, None), "*": (0, None), "?": (0, 1)}
 
 
@@ -59,7 +59,7 @@ def _sequence(node: Node) -> Pattern:
 
 def _negation_alone(node: Node) -> PatternError:
     return PatternError(
-        "NOT says what is absent beside something that happens, and there is nothing else", span=span_of(node),
+        "NOT says what is absent before or after something that happens, and here nothing does", span=span_of(node),
         hint="write what happens before or after it: `A ; NOT B WITHIN 30 seconds`, `NOT A ; B WITHIN 30 seconds`",
     )  # fmt: skip
 
@@ -89,7 +89,7 @@ def _counted(node: Node) -> Pattern:
 
 
 def _reluctant(operand: Node, count: Node) -> QuerySyntaxError:
-    """`B+?`: elsewhere a reluctant quantifier, which would be read as `(B+)?` here."""
+    """The error for `B+?`: elsewhere a reluctant quantifier, it would be read as `(B+)?` here."""
     whole = pattern_of(operand)
     return QuerySyntaxError(
         f"there are no reluctant quantifiers such as `{whole}?`: an iteration gives every match, short and long",

@@ -1,4 +1,4 @@
-"""Parse trees of conditions become `cerite.predicate` expressions; also names, numbers and window sizes."""
+"""From parse trees of conditions to `cerite.predicate` expressions; also names, numbers and window sizes."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ def _negative(node: Node) -> Expression:
 
 
 def _duration(node: Node) -> timedelta:
-    """`5 seconds`: a whole number of microseconds that 64 bits hold."""
+    """`5 seconds`, as a whole number of microseconds that fits 64 bits."""
     number, word = subtree(node.children[0]), str(node.children[1])
     amount = number_of(number)
     unit = "microseconds" if word.lower() in ("us", "microsecond", "microseconds") else unit_named(word)
@@ -147,7 +147,7 @@ def _call(node: Node) -> Expression:
         raise QuerySyntaxError(
             f"there is no function `{name_of(written)}`", span=span_of(subtree(written)),
             hint=suggestion(name, (*NAMES, *map(str.lower, AGGREGATES)))
-            or f"there are {', '.join(NAMES)}, and of all events of a variable {', '.join(AGGREGATES)}",
+            or f"there are {', '.join(NAMES)}, and over all events of a variable {', '.join(AGGREGATES)}",
         )  # fmt: skip
     least, most = arity(name)
     if len(arguments) < least or (most is not None and len(arguments) > most):
@@ -168,7 +168,7 @@ def _aggregate(node: Node, function: str, arguments: list[Expression]) -> Expres
     several = sorted(variables(argument)) if argument is not None else []
     if len(several) > 1:
         raise QuerySyntaxError(
-            f"{function} is of the events of one variable, and this reads {listed(several)}", span=span_of(node),
+            f"{function} takes the events of one variable, and this reads {listed(several)}", span=span_of(node),
             hint=f"compute with the others outside: `{several[0]}.price * {function}({several[1]}.price)`",
         )  # fmt: skip
     what = f"{function} takes an attribute of a variable" + (", a variable or `*`" if function == "COUNT" else "")

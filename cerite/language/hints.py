@@ -1,7 +1,7 @@
 """What to write instead: advice for text that the parser refused, from the words around the place.
 
-People come with habits of SQL, of other pattern languages and of word processors; where one of them shows, the advice
-names CEQL's own spelling. Everywhere else it names what could stand there.
+People bring habits from SQL, from other pattern languages and from word processors; where one of them shows, the advice
+gives CEQL's own spelling. Everywhere else it says what could stand there.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _STRATEGIES = ("STRICT", "NEXT", "LAST", "MAX")
 _OPERATORS = (*_STRATEGIES, "PERMUTE", "SKIP_ANY", "SKIP_NEXT", "COMPLEMENT")
 _WORDS = {
     "BETWEEN": "write `price IN RANGE(1, 5)`; both ends belong to it",
-    "GROUP": "PARTITION BY [name] makes one substream per value; aggregates are of the events of a variable",
+    "GROUP": "PARTITION BY [name] makes one substream per value; aggregates take the events of a variable",
     "HAVING": "write FILTER, in WHERE: `WHERE … (BUY AS y)+ FILTER COUNT(y) >= 5 AND AVG(y.price) > 3`",
     "ORDER": "matches come in the order in which they are completed; sort them afterwards",
     "MATCH_RECOGNIZE": "write the pattern in WHERE: `WHERE A AS a ; B+ AS b FILTER b[price > a.price]`",
@@ -45,7 +45,7 @@ _PUNCTUATION = {
 
 
 def advice(text: str, start: int, word: str, expected: frozenset[str]) -> str | None:
-    """What to write instead of the word at `start` (none: the text ends), where the parser expected something else."""
+    """What to write instead of the word at `start` (empty if the text ends there), which the parser did not expect."""
     before = text[:start].rstrip()
     if not word:
         last = "leave out the last `;`, or write what comes after it" if before.endswith(";") else None
@@ -60,7 +60,7 @@ def advice(text: str, start: int, word: str, expected: frozenset[str]) -> str | 
 
 
 def sremo_advice(expected: frozenset[str]) -> str | None:
-    """What a SREMO looks like; inside a condition, what could stand there."""
+    """What a SREMO looks like; inside a condition, what could stand at the place."""
     return expectation("", expected) if {"NAME", "STRING"} <= expected else SHAPES["sremo"]
 
 

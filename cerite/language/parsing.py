@@ -60,7 +60,7 @@ def span_of(node: Node | Token) -> Span | None:
 
 
 def placed(part: T, node: Node) -> T:
-    """The part a node stands for, with the node's place unless it has one of its own."""
+    """The part that a node stands for, with the node's place unless it already has one."""
     if part.span is None:
         object.__setattr__(part, "span", span_of(node))
     return part

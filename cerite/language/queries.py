@@ -35,7 +35,7 @@ def make_query(
     suppress: Width | Suppress | None = None,
     schema: Schema | None = None,
 ) -> QuerySpec:
-    """A query that has passed every check; the keyword clauses go with a pattern, text brings its own.
+    """A query that has passed every check; keyword clauses go with a pattern, while text has clauses of its own.
 
     >>> from cerite import attr, event
     >>> print(make_query(event("A").as_("x") >> event("B"), select=["x"], within="5 events"))
@@ -69,7 +69,7 @@ def make_query(
 
 
 def _selected(select: Select | None) -> tuple[tuple[Item, ...] | None, tuple[Measure, ...]]:
-    """The variables that are shown, and the measures: terms or text by name, beside variables under their own names."""
+    """The variables to show, and the measures: terms or text by name, next to variables under their own names."""
     if not isinstance(select, Mapping):
         return (None if select is None else tuple(map(Item, _names("select", select)))), ()
     items: list[Item] = []
@@ -118,7 +118,7 @@ def _suppress(given: Width | Suppress | None) -> Suppress | None:
 
 
 def declared(given: SchemaLike) -> Schema:
-    """A schema from what people have: one, `CREATE STREAM` text, an Arrow schema, or names with their types.
+    """A schema from any form that people have: a schema, `CREATE STREAM` text, an Arrow schema, or names with types.
 
     >>> declared({"price": "double"}) == Schema.of_columns({"price": "float"})
     True

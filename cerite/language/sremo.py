@@ -29,7 +29,7 @@ _UNION, _MEET, _CHAIN, _PREFIX, _STAR = range(5)
 
 
 def parse_sremo(text: str) -> Pattern:
-    """The pattern a SREMO stands for.
+    """The pattern that a SREMO stands for.
 
     >>> print(parse_sremo("BUY^o>r1 . (true^x)* . SELL[id = r1.id]^o"))
     BUY INTO r1 : (SKIP _):* : SELL[id = r1.id]
@@ -42,7 +42,7 @@ def parse_sremo(text: str) -> Pattern:
 
 
 def sremo_text(pattern: Pattern) -> str:
-    """The pattern in SREMO's syntax; CEL's own constructs have none and are refused.
+    """The pattern in SREMO's syntax; constructs that only CEL has are refused.
 
     >>> print(sremo_text(parse_sremo("⟲(BUY↑•↓r, [price > r.price]↑•)")))
     #(BUY^o>r, [price > r.price]^o)

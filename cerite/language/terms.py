@@ -138,7 +138,7 @@ class Term:
         return Term(In(self.expression, tuple(map(_item, listed))))
 
     def between(self, low: Any, high: Any) -> Term:
-        """`IN RANGE(low, high)`, both ends inside."""
+        """`IN RANGE(low, high)`; both ends belong to it."""
         return Term(InRange(self.expression, expression_of(low), expression_of(high)))
 
     def like(self, pattern: str) -> Term:
@@ -182,13 +182,13 @@ class Term:
         return self._called("length")
 
     def coalesce(self, *others: Any) -> Term:
-        """`coalesce(…)`: the first that is not NULL."""
+        """`coalesce(…)`: the first value that is not NULL."""
         if not others:
             raise TypeError("coalesce needs a value to take instead of NULL")
         return Term(Call("coalesce", (self.expression, *map(expression_of, others))))
 
     def year(self) -> Term:
-        """`year(…)`, of a timestamp, in UTC as all its parts."""
+        """`year(…)` of a timestamp, in UTC like all its parts."""
         return self._called("year")
 
     def month(self) -> Term:
@@ -297,7 +297,7 @@ class Variable:
 
 
 def variable_of(variable: Variable) -> str:
-    """The name behind `var.x`, which has every other name as an attribute of its event."""
+    """The name behind `var.x`, whose attributes stand for those of its event."""
     return variable._variable
 
 

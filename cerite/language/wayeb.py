@@ -2,9 +2,9 @@
 
     #(;(^(IsEventTypePredicate(SELL),EQStr(name,INTC))["x"], … )){window:500}{windowType:time}
 
-The meaning is the report's, also where Wayeb's code falls short of it: `;` and `*` are contiguous, `*` is zero or more
-(definition 15) and of a list repeats the whole list, `#` and `@` put their gap between the parts of the sequence or
-iteration that they stand on and do nothing to anything else (definitions 44 and 45), `!` marks nothing (corollary 43),
+The meaning is the report's, even where Wayeb's code falls short of it: `;` and `*` are contiguous, `*` is zero or more
+(definition 15) and repeats a list as a whole, `#` and `@` put their gap between the parts of the sequence or iteration
+that they apply to and do nothing to anything else (definitions 44 and 45), `!` marks nothing (corollary 43),
 both ends belong to the window (definition 39), and `partitionBy` partitions. Every event that a predicate accepts is
 marked; `["x"]` stores it in the register x, which is a variable like any other.
 """
@@ -67,7 +67,7 @@ def parse_wayeb_patterns(text: str) -> tuple[QuerySpec, ...]:
 
 
 def _relocated(error: CeriteError, text: str) -> CeriteError:
-    """The parser's own hints speak of CEQL."""
+    """The error with hints about Wayeb's syntax; the parser's own are about CEQL."""
     if error.message.startswith("the query is empty"):
         return QuerySyntaxError("the file is empty", hint=_SHAPE)
     if error.span is not None and error.message.startswith(("unexpected", "the query ends")):
@@ -110,7 +110,7 @@ def _query(node: Node, text: str) -> QuerySpec:
 
 
 def _check_registers(pattern: Pattern) -> None:
-    """Refuse to read what nothing stores; whether it is stored in time is for `cerite.pattern.check`."""
+    """Refuse to read what nothing stores; whether it is stored in time is up to `cerite.pattern.check`."""
     events = [each for each in walk(pattern) if isinstance(each, nodes.Event)]
     stored = {each.register for each in events if each.register is not None}
     for event in events:
@@ -128,7 +128,7 @@ def _spans(given: dict[str, Node], **clauses: str) -> dict[str, Span]:
 
 
 def _window(given: dict[str, Node]) -> nodes.Size | None:
-    """By default a window counts events; a time window is in the unit of the event time, milliseconds for us."""
+    """The window: by default it counts events; a time window is in the unit of the event time, milliseconds for us."""
     if "window" not in given:
         if "windowType" in given:
             raise QuerySyntaxError(
@@ -170,7 +170,7 @@ def _pattern(node: Node) -> Pattern:
 
 
 def _formula(node: Node) -> Pattern | Expression:
-    """A sentence as long as it is about one event, else a pattern."""
+    """A sentence where the formula is about one event, else a pattern."""
     result: Any = _FORMULAS[str(node.data)](node)
     formula: Pattern | Expression = placed(result, node)
     return formula
@@ -224,12 +224,12 @@ def _operation(node: Node) -> Pattern | Expression:
 
 
 def _one(parts: tuple[Pattern, ...]) -> Pattern:
-    """Where an operator takes one pattern, a list is its sequence."""
+    """The one pattern that an operator takes: a list is its sequence."""
     return parts[0] if len(parts) == 1 else nodes.Concat(parts)
 
 
 def _skip_any(parts: tuple[Pattern, ...]) -> Pattern:
-    """Where what comes first and last needs an event, ⟲ is CEQL's `;`; else ⟲ may begin or end with what it skips."""
+    """Where the first and last parts need an event, ⟲ is CEQL's `;`; else it may begin or end with what it skips."""
     match _one(parts):
         case nodes.Concat(parts=inner) if nullable(inner[0]) or nullable(inner[-1]):
             return nodes.SkipAny(inner)

@@ -1,9 +1,9 @@
 """Wayeb's sentences: Boolean formulas over predicates on one event, read into conditions and event types.
 
-The algebra keeps an event's type apart from its condition, Wayeb does not (`IsEventTypePredicate` is a predicate like
-any other). So a type test is first a condition of its own, `_IsType`, and `event_of` then asks, for every type that
-the sentence mentions, what is left of it: `^(|(BUY,SELL),P)` becomes `BUY[P] OR SELL[P]`. A type that is not mentioned
-cannot be excluded in the algebra, so a sentence that tells types apart must name those it allows.
+The algebra keeps an event's type apart from its condition; Wayeb does not (`IsEventTypePredicate` is a predicate like
+any other). So a type test is first a condition of its own, `_IsType`, and `event_of` then works out, for every type
+that the sentence mentions, what is left of the sentence: `^(|(BUY,SELL),P)` becomes `BUY[P] OR SELL[P]`. A type that is
+not mentioned cannot be excluded in the algebra, so a sentence that tells types apart must name those it allows.
 
 `-` is the two-valued negation of definition 13: it holds wherever its operand does not, NULLs included.
 """
@@ -36,7 +36,7 @@ from cerite.predicate.expression import (
 )
 
 _FALSE = Literal(False)
-_EVENT_TYPE = "EventType"  # how Wayeb's predicates call the event's type where they want an attribute
+_EVENT_TYPE = "EventType"  # what Wayeb's predicates call the event's type where they take an attribute
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ class _IsType(Expression):
 
 # ---------------------------------------------------------------- from sentences to events
 def negated(operand: Expression) -> Expression:
-    """What holds wherever the operand does not."""
+    """The condition that holds wherever the operand does not."""
     return Not(IsTrue(operand))
 
 
@@ -85,7 +85,7 @@ def _open_type(sentence: Expression) -> PatternError:
 
 
 def _given(sentence: Expression, kind: str | None) -> Expression:
-    """What the sentence asks of an event of this type; None is any type that it does not mention."""
+    """What the sentence demands of an event of this type; None is any type that it does not mention."""
 
     def change(node: Expression) -> Expression:
         match node:
@@ -171,12 +171,12 @@ def _compared(op: str) -> Callable[..., Expression]:
 
 
 def _compared_to_stored(op: str) -> Callable[..., Expression]:
-    """The same attribute of the event in the register."""
+    """A comparison with the same attribute of the event in the register."""
     return lambda left, register: Comparison(cast(ComparisonOp, op), left, replace(register, name=left.name))
 
 
 def _between(left: Attribute, low: Literal, high: Literal) -> Expression:
-    """`BT`: the lower end belongs to the range, the upper does not."""
+    """`BT`: the lower end belongs to the range, the upper end does not."""
     return And((Comparison(">=", left, low), Comparison("<", left, high)))
 
 
@@ -222,7 +222,7 @@ def _usage(name: str, arguments: list[Node]) -> str:
 
 
 def _sibling(name: str, last: Node) -> str:
-    """The predicate of the same comparison that takes what was written: GTAttr for GT(price,"x")."""
+    """The predicate for the same comparison that takes what was written: GTAttr for GT(price,"x")."""
     stem = name.removesuffix("Str").removesuffix("Attr")
     if _is_register(last):
         meant = f"{stem}AttrStr" if name.endswith("Str") else f"{stem}Attr"

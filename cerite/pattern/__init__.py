@@ -1,4 +1,4 @@
-"""The algebra that every language becomes, its checks and rewrites, and `semantics`, the judge."""
+"""The algebra that every language becomes, with its checks and rewrites."""
 
 from cerite.pattern.nodes import (
     Complement,

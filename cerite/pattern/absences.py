@@ -4,8 +4,8 @@ The window of `φ ; NOT ν` and of `NOT ν ; φ` is the innermost one around it:
 the two there may be filters, names, projections and alternatives, which leave a match's start and end as they are;
 anything else would have to say what the match of a larger pattern is while a part of it is undecided.
 
-Invariant: what `check_absences` lets through has a window, and of the alternatives of an OR all end in an absence or
-none does, so that a match has one moment at which it is decided.
+Invariant: every absence that `check_absences` lets through has a window, and either all alternatives of an OR end in an
+absence or none does, so that a match has one moment at which it is decided.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _THROUGH = (Filter, Having, Named, Project, Union)  # what may stand between an 
 
 
 def has_absence(pattern: Pattern) -> bool:
-    """Whether something is negated at an end of a part, anywhere.
+    """Whether something is negated at an end of some part, anywhere in the pattern.
 
     >>> from cerite.language.ceql import parse_pattern
     >>> has_absence(parse_pattern("A ; NOT B ; C")), has_absence(parse_pattern("(A ; NOT B WITHIN 5 seconds) ; C"))
@@ -43,7 +43,7 @@ def has_absence(pattern: Pattern) -> bool:
 
 
 def absences(pattern: Pattern) -> Iterator[Sequence]:
-    """The sequences with an absence whose window is the one directly around the pattern."""
+    """The sequences with an absence whose window is the one directly around `pattern`."""
     if isinstance(pattern, Sequence) and (pattern.before or pattern.after):
         yield pattern
     elif isinstance(pattern, _THROUGH):
@@ -59,7 +59,7 @@ def ends_in_absence(pattern: Pattern) -> bool:
 
 
 def waiting_parts(pattern: Pattern) -> tuple[Window, ...]:
-    """The parts with a window of their own that are decided only when it is over.
+    """The parts with a window of their own that are decided only when that window is over.
 
     >>> from cerite.language.ceql import parse_pattern
     >>> [str(part) for part in waiting_parts(parse_pattern("C ; (A ; NOT B WITHIN 5 seconds) ; (NOT D ; E)"))]
@@ -73,7 +73,7 @@ def waiting_parts(pattern: Pattern) -> tuple[Window, ...]:
 
 
 def deciding(pattern: Pattern, window: Size | None) -> Iterator[Size]:
-    """The windows at the ends of which matches of a pattern that stands in this window may be decided.
+    """The windows whose ends may decide a match of the pattern; `window` is the one around it.
 
     >>> from cerite.language.ceql import parse_pattern
     >>> [str(each) for each in deciding(parse_pattern("(A ; NOT B WITHIN 5 seconds) ; C ; NOT D"), Size.events(9))]
@@ -95,14 +95,14 @@ def check_absences(query: QuerySpec) -> None:
     for size in deciding(query.where, query.within) if query.suppress is not None else ():
         if not size.is_time:
             raise PatternError(
-                "SUPPRESS counts time from when a match is known, here by the end of the window of a NOT, and one of "
-                f"{size} has no end in time", span=query.clauses.get("suppress"),
+                "SUPPRESS counts time from when a match is known, here at the end of a NOT's window, and a window of "
+                f"{size} does not end at a time", span=query.clauses.get("suppress"),
                 hint="give the NOT a window of time: `WITHIN 30 seconds`",
             )  # fmt: skip
 
 
 def _check(node: Pattern, window: Size | None) -> None:
-    """`window` is that of absences directly here."""
+    """Check a node; `window` is the window of absences directly inside it."""
     if isinstance(node, Select) and ends_in_absence(node.operand):
         raise _under_strategy(node.strategy, node)
     if isinstance(node, Union) and len({ends_in_absence(part) for part in node.parts}) > 1:
@@ -131,7 +131,7 @@ def _under_strategy(strategy: Strategy, node: Pattern) -> PatternError:
     return PatternError(
         f"{strategy.value} compares the matches that end at one event, and this pattern ends in NOT: its matches are "
         "decided later, when their windows are over", span=node.span,
-        hint=f"choose before: `{strategy.value}(φ) ; NOT ν`",
+        hint=f"apply the strategy before NOT: `{strategy.value}(φ) ; NOT ν`",
     )  # fmt: skip
 
 

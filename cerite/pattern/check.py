@@ -1,4 +1,4 @@
-"""Whether a query means something: what must be refused, and what deserves a warning.
+"""Whether a query is meaningful: what must be refused, and what deserves a warning.
 
 `check(query, schema)` raises the first error, pointing at it, and returns warnings otherwise. It covers ICDT's
 *well-formed* (section 5: no filter on a variable that its pattern does not bind), docs/semantics.md's rules for
@@ -82,7 +82,7 @@ def _check_filters(node: Pattern, around: frozenset[str]) -> None:
 
 
 def _check_aggregates(pattern: Pattern) -> None:
-    """Refuse in conditions what only measures have."""
+    """Refuse conditions that use what only measures may."""
     wholes = {id(each) for node in walk(pattern) if isinstance(node, Having) for each in node.conditions}
     for condition in conditions_of(pattern):
         for node in walk_condition(condition):
@@ -224,7 +224,7 @@ def _of_its_streams(query: QuerySpec) -> Schema | None:
 
 
 def declared_kinds(query: QuerySpec, *schemas: Schema | None) -> dict[str, Kind]:
-    """The kinds of columns that the query's own declarations and others give; two that clash are refused."""
+    """The kinds of columns that the query and these schemas declare; declarations that clash are refused."""
     kinds: dict[str, Kind] = {}
     for each in (_of_its_streams(query), *schemas):
         for name, kind in (each.column_kinds if each is not None else {}).items():
@@ -266,6 +266,6 @@ def _warnings(query: QuerySpec) -> list[Note]:
         notes.append(Note("SUPPRESS … PER PARTITION without PARTITION BY is about the whole stream",
                           query.clauses.get("suppress")))  # fmt: skip
     if query.suppress is not None and query.limit is not None:
-        notes.append(Note("LIMIT changes nothing beside SUPPRESS, which reports at most one match at an event",
+        notes.append(Note("LIMIT has no effect with SUPPRESS, which reports at most one match at an event",
                           query.clauses.get("limit")))  # fmt: skip
     return notes

@@ -25,7 +25,7 @@ Types = frozenset["str | None"]  # event types a variable may be bound to; None 
 
 
 def check_kinds(query: QuerySpec, schema: Schema | None) -> None:
-    """Refuse conditions whose parts clash, and names the schema does not know (without one, nothing is known)."""
+    """Refuse conditions whose parts clash, and names that the schema does not know (without one, names pass)."""
     for event in walk(query.where):
         if isinstance(event, Event) and schema and event.type is not None and not schema.knows(event.type):
             raise SchemaError(
@@ -78,7 +78,7 @@ def _conditions(pattern: Pattern, types: dict[str, Types]) -> Iterator[tuple[Typ
 
 
 def read_attributes(query: QuerySpec) -> frozenset[str]:
-    """The attributes that conditions, windows and measures read, of whatever event."""
+    """The attributes that conditions, windows and measures read, from whichever event."""
     named = frozenset().union(*map(attributes, _expressions(query)))
     return named | {size.attribute for size in _sizes(query) if size.attribute is not None}
 
@@ -92,7 +92,7 @@ def _expressions(query: QuerySpec) -> Iterator[Expression]:
 def ordered_attributes(query: QuerySpec) -> dict[str, Span | None]:
     """The attributes that are compared by order with values of other attributes, and where: `y[v > x.v]`.
 
-    Against a text in quotes (`name > 'M'`) an attribute is meant as text; against a number it cannot be.
+    Compared with a quoted text (`name > 'M'`), an attribute is meant as text; compared with a number, it cannot be.
     """
     attributes: dict[str, Span | None] = {}
     for condition in _expressions(query):

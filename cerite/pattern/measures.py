@@ -1,8 +1,8 @@
-"""Measures: what SELECT computes of every match, what it is called, and what of it must be refused.
+"""Measures: what SELECT computes for every match, what each is called, and which must be refused.
 
-The match is projected on the variables that SELECT mentions in any form, then measured (docs/semantics.md, *Measures*).
+The match is projected to the variables that SELECT mentions in any form, then measured (docs/semantics.md, *Measures*).
 
-Invariant: a measure that passes has one value of every match: `x.price` only where x holds exactly one event.
+Invariant: a measure that passes has one value for every match: `x.price` only where x holds exactly one event.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _ENDS = {"start_time": Moment("START_TIME"), "end_time": Moment("END_TIME")}
 
 
 def default_name(expression: Expression) -> str:
-    """What a measure is called that AS does not name: as its attribute, else as it is written.
+    """The name of a measure without AS: that of its attribute, else the measure as it is written.
 
     >>> default_name(Reference("x", "price")), default_name(Moment("DURATION")), default_name(Aggregate("COUNT", "y"))
     ('price', 'duration', 'COUNT(y)')
@@ -59,7 +59,7 @@ def _is_there(measure: Measure, partition: tuple[str, ...]) -> bool:
 
 
 def check_measures(query: QuerySpec) -> None:
-    """Refuse measures without a value, and two columns of one name."""
+    """Refuse measures without a value, and two columns with one name."""
     for measure in query.measures:
         _check(measure, query)
     taken = {name.casefold(): name for name in (*_ALWAYS, *query.partition)}
@@ -82,7 +82,7 @@ def _check(measure: Measure, query: QuerySpec) -> None:
     if isinstance(expression, _TRUTHS):
         raise PatternError(
             f"`{expression}` is a condition, and a measure is a value", span=expression.span or measure.span,
-            hint="put conditions behind FILTER",
+            hint="put conditions after FILTER",
         )  # fmt: skip
     if is_constant(expression):
         raise PatternError(f"`{expression}` is the same for every match", span=measure.span, hint="leave it out")
@@ -91,7 +91,7 @@ def _check(measure: Measure, query: QuerySpec) -> None:
         if isinstance(node, Attribute):
             example = min(known, key=lambda name: (name.isupper(), name), default="x")
             raise PatternError(
-                f"of which event is `{node.name}` read?", span=node.span or measure.span,
+                f"which event is `{node.name}` read from?", span=node.span or measure.span,
                 hint=f"name the variable: `{quoted(example)}.{quoted(node.name)}`",
             )  # fmt: skip
         if isinstance(node, (Reference, Aggregate)) and node.variable is not None and node.variable not in known:

@@ -1,18 +1,18 @@
 """Patterns that can never match, by simple reasoning: `reason(query)` says why, or None where a match is not excluded.
 
-It follows the pattern in the order of its events with the registers that may hold something by then. What it finds:
+It follows the pattern in the order of its events, with the registers that may hold something by then, and finds:
 
 - a condition that reads a variable before anything can be bound to it, such as `(_ AS d FILTER d[price < d.price]):+`,
-  whose first d has none before it, or `BUY+ AS y FILTER y[price > BUY.price]`, whose first y is the first BUY (DESIGN,
-  *References*: the condition is false);
-- an aggregate of what nothing is bound to yet, such as `BUY+ AS y FILTER y[price > AVG(y.price)]`: over no event it is
-  NULL, and the first y is never more than that; a count that its pattern does not reach (`BUY{1,3} AS y FILTER
+  whose first d has none before it, or `BUY+ AS y FILTER y[price > BUY.price]`, whose first y is the first BUY
+  (docs/semantics.md, *References*: the condition is false);
+- an aggregate of a variable that nothing is bound to yet, such as `BUY+ AS y FILTER y[price > AVG(y.price)]`: over no
+  event it is NULL, and no price is more than that; a count that its pattern does not reach (`BUY{1,3} AS y FILTER
   COUNT(y) > 3`);
 - a condition that is false whatever the event, such as `1 = 2`;
 - an end that is never marked, such as `A : SKIP B`: a match is complete at its last marked event;
 - more events than its window of EVENTS holds, ∅, and an AND of different event types.
 
-Invariant: a pattern with a reason has no match on any stream; nothing is claimed of the others.
+Invariant: a pattern with a reason has no match on any stream; nothing is claimed about the others.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class Reason:
 
 
 def reason(query: QuerySpec) -> Reason | None:
-    """Why the query can never match, if that is plain to see.
+    """Why the query can never match, where that is easy to see.
 
     >>> from cerite.language.ceql import parse_query
     >>> reason(parse_query("SELECT * FROM S WHERE (_ AS d FILTER d[price < d.price]):+")).message
@@ -159,7 +159,7 @@ def _empty(node: Expression, known: Names) -> Aggregate | None:
 
 
 def _uncounted(condition: Expression, operand: Pattern) -> Reason | None:
-    """Why the pattern never has as many, or as few, events as a condition on the whole asks for."""
+    """Why the pattern never has as many, or as few, events as a condition on the whole pattern requires."""
     for part in condition.operands if isinstance(condition, And) else (condition,):
         bounds = threshold(part)
         if bounds is not None:

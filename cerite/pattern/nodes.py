@@ -18,14 +18,8 @@ from cerite.core.errors import PatternError, Span
 from cerite.core.names import quoted
 from cerite.predicate.expression import Expression, variables
 
-# The base of the algebra: immutable nodes that compare by structure.
-#
-# CEQL, CEL, SREMO and the Python builder all become trees of these nodes; from there on there is one meaning
-# (`cerite.reference.semantics`) and one compiler. A node's `span` says where in the text it stood; comparison ignores
-# it.
-#
-# Invariant: no pattern is nested deeper than `DEEPEST` or has more than `LARGEST` nodes, whoever makes it (a user, a
-# rewrite that doubles its operand), so that no function that follows its structure can exhaust the stack or the day.
+# Invariant: no pattern is nested deeper than `DEEPEST` or has more than `LARGEST` nodes, whoever makes it (a user, or a
+# rewrite that doubles its operand), so that no function that follows its structure exhausts the stack or takes forever.
 
 DEEPEST = 64
 LARGEST = 200_000
@@ -78,7 +72,7 @@ class Pattern:
 
 
 def _written(node: type[Pattern]) -> tuple[str, ...]:
-    """The fields that are given, not worked out."""
+    """The fields that are given, not derived."""
     if node not in _WRITTEN:
         _WRITTEN[node] = tuple(each.name for each in fields(node) if each.init and each.name != "span")
     return _WRITTEN[node]
@@ -119,7 +113,7 @@ def walk(pattern: Pattern) -> Iterator[Pattern]:
 
 
 def own_conditions(node: Pattern) -> tuple[Expression, ...]:
-    """The conditions of this very node: of an event, of a filter, of a whole."""
+    """The conditions of this node itself: those of an event, of a filter, or on a whole pattern."""
     if isinstance(node, Event):
         return () if node.condition is None else (node.condition,)
     if isinstance(node, Filter):
@@ -186,7 +180,7 @@ class Event(Pattern):
 
 @dataclass(frozen=True, slots=True)
 class Sequence(Pattern):
-    """`φ ; ψ`: each part starts after the one before ends, anything may lie between.
+    """`φ ; ψ`: each part starts after the one before it ends; anything may lie between.
 
     `absent[i]` holds the patterns negated between part i and part i+1 (`φ ; NOT ν ; ψ`): no occurrence of them lies
     strictly between the end of what comes before and the start of what comes after. `before` and `after` are negated at
@@ -302,9 +296,9 @@ class Filter(Pattern):
 
 @dataclass(frozen=True, slots=True)
 class Having(Pattern):
-    """`φ FILTER COUNT(y) >= 5`: the matches of `operand` of which, when complete, all `conditions` are true.
+    """`φ FILTER COUNT(y) >= 5`: the matches of `operand` for which all `conditions` are true when they are complete.
 
-    Aggregates range over the operand's own events; `x.price` reads the event bound to x last, here or before.
+    Aggregates range over the operand's own events; `x.price` reads the event most recently bound to x, here or before.
     """
 
     operand: Pattern
@@ -333,7 +327,7 @@ class Strategy(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Select(Pattern):
-    """`NEXT(φ)` and its sisters."""
+    """`NEXT(φ)`, or any of the other strategies."""
 
     strategy: Strategy
     operand: Pattern
@@ -391,17 +385,17 @@ class Size:
 
     @property
     def is_time(self) -> bool:
-        """Whether the event time is what counts."""
+        """Whether the window is measured by the event time."""
         return self.unit in UNITS
 
     @property
     def measure(self) -> tuple[str, str | None]:
-        """What it is a number of: windows with the same one can be compared by their width."""
+        """What the width counts: windows with the same measure can be compared by their widths."""
         return "time" if self.is_time else self.unit, self.attribute
 
     @property
     def width(self) -> Fraction:
-        """The length exactly as written, of a time window in milliseconds: `0.1` is a tenth, not the nearest double.
+        """The length exactly as written (`0.1` is a tenth, not the nearest double), for a time window in milliseconds.
 
         >>> Size(1.001, "seconds").width, Size.of("price", 0.1).width
         (Fraction(1001, 1), Fraction(1, 10))
@@ -442,7 +436,7 @@ class SkipNext(Pattern):
     parts: tuple[Pattern, ...]
 
 
-# SREMO's regular negation `!e` (SRT report, section 5.1): any stretch of the stream, also an empty one, that e does
+# SREMO's regular negation `!e` (SRT report, section 5.1): any stretch of the stream, even an empty one, that e does
 # not match. It marks nothing and leaves the registers as they are (corollary 43: outputs are ignored).
 
 

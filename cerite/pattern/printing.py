@@ -27,7 +27,7 @@ from cerite.predicate.printing import text as condition_text
 
 # How tightly a node binds, loosest first.
 _FILTER, _UNION, _INTERSECTION, _SEQUENCE, _CONCAT, _POSTFIX = range(6)
-_DOTTED = (Aggregate, Arithmetic, Call, Interval, Literal, Moment, Negative, Reference)  # what ICDT's spelling holds
+_DOTTED = (Aggregate, Arithmetic, Call, Interval, Literal, Moment, Negative, Reference)  # what ICDT's spelling takes
 _COUNTS = {(1, None): "+", (0, None): "*", (0, 1): "?"}
 
 
@@ -42,7 +42,7 @@ def text(pattern: Pattern) -> str:
 
 
 def query_text(query: QuerySpec) -> str:
-    """The query as CEQL, one clause a line."""
+    """The query as CEQL, one clause per line."""
     lines = [] if query.schema is None else [str(query.schema)]
     strategy = "" if query.strategy is None else f"{query.strategy.value} "
     shown = ("*",) if query.items is None else query.items

@@ -22,7 +22,7 @@ class Consume(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Suppress:
-    """How long nothing is reported after a match was: in the whole stream, or in its partition."""
+    """How long nothing is reported after a reported match, in the whole stream or in the match's partition."""
 
     size: Size
     per_partition: bool = False
@@ -33,7 +33,7 @@ class Suppress:
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """One entry of SELECT: a variable, and which attributes of its events to show (None: all)."""
+    """One entry of SELECT: a variable, and the attributes of its events to show (None: all)."""
 
     variable: str
     attributes: tuple[str, ...] | None = None
@@ -46,7 +46,7 @@ class Item:
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """A value that SELECT computes of every match: `AVG(y.price) AS mean`."""
+    """A value that SELECT computes for every match: `AVG(y.price) AS mean`."""
 
     name: str
     expression: Expression

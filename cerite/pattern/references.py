@@ -4,14 +4,16 @@ A reference normally looks back: it reads the event most recently bound to the v
 only later, the condition waits for it, so that `x[id = z.id]` and `z[id = x.id]` mean the same (ICDT's FILTER
 P(x, z)). `resolve` decides which is which, scope by scope from the inside out, marks what looks ahead (`later`) and
 moves such filters to the scope that binds both; what would be ambiguous is refused with advice.
+
 A name is looked up in the filtered pattern first, then in what encloses it; one that can only be the very event being
-checked is refused (its own name is the exception: `b[price > b.price]` reads the previous b).
-What is negated at the start of a sequence may read events of the sequence, which come later; such a condition stays
-where it is, whether it is a filter or on the event itself.
-`orient_references` rewrites a resolved pattern so that every reference looks back; every name of the event that a
-condition is turned to is that event itself. A condition written on an event itself (`B[id = r.id]`, SREMO's terminal)
-only ever looks back: a register must hold something when it is read (definition 13). Aggregates only ever look back,
-too, and one that has nothing to range over is refused; those of `Having` range over what it filters.
+checked is refused (its own name is the exception: `b[price > b.price]` reads the previous b). What is negated at the
+start of a sequence may read events of the sequence, which come later; such a condition stays where it is, whether it is
+a filter or written on the event itself.
+
+`orient_references` rewrites a resolved pattern so that every reference looks back: a condition moves to the last event
+that it reads, and every name of that event then means the event itself. A condition on an event (`B[id = r.id]`,
+SREMO's terminal) only ever looks back: a register must hold something when it is read (definition 13). Aggregates only
+ever look back, too, and one that has nothing to range over is refused; those of `Having` range over what it filters.
 """
 
 from __future__ import annotations
@@ -47,13 +49,13 @@ NEGATED, FIRST = "a negated pattern", "a pattern negated at the start"
 
 @dataclass(frozen=True, slots=True)
 class _Frame:
-    """One enclosing scope: what it binds before and after the place we are at, and whether a filter may leave it."""
+    """One enclosing scope: what it binds before and after the current place, and whether a filter may leave it."""
 
     before: frozenset[str] = _NONE
     after: frozenset[str] = _NONE
     wall: str = ""  # why a forward reference cannot be waited for beyond this scope
     beside: frozenset[str] = _NONE  # bound on the other side of an AND: neither before nor after
-    once: frozenset[str] = _NONE  # of what a pattern negated at the start sees after it: exactly one event
+    once: frozenset[str] = _NONE  # of what a pattern negated at the start sees after it, exactly one event
 
 
 def resolve(pattern: Pattern, *, strict: bool = False) -> Pattern:
@@ -72,7 +74,7 @@ def resolve(pattern: Pattern, *, strict: bool = False) -> Pattern:
 
 
 def orient_references(pattern: Pattern) -> Pattern:
-    """Every condition on the last of its variables, so that it only looks back.
+    """The pattern with every condition on the last of its variables, so that it only looks back.
 
     >>> from cerite.language.ceql import parse_pattern
     >>> print(orient_references(parse_pattern("(A AS x ; B AS z) FILTER x[id = z.id AND price > 3]")))
@@ -152,7 +154,7 @@ def _resolve(node: Pattern, frames: tuple[_Frame, ...], strict: bool) -> tuple[P
 
 
 def _apart(node: nodes.Filter) -> Pattern:
-    """Conditions whose variables come in one order here and in another there, moved into the alternatives."""
+    """The pattern with conditions whose variables come in different orders moved into the alternatives."""
     for on in node.conditions:
         if any(_order_varies(node.operand, each, on) for each in _referenced(on)):
             rest = tuple(other for other in node.conditions if other is not on)
@@ -162,12 +164,12 @@ def _apart(node: nodes.Filter) -> Pattern:
 
 
 def _referenced(on: nodes.On) -> frozenset[str]:
-    """The variables of which one event is read; aggregates take what came before, whatever that is."""
+    """The variables of which a single event is read; aggregates take what came before, whatever that is."""
     return frozenset(each.variable for each in references(on.condition))
 
 
 def _order_varies(operand: Pattern, read: str, on: nodes.On) -> bool:
-    """Whether the variable read comes before in some match and only after in another."""
+    """Whether the variable read comes before the checked one in some match, and only after it in another."""
     if read == on.variable or surely_precedes(operand, read, on.variable):
         return False
     return may_precede(operand, read, on.variable) and may_precede(operand, on.variable, read, again=False)
@@ -232,7 +234,7 @@ def _map_with_frames(node: Pattern, inside: Callable[[Pattern, _Frame | None], P
 
 
 def _negated_frame(around: _Frame, *, first: bool, parts: tuple[Pattern, ...]) -> _Frame:
-    """What a negated pattern sees: all that was bound before it; at the start of a sequence also what comes then."""
+    """What a negated pattern sees: all that is bound before it; at the start of a sequence also what comes after it."""
     if not first:
         return _Frame(before=around.before, wall=NEGATED)
     after, whole = _writes(parts), nodes.Sequence(parts)
@@ -253,7 +255,7 @@ def _writes(parts: tuple[Pattern, ...]) -> frozenset[str]:
 
 
 def _check_event(event: nodes.Event, frames: tuple[_Frame, ...]) -> None:
-    """A terminal's registers must have been written before it."""
+    """Refuse a terminal that reads registers that nothing before it has written."""
     own = nodes.On(ANY_TYPE if event.type is None else event.type, event.condition or TRUE)
     for each in aggregates(own.condition):
         _check_range(each, own, nodes.Empty(), frames)
@@ -266,7 +268,7 @@ def _check_event(event: nodes.Event, frames: tuple[_Frame, ...]) -> None:
 
 
 def _awaiting(event: nodes.Event, frames: tuple[_Frame, ...]) -> nodes.Event:
-    """The event with those references marked that read the events after a pattern negated at the start."""
+    """The event with its references marked that read events after a pattern negated at the start."""
 
     def change(node: Expression) -> Expression:
         awaits = isinstance(node, Reference) and not node.later and _awaited(node, frames)
@@ -287,7 +289,7 @@ def _awaited(node: Reference, frames: tuple[_Frame, ...]) -> bool:
 
 
 def _check_range(node: Aggregate, on: nodes.On, operand: Pattern, frames: tuple[_Frame, ...]) -> None:
-    """Refuse an aggregate in a condition on an event before which its variable never has one."""
+    """Refuse an aggregate in a condition on an event if nothing can be bound to its variable before that event."""
     if node.variable is None:
         return  # refused by name
     if may_precede(operand, node.variable, on.variable) or any(node.variable in frame.before for frame in frames):
@@ -306,7 +308,7 @@ def _check_range(node: Aggregate, on: nodes.On, operand: Pattern, frames: tuple[
 
 
 def _check_whole(node: nodes.Having, frames: tuple[_Frame, ...]) -> None:
-    """A condition on a whole pattern ranges over what the pattern binds, and reads that or what came before."""
+    """Refuse a condition on a whole pattern unless it ranges over what the pattern binds, and reads that or earlier."""
     own = written(node.operand)
     whole = nodes.On("the pattern before FILTER", TRUE)
     for each in (part for condition in node.conditions for part in walk_condition(condition)):
@@ -378,7 +380,7 @@ def _mark(on: nodes.On, operand: Pattern, frames: tuple[_Frame, ...]) -> tuple[n
 
 
 def _check_awaiting(node: Reference, on: nodes.On, operand: Pattern) -> None:
-    """A condition that reads what comes after NOT is about one event before."""
+    """Refuse a condition that reads an event after NOT unless it is about exactly one event inside NOT."""
     if counts(operand, on.variable) != (1, 1):
         raise PatternError(
             f"NOT reads `{node.variable}`, which is bound after it, and `{on.variable}` is not always exactly one "
@@ -387,7 +389,7 @@ def _check_awaiting(node: Reference, on: nodes.On, operand: Pattern) -> None:
 
 
 def _of_itself(node: Reference, on: nodes.On) -> PatternError:
-    """`y[BUY.price > 5]` of `BUY AS y`: a reference reads an earlier event, and this one can only be the same."""
+    """The error for `y[BUY.price > 5]` with `BUY AS y`: a reference reads an earlier event, this one only the same."""
     return PatternError(
         f"`{node}` can only be `{on.variable}` itself, and a reference reads another event", span=node.span,
         hint=f"write `{quoted(node.name)}` for this event; to read an earlier one, name that one: `… AS first`, and "
@@ -396,7 +398,7 @@ def _of_itself(node: Reference, on: nodes.On) -> PatternError:
 
 
 def _known_before(node: Reference, on: nodes.On, frames: tuple[_Frame, ...]) -> bool:
-    """`x[p > x.p]` where the pattern binds x once: the previous x is one of an outer scope."""
+    """Whether `x[p > x.p]`, where the pattern binds x once, reads a previous x of an outer scope."""
     return node.variable == on.variable and any(node.variable in frame.before for frame in frames)
 
 
@@ -470,7 +472,7 @@ def _check_scope(on: nodes.On, scope: Pattern) -> None:
 
 
 def filtered_variable(pattern: Pattern, condition: Expression) -> str | None:
-    """For ICDT's spelling `y.id = x.id`: the variable to hang the condition on, the one `pattern` binds last."""
+    """For ICDT's spelling `y.id = x.id`: the variable that the condition is about, the one `pattern` binds last."""
     mentioned = {each.variable for each in references(condition)} & bound(pattern)
     for each in sorted(mentioned):
         if not any(may_precede(pattern, each, other) for other in mentioned - {each}):

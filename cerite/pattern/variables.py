@@ -38,7 +38,7 @@ def bound(pattern: Pattern) -> frozenset[str]:
 
 
 def written(pattern: Pattern) -> frozenset[str]:
-    """The registers some match leaves an event in: `bound`, and what SREMO stores without marking."""
+    """The registers in which some match leaves an event: `bound`, and what SREMO stores without marking."""
     if isinstance(pattern, nodes.Event):
         return pattern.writes
     if isinstance(pattern, nodes.Project):
@@ -173,12 +173,12 @@ def _precedes_in_chain(pattern: Pattern, earlier: str, later: str) -> bool:
 
 
 def _has_alone(pattern: Pattern, one: str, other: str) -> bool:
-    """Whether some match may leave an event in the one register and none in the other."""
+    """Whether some match may leave an event in one register and none in the other."""
     return one in written(pattern) and counts(pattern, other)[0] == 0
 
 
 def _marks_all(pattern: Pattern) -> bool:
-    """Whether every event that it reads is marked, so that the first one has all its names."""
+    """Whether every event that the pattern reads is marked, so that the first one has all its names."""
     if isinstance(pattern, nodes.Event):
         return pattern.output
     if isinstance(
@@ -189,7 +189,7 @@ def _marks_all(pattern: Pattern) -> bool:
 
 
 def same_event(pattern: Pattern, one: str, two: str) -> bool:
-    """Whether both variables always hold one event, the same.
+    """Whether both variables always hold exactly one event, and the same one.
 
     >>> from cerite.language.ceql import parse_pattern
     >>> same_event(parse_pattern("A AS a ; C AS c"), "c", "C"), same_event(parse_pattern("A AS a ; C AS c"), "a", "c")

@@ -3,13 +3,13 @@
 Three-valued logic as in SQL: a comparison with NULL is unknown, NOT unknown is unknown, and a condition holds only
 when it is true. A condition that reads a variable with no event is false as a whole (docs/semantics.md, *References*).
 Integers are 64-bit: a result that does not fit is NULL, like a division by zero and NaN. Numbers of different kinds
-compare by their exact values, so that 2^53 + 1 is not 2^53 as a float, and 0.1 as a float is not 0.1 as a decimal. A
-constant meets a decimal as it is written. Decimals add, subtract, multiply and leave remainders exactly, their digits
-in 64 bits and NULL beyond; `/` gives a float, and so does arithmetic with a float.
+compare by their exact values, so that 2^53 + 1 is not 2^53 as a float, and 0.1 as a float is not 0.1 as a decimal. Next
+to a decimal, a constant counts as it is written. Sums, differences, products and remainders of decimals are exact as
+long as their digits fit 64 bits, and NULL beyond; `/` gives a float, and so does arithmetic with a float.
 
-An aggregate ranges over events in stream order and skips NULLs, as in SQL: over nothing COUNT is 0 and the others are
-NULL. SUM is exact but for floats, which are added from left to right; a whole sum that 64 bits do not hold is refused.
-AVG is SUM / COUNT as `/` computes it.
+An aggregate ranges over events in stream order and skips NULLs, as in SQL: without values COUNT is 0, COLLECT is an
+empty list and the others are NULL. SUM is exact, except that floats are added from left to right; an exact sum that
+does not fit 64 bits is refused. AVG is SUM / COUNT as `/` computes it.
 
 This is the reference for every vectorised form; it works on one event at a time.
 """
@@ -68,12 +68,12 @@ _INT_MIN, _INT_MAX = -(2**63), 2**63 - 1
 
 
 def nothing_bound(_: Reference) -> Event | None:
-    """The lookup where no variable has an event."""
+    """A lookup for which no variable has an event."""
     return None
 
 
 def nothing_gathered(_: Aggregate) -> Sequence[Event]:
-    """The events of a variable where none has any."""
+    """A gather function for which no variable has any events."""
     return ()
 
 
@@ -89,7 +89,7 @@ class _Scope:
 def holds(
     condition: Expression | None, event: Event, lookup: Lookup = nothing_bound, gather: Gather = nothing_gathered
 ) -> bool:
-    """Whether the event satisfies the condition, others being looked up by `lookup`, those of aggregates by `gather`.
+    """Whether the event satisfies the condition; `lookup` finds the events of references, `gather` those of aggregates.
 
     >>> from cerite.language.ceql import parse_condition
     >>> holds(parse_condition("price > 10 OR name IS NULL"), {"price": None, "name": None})
@@ -169,7 +169,7 @@ def _is_item(value: Any, item: Literal | Interval, node: Expression) -> bool | N
 
 
 def _sides(left: Expression, right: Expression, scope: _Scope) -> tuple[Any, Any]:
-    """Two values that meet; a constant as the other one sees it."""
+    """The values of both sides; next to a decimal, a constant counts as it is written."""
     one, other = _value(left, scope), _value(right, scope)
     if isinstance(one, Decimal) != isinstance(other, Decimal):
         return (_met(one, other) if is_constant(left) else one), (_met(other, one) if is_constant(right) else other)
@@ -212,12 +212,12 @@ _EDGE = {"MIN": "<", "MAX": ">"}
 
 
 def _distinct(values: list[Any]) -> set[Any]:
-    """Values that differ as `!=` tells them apart: 1 is 1.0, instants are the same in any zone."""
+    """The values that differ according to `!=`: 1 is 1.0, and an instant is the same in any zone."""
     return {utc(value) if isinstance(value, datetime) else (_kind(value), value) for value in values}
 
 
 def _sum(one: Any, other: Any, node: Aggregate) -> Any:
-    """Two numbers added; NaN, which infinities of both signs give, stays."""
+    """The sum of two numbers; NaN, which infinities of opposite signs give, is kept."""
     if isinstance(one, float) or isinstance(other, float):
         return float(one) + float(other)
     total = _arithmetic("+", one, other, node)
@@ -234,14 +234,14 @@ def _met(constant: Any, other: Any) -> Any:
 
 
 def exactly(constant: float, *, beside_decimals: bool = False) -> Fraction:
-    """A constant's exact value, beside decimals as it is written; infinity is more than any number of any column."""
+    """A constant's exact value, or its value as written among decimals; infinity exceeds any number of any column."""
     if isinstance(constant, float) and math.isinf(constant):
         return Fraction(10**400 if constant > 0 else -(10**400))
     return Fraction(written(constant) if beside_decimals and isinstance(constant, float) else constant)
 
 
 def written(constant: float) -> Decimal:
-    """A constant as it is written: 0.35 and not the nearest float.
+    """A constant exactly as it is written: 0.35, not the nearest float.
 
     >>> written(0.35), Decimal(0.35) == written(0.35)
     (Decimal('0.35'), False)
@@ -258,7 +258,7 @@ def like_regex(pattern: str) -> re.Pattern[str]:
     >>> bool(like_regex("%a" * 50 + "%b").fullmatch("a" * 1000))
     False
     """
-    pieces = [""]  # what stands between the %
+    pieces = [""]  # the text between the %
     characters = iter(pattern)
     for character in characters:
         if character == "%":
@@ -270,7 +270,7 @@ def like_regex(pattern: str) -> re.Pattern[str]:
     if len(pieces) == 1:
         return re.compile(pieces[0], re.DOTALL)
     first, *middle, last = pieces
-    # a piece is taken where it first occurs and never tried elsewhere, so that no text takes long (as fnmatch does)
+    # a piece matches where it first occurs and is never tried elsewhere, so that no text takes long (as in fnmatch)
     searched = "".join(f"(?=(?P<g{i}>.*?{piece}))(?P=g{i})" for i, piece in enumerate(middle) if piece)
     return re.compile(f"{first}{searched}.*{last}", re.DOTALL)
 
@@ -292,7 +292,7 @@ def compare(op: str, left: Any, right: Any, node: Expression | None = None) -> b
 
 
 def _called(name: str, values: list[Any], node: Expression) -> Any:
-    values = [float(value) if isinstance(value, Decimal) else value for value in values]  # functions are about floats
+    values = [float(value) if isinstance(value, Decimal) else value for value in values]  # functions take floats
     if name == "coalesce":
         return next((value for value in values if value is not None), None)
     if None in values:
@@ -333,7 +333,7 @@ def _arithmetic(op: str, left: Any, right: Any, node: Expression) -> Any:
 
 
 def _decimal(op: str, left: Decimal, right: Decimal) -> Decimal | None:
-    """Decimals as whole numbers of a common scale, in 64 bits."""
+    """`left op right` of decimals, as whole numbers of a common scale in 64 bits."""
     scales = scale_of(left), scale_of(right)
     common = sum(scales) if op == "*" else max(scales)
     one, other = (_digits(*side) for side in zip((left, right), scales if op == "*" else (common,) * 2, strict=True))
@@ -347,7 +347,7 @@ def _decimal(op: str, left: Decimal, right: Decimal) -> Decimal | None:
 
 
 def scale_of(value: Decimal) -> int:
-    """How many digits are behind the point."""
+    """How many digits are after the decimal point."""
     exponent = value.as_tuple().exponent
     return max(0, -exponent) if isinstance(exponent, int) else 0
 
@@ -361,7 +361,7 @@ def _fits(value: int) -> bool:
 
 
 def _known(value: Any) -> Any:
-    """A value as conditions see it: NaN is NULL, a date its first instant."""
+    """A value as conditions see it: NaN is NULL, a date is its first instant."""
     if isinstance(value, date) and not isinstance(value, datetime):
         value = datetime(value.year, value.month, value.day)
     return None if isinstance(value, (float, Decimal)) and value != value else value

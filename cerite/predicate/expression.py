@@ -5,7 +5,7 @@ head's attributes are bare names (`Attribute`) and a register's are dotted (`Ref
 register: reading it gives the event most recently bound to it (docs/semantics.md, *References*).
 
 Invariant: nodes are immutable and compare by structure; `span` says where in the text a node stood and is ignored
-by comparison. None is nested deeper than `DEEPEST`, so that no function that follows the structure can exhaust the
+by comparison. No node is nested deeper than `DEEPEST`, so that no function that follows the structure can exhaust the
 stack.
 """
 
@@ -26,10 +26,10 @@ Value = Union[int, float, bool, str, timedelta]
 
 
 class Written(float):
-    """A constant of more digits than a float keeps: a float that remembers how it is written."""
+    """A constant with more digits than a float keeps: a float that remembers how it is written."""
 
     def __new__(cls, text: str) -> Written:
-        """From what is written."""
+        """The float nearest to the text, which it keeps."""
         self = super().__new__(cls, text)
         self.text = text
         return self
@@ -44,7 +44,7 @@ class Written(float):
 
 
 def written_float(text: str) -> float:
-    """A float, which is read back from its shortest form unless that is another number than what is written.
+    """The text as a float, or as `Written` where the float's shortest form would be another number.
 
     >>> written_float("0.10"), written_float("0.12345678901234567890123")
     (0.1, 0.12345678901234567890123)
@@ -87,7 +87,7 @@ class Expression:
 
 
 def _written(node: type[Expression]) -> tuple[str, ...]:
-    """The fields that are given, not worked out."""
+    """The fields that are given, not derived."""
     if node not in _WRITTEN:
         _WRITTEN[node] = tuple(each.name for each in fields(node) if each.init and each.name != "span")
     return _WRITTEN[node]
@@ -141,9 +141,9 @@ class Reference(Expression):
 
 @dataclass(frozen=True, slots=True)
 class Computed:
-    """What an aggregate takes of each event, where that is no attribute: `price * volume`, over the event's own.
+    """What an aggregate computes from each event's own attributes, if not just one of them: `price * volume`.
 
-    It is no part of the condition's tree: there attributes are those of the event being checked.
+    It is not part of the condition's tree, where attributes are those of the event being checked.
     """
 
     expression: Expression
@@ -151,30 +151,30 @@ class Computed:
 
 @dataclass(frozen=True, slots=True)
 class Aggregate(Expression):
-    """One value of all events of a variable: `COUNT(y)`, `AVG(y.price)`, `SUM(y.a * y.b)`, `COUNT(DISTINCT y.name)`.
+    """One value for all events of a variable: `COUNT(y)`, `AVG(y.price)`, `SUM(y.a * y.b)`, `COUNT(DISTINCT y.name)`.
 
-    In a condition on an event it ranges over the events bound before that one, in one on a whole pattern over all of
-    the pattern's. `COUNT(*)` has no variable: it counts all events of a match. `over` is set only where automata are
-    made of conditions on whole patterns, which are asked at the event that completes one.
+    In a condition on an event it ranges over the events bound before that one; in a condition on a whole pattern, over
+    all of the pattern's events. `COUNT(*)` has no variable: it counts all events of a match. `over` is set only where
+    automata are built from conditions on whole patterns, which are checked at the event that completes the pattern.
     """
 
     function: str
     variable: str | None
     name: str | None = None
     distinct: bool = False
-    over: OneOf["before", "through", "event", "nothing"] = "before"  # of the event being checked, that too, that alone
+    over: OneOf["before", "through", "event", "nothing"] = "before"  # before this event, through it, it alone, none
     of: Computed | None = None  # instead of `name`
 
     @property
     def taken(self) -> Expression | None:
-        """What is taken of each event, in its own attributes; None where the events themselves are counted."""
+        """What is taken from each event, in terms of its attributes; None where the events themselves are counted."""
         if self.of is not None:
             return self.of.expression
         return None if self.name is None else Attribute(self.name, span=self.span)
 
     @property
     def read(self) -> Expression:
-        """The same as it is written: of the variable."""
+        """`taken` as it is written, in terms of the variable's attributes."""
         variable, taken = self.variable, self.taken
         assert variable is not None and taken is not None  # noqa: PT018
 
@@ -185,7 +185,7 @@ class Aggregate(Expression):
 
     @property
     def attributes(self) -> frozenset[str]:
-        """The attributes that are read of each event."""
+        """The attributes that are read from each event."""
         taken = self.taken
         return frozenset() if taken is None else attributes(taken)
 
@@ -321,7 +321,7 @@ def aggregates(expression: Expression) -> tuple[Aggregate, ...]:
 
 
 def attributes(expression: Expression) -> frozenset[str]:
-    """The names of all attributes that are read, of whichever event."""
+    """The names of all attributes that are read, from whichever event."""
     names: set[str] = set()
     for node in walk(expression):
         if isinstance(node, (Attribute, Reference)):
@@ -332,7 +332,7 @@ def attributes(expression: Expression) -> frozenset[str]:
 
 
 def aggregate_of(function: str, value: Expression) -> Aggregate | None:
-    """An aggregate of what is computed of each event of one variable; None where the value is something else.
+    """The aggregate of a value that is computed from each event of one variable; None if the value is anything else.
 
     >>> print(aggregate_of("SUM", Arithmetic("*", Reference("y", "a"), Negative(Reference("y", "b")))))
     SUM(y.a * -y.b)
@@ -350,12 +350,12 @@ def aggregate_of(function: str, value: Expression) -> Aggregate | None:
 
 
 def is_constant(expression: Expression) -> bool:
-    """Whether it reads no event."""
+    """Whether the expression reads no event."""
     return not any(isinstance(node, (Attribute, Reference, Aggregate, Moment)) for node in walk(expression))
 
 
 def variables(expression: Expression) -> frozenset[str]:
-    """The variables an expression reads, of whichever of their events; empty for a unary condition."""
+    """The variables that an expression reads, whichever of their events; empty for a unary condition."""
     read = (node.variable for node in walk(expression) if isinstance(node, (Reference, Aggregate)))
     return frozenset(name for name in read if name is not None)
 
@@ -379,7 +379,7 @@ def transform(expression: E, change: Callable[[Expression], Expression]) -> Expr
 
 
 def conjunction(*parts: Expression | None) -> Expression | None:
-    """The AND of what is there, flat and without duplicates; None if nothing is.
+    """The AND of the parts that are not None, flat and without duplicates; None if all are.
 
     >>> print(conjunction(Comparison("=", Attribute("a"), Literal(1)), None, Attribute("b")))
     a = 1 AND b

@@ -87,21 +87,21 @@ def atoms(formula: Formula) -> tuple[Expression, ...]:
 
 
 def parts(formula: Formula) -> tuple[Formula, ...]:
-    """The formulas directly below one that is no atom."""
+    """The formulas directly below one that is not an atom."""
     if isinstance(formula, (All, Some)):
         return formula.parts
     return (formula.part,) if isinstance(formula, Negated) else ()
 
 
 class Formulas:
-    """Makes the formulas of conditions over columns of known kinds; an attribute without a kind is always NULL."""
+    """Turns conditions over columns of known kinds into formulas; an attribute without a kind is always NULL."""
 
     def __init__(self, kinds: Mapping[str, Kind]) -> None:
         self._kinds = kinds
         self._known: dict[Formula, Formula] = {}
 
     def of(self, condition: Expression) -> Formula:
-        """Where the condition holds; refused if it reads a variable or its kinds clash."""
+        """The formula of where the condition holds; refused if the condition reads a variable or its kinds clash."""
         for reference in references(condition):
             raise PatternError(
                 f"`{reference}` reads another event; only conditions on one event can be evaluated by columns",
@@ -113,11 +113,11 @@ class Formulas:
         return self._truth(condition, True)
 
     def every(self, parts: Iterable[Formula]) -> Formula:
-        """The conjunction, flat, without duplicates and constants."""
+        """The conjunction, flat, without duplicates or constants."""
         return self._joined(All, parts)
 
     def grouped(self, formula: Formula, home: Callable[[Formula], str | None]) -> Formula:
-        """The same formula with the parts of AND and OR that have the same home put together."""
+        """The same formula, with the parts of an AND or OR that have the same home grouped together."""
         if isinstance(formula, Negated):
             return self._one(Negated(self.grouped(formula.part, home)))
         if not isinstance(formula, (All, Some)) or home(formula) is not None:
@@ -160,7 +160,7 @@ class Formulas:
         return not formula if isinstance(formula, bool) else self._one(Negated(formula))
 
     def _truth(self, node: Expression, wanted: bool) -> Formula:
-        """Where the condition is exactly this truth value."""
+        """The formula of where the condition has exactly this truth value."""
         match node:
             case Literal(value=value):
                 return value is wanted
@@ -255,7 +255,7 @@ class Formulas:
         return None if constant is None else Literal(constant)
 
     def _coalesced(self, node: Call) -> Expression | None:
-        """Without what is always NULL and what comes after a constant, which never is."""
+        """The call without arguments that are always NULL, or that come after a constant, which never is."""
         known: list[Expression] = []
         for each in map(self._value, node.arguments):
             if each is not None:

@@ -1,9 +1,9 @@
-"""The functions of conditions and the arithmetic of time, by their meaning on one value: the reference of every form.
+"""The functions of conditions and the arithmetic of time, defined on single values: the reference for every other form.
 
-A timestamp is an instant, in UTC; a duration is a whole number of microseconds, written `5 seconds`, or of the
-timestamps' own unit, if it is the difference of two. The parts of a timestamp are those of UTC, whatever zone its
-column has, so that they are the same in process and on Spark. A function of NULL is NULL, except `coalesce`; what has
-no result is NULL.
+A timestamp is an instant, in UTC; a duration is a whole number of microseconds, written `5 seconds`, or, if it is the
+difference of two timestamps, of their own unit. The parts of a timestamp are those of UTC, whatever zone its column
+has, so that they are the same in process and on Spark. A function of NULL is NULL, except `coalesce`; what has no
+result is NULL.
 
 Invariant: `call` and `time_arithmetic` raise nothing on operands of the kinds that `predicate.kinds` lets pass.
 """
@@ -28,7 +28,7 @@ PARTS = ("year", "month", "day", "hour", "minute", "second", "weekday")
 ROUNDING = ("round", "floor", "ceil")
 TEXT = ("lower", "upper", "length")
 NAMES = ("abs", *ROUNDING, *TEXT, "coalesce", *PARTS)
-TIMES = {  # what timestamps and durations can be joined by, and what that gives
+TIMES = {  # how timestamps and durations can be combined, and what that gives
     ("timestamp", "-", "timestamp"): "duration", ("timestamp", "+", "duration"): "timestamp",
     ("duration", "+", "timestamp"): "timestamp", ("timestamp", "-", "duration"): "timestamp",
     ("duration", "+", "duration"): "duration", ("duration", "-", "duration"): "duration",
@@ -42,7 +42,7 @@ def arity(name: str) -> tuple[int, int | None]:
 
 
 def duration_text(value: timedelta) -> str:
-    """A duration in the largest unit that it is a whole number of.
+    """A duration in the largest unit of which it is a whole multiple.
 
     >>> duration_text(timedelta(seconds=90)), duration_text(timedelta(hours=-48)), duration_text(timedelta())
     ('90 seconds', '-2 days', '0 seconds')
@@ -53,7 +53,7 @@ def duration_text(value: timedelta) -> str:
 
 
 def call(name: str, values: list[Any]) -> Any:
-    """The function's value on known arguments; `coalesce` is not among these.
+    """The value of a function other than `coalesce` on arguments that are not NULL.
 
     >>> call("round", [-2.5]), call("floor", [-0.5]), call("length", ["日本"]), call("weekday", [datetime(2024, 5, 5)])
     (-3.0, -1.0, 2, 7)
@@ -69,8 +69,8 @@ def call(name: str, values: list[Any]) -> Any:
 
 
 def time_arithmetic(op: str, left: Any, right: Any) -> datetime | timedelta | float | None:
-    """`left op right` of timestamps and durations, exactly; beside nanoseconds in nanoseconds, of which 64 bits hold
-    the years 1677 to 2262."""
+    """`left op right` of timestamps and durations, exactly; in nanoseconds if one side is, NULL where those do not fit
+    64 bits (the years 1677 to 2262)."""
     fine = _is_fine(left) or _is_fine(right)
     one, other = (_nanoseconds(each) for each in (left, right))
     if fine and not (_fits_pandas(one) and _fits_pandas(other)):
@@ -85,12 +85,12 @@ def time_arithmetic(op: str, left: Any, right: Any) -> datetime | timedelta | fl
 
 
 def _is_fine(value: Any) -> bool:
-    """Whether a timestamp or duration is one of nanoseconds, which pandas has and Python has not."""
+    """Whether a timestamp or duration is in nanoseconds, which pandas has and Python does not."""
     return getattr(value, "unit", None) == "ns"
 
 
 def _nanoseconds(value: Any) -> int:
-    """Since 1970, or of a duration."""
+    """The nanoseconds since 1970, or those of a duration."""
     length = utc(value) - EPOCH if isinstance(value, datetime) else value
     whole = timedelta(length.days, length.seconds, length.microseconds)
     return (whole // MICROSECOND) * _MICRO + int(getattr(length, "nanoseconds", 0))
@@ -117,13 +117,13 @@ def _instant(ticks: int, fine: bool) -> datetime | None:
 
 
 def _pandas() -> Any:
-    import pandas  # who has a value of nanoseconds has it, too
+    import pandas  # whoever has a value in nanoseconds has pandas, too
 
     return pandas
 
 
 def utc(value: datetime) -> datetime:
-    """The instant in UTC; without a zone it is UTC."""
+    """The instant in UTC; a time without a zone is in UTC already."""
     return value.astimezone(timezone.utc) if value.tzinfo else value.replace(tzinfo=timezone.utc)
 
 

@@ -154,10 +154,10 @@ def _time_hint(together: Kinds) -> str | None:
         return None
     if together & NUMBER:
         return (
-            "timestamps are subtracted and compared with durations (`at - x.at < 5 seconds`), durations are added to "
-            "them; a time column of numbers counts milliseconds: write 5000"
+            "subtract timestamps and compare the difference with a duration (`at - x.at < 5 seconds`), or add a "
+            "duration to a timestamp; a time column of numbers counts milliseconds: write 5000"
         )
-    return "timestamps are subtracted (`at - x.at < 5 seconds`), durations are added to and taken from them"
+    return "subtract timestamps from each other (`at - x.at < 5 seconds`), or add durations to them or subtract them"
 
 
 def _call(node: Call, kind_of: KindOf) -> Kinds:
@@ -176,7 +176,7 @@ def _call(node: Call, kind_of: KindOf) -> Kinds:
 
 
 def _aggregate(node: Aggregate, kind_of: KindOf) -> Kinds:
-    """COUNT is a whole number, AVG a float, COLLECT no value to compute with; others are of the attribute's kind."""
+    """COUNT is a whole number, AVG a float, COLLECT no value to compute with; the others have the attribute's kind."""
     if node.variable is None or node.taken is None:
         return frozenset(("int",))
     kinds = kinds_of(node.read, kind_of)
@@ -191,7 +191,7 @@ def _aggregate(node: Aggregate, kind_of: KindOf) -> Kinds:
 
 
 def _coalesced(node: Call, kind_of: KindOf) -> Kinds:
-    """All of one kind; only a written whole number may stand beside floats."""
+    """The one kind of all arguments; among floats, only a literal may be a whole number."""
     known: list[tuple[Expression, Kinds]] = []
     for argument in node.arguments:
         kinds = kinds_of(argument, kind_of)
@@ -224,7 +224,7 @@ def _comparable(op: str, node: Expression, left: Expression, right: Expression, 
     doubt = any("unknown" in side for side in sides)
     if not groups[0] & groups[1] or (not doubt and (groups[0] != groups[1] or len(groups[0]) > 1)):
         if doubt and "timestamp" in groups[0] | groups[1] and "string" in groups[0] | groups[1]:
-            return  # a text may be a time
+            return  # the text may be a time
         hint = "write the timestamp as '2024-05-01T12:30:00'" if "timestamp" in groups[0] | groups[1] else None
         hint = _time_hint(sides[0] | sides[1]) if "duration" in groups[0] | groups[1] else hint
         raise SchemaError(

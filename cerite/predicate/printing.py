@@ -68,7 +68,7 @@ def _render(node: Expression) -> tuple[str, int]:
         case Reference(variable=variable, name=name):
             return f"{quoted(variable)}.{quoted(name)}", _ATOM
         case Negative(operand=operand):
-            # `-(1)` keeps apart from the constant -1, `-(-x)` from a comment
+            # `-(1)` is not the constant -1, and `-(-x)` does not start a comment
             inner = f"({text(operand)})" if isinstance(operand, (Literal, Negative)) else _at(operand, _ATOM)
             return f"-{inner}", _SIGN
         case Arithmetic(op=op, left=left, right=right):

@@ -1,6 +1,6 @@
 """A condition and the values that it looked at, in words: "`amount > 500` was 480.0".
 
-The values are those that `evaluate` computes, so that what is said is what decided.
+The values are those that `evaluate` computes, so that the text shows what decided.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def explained(
     *,
     holds: bool,
 ) -> str:
-    """The condition and what it compared.
+    """The condition and the values that it compared.
 
     >>> from cerite.language.ceql import parse_condition
     >>> explained(parse_condition("amount > 500"), {"amount": 480.0}, holds=False)

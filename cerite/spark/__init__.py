@@ -1,9 +1,10 @@
 """Cerite on Spark: `match` finds a query's matches in a DataFrame, `count` counts them, `explain` says how.
 
-Of a live stream `progress` gives the numbers, `watch` shows them, `split` gives the late events and `finish` ends it.
+For a live stream, `progress` returns its numbers, `watch` shows them, `split` separates late events from matches, and
+`finish` ends it.
 
-`session` gives a Spark to those who have none, `task_error` the error of Cerite behind a failed Spark job. Nothing of
-PySpark is imported before one of them is used.
+`session` starts a Spark session, `task_error` returns the Cerite error behind a failed Spark job. PySpark is not
+imported before one of these is used.
 """
 
 from __future__ import annotations

@@ -25,12 +25,12 @@ from cerite.spark.worker.failures import refusals
 from cerite.spark.worker.footers import Rejected
 
 Reading = Literal["auto", "spark"]
-_MANY = 8  # times as many state stores as shards are worth a warning
+_MANY = 8  # a warning is due if there are this many times as many state stores as shards
 
 
 @dataclass(frozen=True)
 class Route:
-    """How a request about data at rest is carried out: the operator, and either ordered Parquet or a shuffle."""
+    """How a request about data at rest is carried out: the operator, and ordered Parquet or else a shuffle."""
 
     request: Request
     choice: Choice
@@ -70,7 +70,7 @@ class OneTaskWarning(UserWarning):
 
 
 def warn(choice: Choice, depth: int) -> None:
-    """Say so where everything runs in one task."""
+    """Warn if everything runs in one task."""
     if choice.operator == "sequence":
         text = f"one ordered task recognises everything: {choice.why}"
         warnings.warn(text, OneTaskWarning, stacklevel=depth + 1)
@@ -96,27 +96,27 @@ def match(
     final: str | None = None,
     metrics: str = "cerite",
 ) -> DataFrame:
-    """The matches of a query in the rows of a DataFrame, one row each; of a live stream, as a stream.
+    """The matches of a query in the rows of a DataFrame, one row per match; for a live stream, a stream of matches.
 
     `query` is CEQL text, a query or a built pattern. `time`, `type`, `order_by` and `position` name columns as in
-    `query.run`; rows need not be in any order. A mapping from stream names to DataFrames gives the streams that FROM
-    names. Ties in time are broken by `order_by` and `position`, else by file and
-    row index where the source has them (Parquet); ties that remain are an error when the result is read.
+    `query.run`; rows need not be in any order. A mapping from stream names to DataFrames supplies the streams that FROM
+    names. Ties in time are broken by `order_by` and `position`, else by file and row index where the source has them
+    (Parquet); ties that remain are an error when the result is read.
 
     The result has `match` (an id), `start_time` and `end_time` if there is a time, `start` and `end` if there is a
-    position, the partition's columns, a column per variable with the structs of its events, and the measures that
-    SELECT names, which are computed inside the tasks. `partitions` is the number of tasks; by default it follows the
-    session and the data. Parquet files in time order are read by the tasks themselves, without a shuffle;
-    `read="spark"` leaves reading to Spark. `schema` declares the kinds of columns, which the DataFrame's must have;
-    `time_unit` is what numbers in the time column count.
+    position, the partition's columns, a column per variable with its events as structs, and the measures that SELECT
+    names, which are computed inside the tasks. `partitions` is the number of tasks; by default it follows the session
+    and the data. Parquet files in time order are read by the tasks themselves, without a shuffle; `read="spark"` leaves
+    reading to Spark. `schema` declares the kinds that columns of the DataFrame must have; `time_unit` is what numbers
+    in the time column count.
 
     A streaming DataFrame needs `watermark`, how far an event may lie behind the latest one ("10 seconds"), and columns
-    that break ties. Matches come out when the watermark has passed their last event; an event that comes behind the
-    watermark is late: counted, and with `late="side"` given out in a column `late`, which `split` tells apart from the
-    matches. Of events that are equal in the columns `deduplicate` only the first counts. The state is divided into
-    `shards`, as many as run at once; the number is fixed in the checkpoint. Once there is a file in the folder `final`
-    (`finish` writes one), the stream is over and all that is pending is decided. `metrics` is the name that
-    `progress` finds the numbers under.
+    that break ties. A match is reported when the watermark has passed its last event; an event that comes behind the
+    watermark is late: it is counted, and with `late="side"` also reported in a column `late`, which `split` separates
+    from the matches. Of events that are equal in the columns `deduplicate` only the first counts. The state is divided
+    into `shards`, by default as many as run at once; the checkpoint fixes their number. Once there is a file in the
+    folder `final` (`finish` writes one), the stream is over and all that is pending is decided. `metrics` is the name
+    under which `progress` finds the numbers.
     """
     how = Options(time, type, order_by, position, semantics, schema, time_unit)
     request = make_request(df, query, how)
@@ -165,14 +165,14 @@ def count(
     schema: SchemaLike | None = None,
     time_unit: TimeUnit = "ms",
 ) -> int:
-    """How many matches `match` would give, exactly and at any size: nothing is enumerated where the query allows it."""
+    """The exact number of matches that `match` would give, however large; nothing is enumerated if the query allows."""
     how = Options(time, type, order_by, position, semantics, schema, time_unit)
     request = make_request(df, query, how, counting=True)
     if request.live:
         raise StreamError(
             "a live stream does not end, so its matches cannot be counted",
             hint="take match(…) and count its rows: .groupBy().count(), or batch.count() in foreachBatch; "
-            "cerite.spark.progress(query) tells the matches of every micro-batch",
+            "cerite.spark.progress(query) reports the matches of every micro-batch",
         )
     route = routed(request, partitions, read)
     warn(route.choice, 2)

@@ -42,9 +42,9 @@ def explain(
     watermark: Width | None = None,
     shards: int | None = None,
 ) -> str:
-    """How `match` would run, line by line; it looks at the data as `match` does before the first task.
+    """How `match` would run, line by line; `explain` looks at the data as `match` does before the first task.
 
-    Of a live stream it says how the state is divided, and looks at no data.
+    For a live stream it says how the state is divided, and does not look at the data.
     """
     how = Options(time, type, order_by, position, semantics, schema, time_unit)
     request = make_request(df, query, how)

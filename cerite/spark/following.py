@@ -1,7 +1,7 @@
 """What a running live stream reports: `progress` its numbers, `watch` the same in a terminal, `split` its late events.
 
 The numbers are Spark's observed metrics of every micro-batch, so that a listener, a dashboard and this module see the
-same.
+same ones.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ from cerite.spark.worker.failures import refusals
 class Progress:
     """One micro-batch: what it brought, and what is left after it.
 
-    Of the `events` read, `relevant` ones travelled to the shards; `late`, `untimed` and `duplicates` among them were
-    not recognised. `pending` events wait for the watermark (milliseconds; None before there is one), `kept` ones may
-    still be part of a match, `live` entries hold partial matches.
+    Of the `events` read, the `relevant` ones travelled to the shards; those that were `late`, `untimed` or `duplicates`
+    took no part in recognition. `pending` events wait for the `watermark` (in milliseconds; None before there is one),
+    `kept` ones may still be part of a match, and `live` entries hold partial matches.
     """
 
     batch: int
@@ -54,9 +54,9 @@ class Progress:
 
 
 def progress(source: Any, metrics: str = "cerite") -> Progress | None:
-    """The last micro-batch of a query, or the one of a listener's `event.progress`; None before the first.
+    """The last micro-batch of a query, or the one in a listener's `event.progress`; None before the first.
 
-    `metrics` is the name that `match` was given.
+    `metrics` is the name that was passed to `match`.
     """
     one = source.lastProgress if hasattr(source, "lastProgress") else source
     if one is None:
@@ -79,9 +79,9 @@ def _numbers(observed: Row | None) -> dict[str, Any]:
 
 
 def split(batch: DataFrame) -> tuple[DataFrame, DataFrame]:
-    """The matches and the late events of a result with `late="side"`: of a micro-batch in `foreachBatch`, or all.
+    """The matches and the late events of a result with `late="side"`: of a micro-batch in `foreachBatch`, or of all.
 
-    Both are read from the batch, which is kept for that: call `batch.unpersist()` when both are written.
+    Both are read from the batch, which is persisted for that: call `batch.unpersist()` when both are written.
     """
     if LATE_COLUMN not in batch.columns:
         raise StreamError("these rows have no late events among them", hint='ask for them: match(…, late="side")')
@@ -113,7 +113,7 @@ def watch(query: StreamingQuery, metrics: str = "cerite", *, console: Console | 
 
 
 class Totals:
-    """What all micro-batches brought so far."""
+    """What all micro-batches together have brought so far."""
 
     _SUMMED = ("events", "relevant", "matches", "late", "untimed", "duplicates")
 

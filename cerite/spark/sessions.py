@@ -1,4 +1,4 @@
-"""A Spark session for those who have none: local by default, quiet, with a Java that works."""
+"""A Spark session for users who have none: local by default, quiet, with a Java that works."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ exec "{java}" "$@"
 
 
 def ensure_java() -> str:
-    """Make sure that Spark will find a Java; says which. Refused with the remedy where there is none."""
+    """Make sure that Spark will find a Java, and say which; if there is none, an error names the remedy."""
     home = os.environ.get("JAVA_HOME")
     for java in filter(None, (home and f"{home}/bin/java", None if home else shutil.which("java"))):
         if _version(java) >= OLDEST:
@@ -81,7 +81,7 @@ def ensure_java() -> str:
     if _bundled() is None:
         system = shutil.which("java")
         if home and system and _version(system) >= OLDEST:
-            del os.environ["JAVA_HOME"]  # it names something older, or nothing
+            del os.environ["JAVA_HOME"]  # it names an older Java, or none
             return system
         raise CeriteError(
             f"Spark needs Java {OLDEST} or later, and there is none here",

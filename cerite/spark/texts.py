@@ -1,8 +1,9 @@
 """Text on Spark: CSV read with the rules of `cerite.data`, and columns of text from somebody else's reader.
 
-Spark's own inference makes a column text for one `NA`, and the number 7 of `007`. Here everything is read as text, one
-look at the data says what each column is, and columns are cast. Invariant: the kinds are those that `open_events` gives
-the same files; what is declared is never guessed. Spark does not tell quoted values from others: `"NULL"` is missing.
+Spark's own inference turns a column into text because of one `NA`, and reads `007` as the number 7. Here everything is
+read as text, one look at the data tells what each column is, and columns are cast. Invariant: the kinds are those that
+`open_events` gives the same files; what is declared is never guessed. Spark does not tell quoted values from others:
+`"NULL"` is missing.
 """
 
 from __future__ import annotations
@@ -105,7 +106,7 @@ def _missing(column: Column, spellings: tuple[str, ...]) -> Column:
 
 
 def is_text(df: DataFrame) -> bool:
-    """Whether the rows come from text files, where a column of strings is a guess of the reader's."""
+    """Whether the rows come from text files, where a column of strings is the reader's guess."""
     names = (os.path.splitext(each)[0] if each.lower().endswith(_PACKED) else each for each in df.inputFiles())
     return any(name.lower().endswith(TEXTS) for name in names)
 

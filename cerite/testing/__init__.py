@@ -1,5 +1,5 @@
 """For tests of your own rules: events in a compact notation, assertions that say why they fail, and one call that
-compares a query in one run, in a stream, out of order and in the judge.
+checks that a query has the same matches in one run, in a stream, out of order and in the judge.
 
 >>> from cerite.testing import assert_agrees, assert_matches, events
 >>> rule = "SELECT * FROM S WHERE A AS x ; B AS y FILTER y[price > 2] WITHIN 10 seconds"
@@ -9,7 +9,7 @@ compares a query in one run, in a stream, out of order and in the judge.
 >>> assert_agrees(rule, "A@0 B(price=3)@5s C@9s")
 1
 
-Nothing here is needed to run a query, and nothing of it is slow to import.
+Nothing here is needed to run a query, and nothing here is slow to import.
 """
 
 from __future__ import annotations

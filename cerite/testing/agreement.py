@@ -1,4 +1,4 @@
-"""One query in one run, in streams, out of order and in the judge: whatever the way, the matches are the same."""
+"""One query in one run, in streams, out of order and in the judge: the matches are the same in all of these ways."""
 
 from __future__ import annotations
 
@@ -38,11 +38,11 @@ def assert_agrees(
     orders: int = 6,
     seed: int = 0,
 ) -> int:
-    """The query has the same matches in one run, in a stream, out of order and in the judge; returns how many.
+    """Assert that a query has the same matches in one run, a stream, out of order and in the judge; returns how many.
 
     The stream is fed event by event, and in random batches with a snapshot and restore after each. Events with times
-    are also fed in other orders of arrival, under a watermark that allows for them: all orders if there are at most
-    `orders`, else so many random ones. The judge evaluates by brute force: a dozen events are plenty.
+    are also fed in other orders of arrival, under a watermark that allows for them: in all orders if there are at most
+    `orders`, else in that many random ones. The judge evaluates by brute force: a dozen events are plenty.
 
     >>> assert_agrees("SELECT * FROM S WHERE A AS x ; B+ AS y WITHIN 9 seconds", "A@0 B(v=1)@1s B(v=2)@1s C@20s")
     3
@@ -69,7 +69,7 @@ def assert_agrees(
 
 
 def arrivals(events: Iterable[Any], *, orders: int = 6, seed: int = 0) -> Iterator[list[Any]]:
-    """Orders in which events may arrive: all but the given one if these are at most `orders`, else so many random ones.
+    """Orders in which events may arrive: all but the given one, or `orders` random ones if those are more than that.
 
     >>> list(arrivals("ab"))
     [['b', 'a']]
@@ -125,7 +125,7 @@ def _streamed(
 
 
 def _arriving(query: Query, table: pa.Table, order: list[int], options: dict[str, Any]) -> Matches:
-    """What a stream finds that gets its events in this order, and waits for all of them."""
+    """What a stream finds if it gets its events in this order and waits for all of them."""
     table = table.append_column(_POSITION, pa.array(range(table.num_rows), pa.int64()))
     span = table[options["time"]].to_pylist()
     width = span[-1] - span[0]

@@ -19,10 +19,10 @@ _SHOWN = 5  # of each kind of difference
 def assert_matches(
     query: AnyQuery, events: AnyEvents, expected: Expected, *, time: str = "at", type: str = "type"
 ) -> None:
-    """The matches of the query in these events are the expected ones, in any order.
+    """Assert that the matches of the query in these events are the expected ones, in any order.
 
-    Each is expected by its positions, `(0, 2)`, or by the positions of some variables, `{"x": 0, "y": [1, 2]}`; a
-    number says how many there are.
+    Each is given by its positions, `(0, 2)`, or by the positions of some variables, `{"x": 0, "y": [1, 2]}`; instead of
+    a list, a number says how many matches there are.
 
     >>> assert_matches("SELECT * FROM S WHERE A AS x ; B+ AS y", "A B B", [(0, 1), (0, 2), {"x": 0, "y": [1, 2]}])
     >>> assert_matches("SELECT * FROM S WHERE A AS x ; B AS y FILTER y[v > 5]", "A B(v=3)", [(0, 1)])
@@ -52,7 +52,7 @@ def assert_matches(
 
 
 def assert_no_match(query: AnyQuery, events: AnyEvents, *, time: str = "at", type: str = "type") -> None:
-    """The query has no match in these events.
+    """Assert that the query has no match in these events.
 
     >>> assert_no_match("SELECT * FROM S WHERE A ; B WITHIN 5 seconds", "A@0 B@6s")
     """
@@ -118,7 +118,7 @@ def _text(wanted: Wanted) -> str:
 
 
 def _why_not(query: Query, rows: Rows, time: str | None, type: str, wanted: Wanted) -> str:
-    """Why an expected match is none, if it can be said."""
+    """Why an expected match is not a match, if there is something to say."""
     positions = wanted if isinstance(wanted, frozenset) else frozenset().union(*wanted.values())
     try:
         answer = query.why_not(rows, sorted(positions), time=time, type=type)

@@ -1,4 +1,4 @@
-"""What the assertions are given: a query in any form, and events as text or rows."""
+"""The arguments of the assertions: a query in any form, and events as text or rows."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def runnable(source: AnyQuery) -> Query:
 
 
 def rows_of(given: AnyEvents, type: str, time: str) -> tuple[Rows, str | None]:
-    """The events, all with the same attributes, and the name of their time if they have one."""
+    """The events, all with the same attributes, and the name of their time attribute if they have one."""
     rows = events(given, type=type, time=time) if isinstance(given, str) else list(map(_row, given))
     names = dict.fromkeys(name for row in rows for name in row)
     whole = [{name: row.get(name) for name in names} for row in rows]

@@ -1,8 +1,8 @@
 """Events in a compact notation: `A@0 B(price=3)@5s C@9s`.
 
-An event is its type, perhaps its attributes in parentheses, perhaps its time behind `@`. A time is a number of
-milliseconds or has a unit (`5s`, `1.5min`, `250ms`), or comes so much later than the event before (`@+5s`). A value is
-a number, TRUE, FALSE, NULL, text in quotes, or one word, which is text. Events are separated by spaces.
+An event is its type, optionally followed by attributes in parentheses and by its time after `@`. A time is a number of
+milliseconds or has a unit (`5s`, `1.5min`, `250ms`); with `+` it counts from the event before (`@+5s`). A value is a
+number, TRUE, FALSE, NULL, text in quotes, or one word, which is text. Events are separated by spaces.
 
 Invariant: `events(notation(rows)) == rows` for rows that the notation can write.
 """
@@ -50,7 +50,7 @@ def events(text: str, *, type: str = "type", time: str = "at") -> list[dict[str,
             row = {type: row.pop(type), time: now} | row
             place = when.end()
         elif place < len(text) and not text[place].isspace():
-            raise _error(text, place, "this is no time" if text[place] == "@" else f"unexpected `{text[place]}`")
+            raise _error(text, place, "this is not a time" if text[place] == "@" else f"unexpected `{text[place]}`")
         if rows and (time in row) != (time in rows[0]):
             raise _error(text, place - 1, "some events have a time and some have none")
         rows.append(row)
@@ -72,7 +72,7 @@ def _event(text: str, place: int, kind: str) -> tuple[dict[str, Any], int]:
             raise _error(text, place, "attributes are written name=value, and end with `)`")
         name = _name(attribute["name"])
         if name in row:
-            raise _error(text, place, f"`{name}` is there twice")
+            raise _error(text, place, f"`{name}` is given twice")
         row[name] = _value(attribute["value"])
         place = attribute.end()
         if attribute["end"] == ")":
@@ -86,7 +86,7 @@ def _time(text: str, when: re.Match[str], now: Any) -> Any:
     exact = Fraction(Decimal(when["amount"])) * UNITS[unit]
     if when["later"]:
         if now is None:
-            raise _error(text, when.start(), "there is no event before that this one could come after")
+            raise _error(text, when.start(), "there is no event before this one to count from")
         exact += Fraction(now)
     return int(exact) if exact.denominator == 1 else float(exact)
 
@@ -110,7 +110,7 @@ def _error(text: str, place: int, message: str, hint: str = _SHAPE) -> QuerySynt
 
 
 def notation(rows: Iterable[Mapping[str, Any]], *, type: str = "type", time: str = "at") -> str:
-    """Events as they are written; what is NULL is left out.
+    """Events in the compact notation; attributes that are NULL are left out.
 
     >>> notation([{"type": "A", "at": 0}, {"type": "B", "at": 5000, "price": 3, "name": "x y", "id": None}])
     "A@0 B(price=3, name='x y')@5s"

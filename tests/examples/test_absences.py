@@ -90,9 +90,9 @@ def test_memory_follows_the_open_windows() -> None:
         ("(A ; NOT B WITHIN 5 [v]) ; (C ; NOT D WITHIN 6 [v])", "one width over an attribute", "windows of time"),
         ("(A ; NOT B WITHIN 5 EVENTS) ; C", "inside one of 1 hour", "both windows by time"),
         ("(A ; NOT B WITHIN 5 [v]) ; C", "inside one of 1 hour", "over the same attribute"),
-        ("A AS x ; (NOT B[key = x.key] ; C WITHIN 5 seconds)", "of what reads `x` of before the part", "into the gap"),
-        ("NOT B[key = y.key] ; A AS x ; C AS y", "if that is the first event, and `y` is another", "PARTITION BY"),
-        ("A AS a ; (NOT B[key = x.key + a.key] ; C AS x WITHIN 5 seconds)", "`a` beside what comes", "one of them"),
+        ("A AS x ; (NOT B[key = x.key] ; C WITHIN 5 seconds)", "that reads `x` from before the part", "into the gap"),
+        ("NOT B[key = y.key] ; A AS x ; C AS y", "if that is the match's first, and `y` is another", "PARTITION BY"),
+        ("A AS a ; (NOT B[key = x.key + a.key] ; C AS x WITHIN 5 seconds)", "event together with `a`", "one of them"),
         ("PROJECT{x}(A AS x ; B AS y ; NOT C) AS z FILTER MIN(z.at) > 1", "a projection leaves", "on what occurs"),
     ],
 )  # fmt: skip
@@ -142,7 +142,7 @@ def test_what_must_be_absent_and_compares_its_own_events_is_forgotten_with_the_w
 @pytest.mark.parametrize(
     ("query", "what", "advice"),
     [
-        ("(A ; NOT B WITHIN 5 [v]) ; C", "only inside one over the same attribute", "`WITHIN 100 [v]`"),
+        ("(A ; NOT B WITHIN 5 [v]) ; C", "only inside a window over the same attribute", "`WITHIN 100 [v]`"),
         ("(A ; NOT B WITHIN 5 EVENTS) ; (C ; NOT D WITHIN 6 EVENTS) CONSUME BY ANY", "CONSUME BY", "of one length"),
         ("(A ; NOT B WITHIN 5 EVENTS) ; (C ; NOT D WITHIN 6 EVENTS) LIMIT 1", "LIMIT where NOTs", "of one length"),
     ],

@@ -44,5 +44,5 @@ def test_stateful_patterns_run_four_deep() -> None:
     assert set(Query(query).run(rows)) == set(matches(query, Stream.of(rows)))
     assert Query(query).plan().automaton.depth == 4
     deeper = parse_query(f"SELECT * FROM S WHERE A ; NOT (A ; NOT ({deep}) ; B) ; C WITHIN 12 EVENTS")
-    with pytest.raises(PatternError, match="watches 4 stateful patterns one inside the other, and here are more"):
+    with pytest.raises(PatternError, match="watches at most 4 stateful patterns one inside the other"):
         Query(deeper).plan()

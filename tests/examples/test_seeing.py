@@ -100,7 +100,7 @@ def test_the_command_shows_values_and_draws(tmp_path: Path) -> None:
     page = tmp_path / "cards.html"
     assert "drawn in" in command(*run, "--plot", str(page)).stdout
     assert "vega" in page.read_text("utf-8")[:2_000]
-    assert "--plot draws beside" in command(*run, "--count", "--plot", "-", code=1).stderr
+    assert "--plot draws in addition" in command(*run, "--count", "--plot", "-", code=1).stderr
 
 
 # ------------------------------------------------------------ timelines
@@ -150,7 +150,7 @@ def test_a_timeline_of_a_million_events_is_small_and_says_so(tmp_path: Path) -> 
     number = np.arange(1_000_000)
     events = pa.table({"type": pa.array(["A", "B"]).take(pa.array(number % 2)), "k": number // 2 % 100, "n": number})
     close = cerite.query("SELECT * FROM S WHERE A AS x : B AS y WITHIN 2 EVENTS").run(events)
-    assert close.plot(limit=30).notes[:1] == ("the first 30 matches, of more",)
+    assert close.plot(limit=30).notes[:1] == ("the first 30 matches (there are more)",)
     assert close.count() == 500_000
     assert close.plot(limit=30).notes[:1] == ("the first 30 of 500,000 matches",)
     keyed = cerite.query("SELECT * FROM S WHERE A AS x : B AS y PARTITION BY [k] WITHIN 2 EVENTS").run(events)
@@ -161,7 +161,7 @@ def test_a_timeline_of_a_million_events_is_small_and_says_so(tmp_path: Path) -> 
     path = tmp_path / "million.json"
     drawn = ends.run(events).plot(path)
     assert len(drawn.matches) == 20
-    assert drawn.notes == ("20 matches", "1,000 of 1,000,000 events of these lanes are drawn beside them")
+    assert drawn.notes == ("20 matches", "1,000 of 1,000,000 events of these lanes are drawn as well")
     assert len(drawn.beside) == timeline.MOST_EVENTS
     assert path.stat().st_size < 200_000
 

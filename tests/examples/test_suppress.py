@@ -109,7 +109,7 @@ def test_clauses_that_say_nothing_beside_it_are_named() -> None:
     query = cerite.query("SELECT * FROM S WHERE A LIMIT 3 SUPPRESS 1 second PER PARTITION").query
     said = " ".join(note.message for note in cerite.check(query))
     assert "without PARTITION BY is about the whole stream" in said
-    assert "LIMIT changes nothing" in said
+    assert "LIMIT has no effect" in said
 
 
 def test_names_of_attributes_may_still_be_these_words() -> None:

@@ -143,8 +143,8 @@ def test_rewrites_that_multiply_are_refused_before_they_take_long() -> None:
     ("condition", "said"),
     [
         ("at - x.at < 5 seconds", "counts milliseconds: write 5000"),
-        ("when + 1 > x.when", "durations are added|counts milliseconds"),
-        ("when + x.when > when", "timestamps are subtracted"),
+        ("when + 1 > x.when", "add a duration|counts milliseconds"),
+        ("when + x.when > when", "subtract timestamps from each other"),
         ("hour(at) = 3", "`hour` needs a timestamp, but `at` is a number"),
         ("lower(at) = 'a'", "`lower` needs a string"),
         ("abs(name) > 3", "`abs` needs a number"),
@@ -152,7 +152,7 @@ def test_rewrites_that_multiply_are_refused_before_they_take_long() -> None:
         ("coalesce(when, '2024-05-01') = when", "`coalesce` takes values of one kind"),
         ("coalesce(at, 0.5) = 3", "turn whole numbers into floats"),
         ("when - '2024-05-01' < 5 days", "`-` needs numbers"),
-        ("when * 2 > when", "timestamps are subtracted|counts milliseconds"),
+        ("when * 2 > when", "subtract timestamps|counts milliseconds"),
         ("5 seconds < 3", "counts milliseconds"),
     ],
 )

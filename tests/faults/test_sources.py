@@ -166,7 +166,7 @@ FILES: dict[str, tuple[Callable[[], Any], list[str]]] = {
         lambda: written("x.stream", "A(x=1) B\n"),
         ["line 1: there is text after the event", "         ^\n"],
     ),
-    "CORE, twice": (lambda: written("x.stream", "A(x=1,x=2)\n"), ["line 1: attribute `x` is there twice"]),
+    "CORE, twice": (lambda: written("x.stream", "A(x=1,x=2)\n"), ["line 1: attribute `x` is given twice"]),
     "CORE, type": (lambda: written("x.stream", "A(type=1)\n"), ["line 1: no attribute can be called `type`"]),
     "types that clash": (
         lambda: [parquet("x.parquet", pa.table({"a": [1]})), parquet("y.parquet", pa.table({"a": ["x"]}))],

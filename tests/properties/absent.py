@@ -63,7 +63,7 @@ def compared(readable: tuple[str, ...]) -> st.SearchStrategy[Expression]:
 
 @st.composite
 def absent_patterns(draw: st.DrawFn, readable: tuple[str, ...]) -> Pattern:
-    """What must not occur: mostly one event, perhaps one that reads what came before; sometimes more."""
+    """What must not occur: mostly one event, perhaps one that reads what came before; sometimes several events."""
     kind = draw(st.sampled_from("BBBCA"))
     shape = draw(st.integers(0, 9))
     one: Pattern = Event(kind, draw(compared(readable)) if shape in (0, 1, 2) else None)
@@ -81,7 +81,7 @@ def absent_patterns(draw: st.DrawFn, readable: tuple[str, ...]) -> Pattern:
 
 @st.composite
 def remembering(draw: st.DrawFn) -> Pattern:
-    """What must not occur before a match and has memory of its own: it compares its events, or others with them."""
+    """What must not occur before a match, with memory of its own: it compares its events with each other or others."""
     first, second = (Named(Event(draw(st.sampled_from("BBCA"))), name) for name in "uv")
     both = Sequence((first, second))
     shape = draw(st.integers(0, 7))
@@ -303,7 +303,7 @@ def judge(query: QuerySpec, rows: Rows, semantics: Any) -> list[Match] | None:
 
 
 def fitting(query: QuerySpec, rows: Rows) -> Rows:
-    """Rows on which the query's window is defined: an attribute that it is measured by rises in every partition."""
+    """Rows on which the query's window is defined: the attribute that measures it rises in every partition."""
     if query.within is None or query.within.attribute is None:
         return rows
     known = [row["price"] for row in rows if row.get("price") is not None and row["price"] == row["price"]]

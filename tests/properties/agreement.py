@@ -1,4 +1,4 @@
-"""How a differential test goes: a random query on a random stream, by the judge and by the engine, must agree."""
+"""Differential tests: judge and engine must find the same matches of a random query on a random stream."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def runnable(query: QuerySpec) -> bool:
 
 
 def sorted_window(query: QuerySpec, rows: Rows) -> bool:
-    """A window over an attribute needs the events in its order (per partition)."""
+    """Whether the events are in the order of the window's attribute, if it has one (per partition)."""
     if query.within is None or query.within.attribute is None:
         return True
     last: dict[Any, float] = {}
@@ -101,7 +101,7 @@ def judged(query: QuerySpec, rows: Rows, semantics: Any) -> list[Match]:
 
 
 def picks(query: QuerySpec) -> bool:
-    """Whether only some of the matches at an event are reported: which of them, nobody says."""
+    """Whether only some of the matches at an event are reported, with no rule for which of them."""
     return query.limit is not None or query.suppress is not None
 
 
@@ -111,7 +111,7 @@ def unpicked(query: QuerySpec) -> QuerySpec:
 
 
 def deciding(query: QuerySpec, rows: Rows, semantics: Any) -> Occurrence:
-    """What LIMIT counts a match by, its last event or the one that a window began with; under SUPPRESS, when."""
+    """What LIMIT counts a match by: its last event, or the one with which a window began; under SUPPRESS, its time."""
     return occurrences(query, Stream.of(rows, time="at"), semantics=semantics).__getitem__
 
 
@@ -135,7 +135,7 @@ def agree(
     query: QuerySpec, rows: Rows, semantics: Any, dress: Dress = PLAIN, share: Share | None = None,
     *, like: Callable[[QuerySpec], bool] = runnable,
 ) -> None:  # fmt: skip
-    """Engine and judge find the same; `share` asks for a case that has a match, and is still `like` what was drawn."""
+    """Assert that engine and judge agree; with `share`, on a case with a match that is still `like` what was drawn."""
     if share is not None:
         query, rows = telling(query, rows, partial(looked_at, semantics=semantics, like=like))
     if not sorted_window(query, rows):
@@ -155,7 +155,7 @@ def agree(
         return
     same(matches, expected, query, everything)
     assert result.count() == len(expected)
-    if ready(query).plan(semantics).reports_one:  # then it is counted in another way, where nothing was read before
+    if ready(query).plan(semantics).reports_one:  # then matches are counted in another way if none was read before
         assert ready(query).run(table, time="at", semantics=semantics).count() == len(expected)
     assert result.suppressed() == (len(everything) - len(expected) if query.suppress is not None else 0)
     if share is not None:
@@ -172,9 +172,9 @@ def looked_at(
 def cases(
     how: settings, *drawn: Any, parts: int = 1, least: float = LEAST
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """A test of many random cases, given a `Share` first: enough must run, and more than `least` have a match.
+    """A test of many random cases, with a `Share` as first argument: enough must run, and more than `least` must match.
 
-    A long run goes in parts, side by side; each draws the same cases whenever it is run.
+    A long run has several parts, which can run in parallel; each draws the same cases whenever it is run.
     """
 
     def decorated(test: Callable[..., None]) -> Callable[..., None]:
@@ -209,7 +209,7 @@ def stream_agrees(
     query: QuerySpec, rows: Rows, semantics: Any, rng: Any, share: Share, dress: Dress = PLAIN,
     *, restored: bool = True, like: Callable[[QuerySpec], bool] = runnable,
 ) -> None:  # fmt: skip
-    """A stream in batches, taken up again from a snapshot after each if `restored`, finds what the judge finds."""
+    """Assert that a stream in batches agrees with the judge; if `restored`, it goes on from a snapshot after each."""
     query, rows = telling(query, rows, partial(looked_at, semantics=semantics, like=like))
     if not sorted_window(query, rows):
         query = replace(query, within=Size.events(4))
@@ -235,7 +235,7 @@ def stream_agrees(
 def _pushed(
     program: Program, table: pa.Table, expected: list[Match], rng: Any, *, as_rows: bool, restored: bool
 ) -> tuple[list[Match], StreamMetrics]:
-    """The matches of a stream that is fed little by little; where they are not read, the judge's instead."""
+    """The matches of a stream that is fed bit by bit; where matches are not read, the judge's instead."""
     counting = rng.random() < 0.5
     stream = EventStream(program, counting=counting)
     matches: list[Match] = []

@@ -1,7 +1,7 @@
-"""How many random cases are compared with the judge that contain an absence, an aggregate or a measure.
+"""How many random cases with an absence, an aggregate or a measure are compared with the judge.
 
-Each number is of one test. By day they are at least `LEAST` in all; of the cheapest, patterns without clauses, there
-are most.
+Each number is that of one test. In a CI run they add up to at least `LEAST`; most cases are of the cheapest kind,
+patterns without clauses.
 """
 
 from __future__ import annotations
@@ -21,5 +21,5 @@ LEAST = 3_000
 
 
 def total() -> int:
-    """All of them."""
+    """The number of all these cases."""
     return sum(each.max_examples for group in (ABSENCES, AGGREGATES, MEASURES) for each in group.values())

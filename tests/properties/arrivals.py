@@ -23,7 +23,7 @@ RANDOM = st.randoms(use_true_random=True)
 
 @dataclass
 class Plain:
-    """What is said of live streams, over lists: the greatest time less the delay, never going back."""
+    """The rules of live streams, over lists: the watermark is the greatest time less the delay, and never goes back."""
 
     delay: int
     tied: bool
@@ -65,6 +65,6 @@ class Plain:
 
 
 def arriving(rows: Rows, delay: int, rng: Any, *, beyond: bool) -> Rows:
-    """The events in an order of arrival that the watermark allows for, or goes beyond."""
+    """The events in an order of arrival that the watermark allows for, or, if `beyond`, one that may exceed it."""
     jitter = delay if not beyond else 2 * delay + 3
     return sorted(rows, key=lambda row: (row["at"] + rng.uniform(0, jitter), rng.random()))

@@ -60,7 +60,7 @@ TEXTS = (
 NEAR = (
     datetime(1677, 9, 22, tzinfo=timezone.utc),
     datetime(2262, 4, 10, tzinfo=timezone.utc),
-)  # what nanoseconds can say
+)  # the range of nanoseconds
 
 
 INSTANTS = st.sampled_from(
@@ -179,7 +179,7 @@ def _written(time: datetime) -> str:
 
 
 def _more() -> st.SearchStrategy[Expression]:
-    """What `strategies.conditions` leaves out: times, two string columns, truth values compared, extremes."""
+    """What `strategies.conditions` leaves out: times, two string columns, comparisons of truth values, extremes."""
     inner = random.conditions()
     wide = st.sampled_from([2**63 - 1, -(2**63), 2**53 + 1, 2**63, 2**64 - 1, 0.1, math.inf]).map(Literal)
     number = st.sampled_from(["id", "price"]).map(Attribute)
@@ -205,7 +205,7 @@ def _more() -> st.SearchStrategy[Expression]:
 
 
 def conditions() -> st.SearchStrategy[Expression]:
-    """Conditions on `batches`, those of the other tests and more."""
+    """Conditions on `batches`: those of the other tests and more."""
     either = random.conditions() | _more()
     joined = st.lists(either, min_size=2, max_size=3).map(tuple)
     return either | either | joined.map(And) | joined.map(Or) | either.map(Not)

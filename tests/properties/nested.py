@@ -34,7 +34,7 @@ STRATEGIES = (Strategy.NEXT, Strategy.LAST, Strategy.MAX)
 
 
 def is_nested(query: QuerySpec) -> bool:
-    """Whether the engine runs it, and watches something inside what it watches or that reads what is bound around."""
+    """Whether the engine runs it and watches something that is nested or that reads what is bound around it."""
     plan = planned(query)
     return plan is not None and (
         plan.automaton.depth > 1 or any(each.kind == OTHERS for each in plan.automaton.watchers)
@@ -115,7 +115,7 @@ def _patterns(draw: st.DrawFn) -> Pattern:
 
 @cache
 def nested_patterns() -> st.SearchStrategy[Pattern]:
-    """Such patterns, as far as they mean something."""
+    """Such patterns, as far as they pass the checks."""
 
     def sound(pattern: Pattern) -> bool:
         try:

@@ -18,11 +18,11 @@ from cerite.core.match import Match
 from cerite.data import open_events
 
 POSITION = "position in the stream"
-_LIMITS = {"start": "array_min", "end": "array_max"}  # where no position is named, the marked events tell
+_LIMITS = {"start": "array_min", "end": "array_max"}  # without a column of positions, from the marked events
 
 
 def frame(spark: SparkSession, table: pa.Table, *, seed: int = 1, parts: int = 2) -> DataFrame:
-    """The rows with their positions, shuffled: Spark promises no order either."""
+    """The rows with their positions, shuffled, because Spark promises no order."""
     order = list(range(table.num_rows))
     random.Random(seed).shuffle(order)
     numbered = table.append_column(POSITION, pa.array(range(table.num_rows), pa.int64()))
@@ -32,7 +32,7 @@ def frame(spark: SparkSession, table: pa.Table, *, seed: int = 1, parts: int = 2
 
 
 def some_by_day(cases: Iterable[Any], by_day: Container[Any]) -> list[Any]:
-    """Parameters of a test, of which these run with every change and the others at night: a Spark job is not cheap."""
+    """A test's parameters: those in `by_day` are in every CI run, the others are nightly: Spark jobs are not cheap."""
     return [case if case in by_day else pytest.param(case, marks=pytest.mark.nightly) for case in cases]
 
 
@@ -53,7 +53,7 @@ def _plain(kind: pa.DataType) -> pa.DataType:
 
 
 def together(results: Sequence[DataFrame]) -> list[dict[str, Match]]:
-    """The matches of every result by their ids, by one Spark job; events are known by their positions."""
+    """The matches of every result by their ids, from one Spark job; events are identified by their positions."""
     schemas = [result.schema for result in results]
     plain = [_positions(number, *each) for number, each in enumerate(zip(results, schemas, strict=True))]
     variables = [[each.name for each in schema if isinstance(each.dataType, ArrayType)] for schema in schemas]
@@ -78,14 +78,14 @@ def matches(result: DataFrame) -> list[Match]:
 
 
 def difference(actual: Iterable[Hashable], expected: Iterable[Hashable]) -> str:
-    """What is missing or too much, the first of it; pytest's own account of long lists takes minutes."""
+    """The first of what is missing or too much; pytest's own comparison of long lists takes minutes."""
     one, other = Counter(actual), Counter(expected)
     missing, more = list((other - one).elements()), list((one - other).elements())
     return f"{len(missing)} missing: {missing[:3]}; {len(more)} too many: {more[:3]}" if missing or more else ""
 
 
 def shifted(match: Match, by: int) -> Match:
-    """The match that many positions later."""
+    """The match, moved by this many positions."""
 
     def moved(positions: tuple[int, ...]) -> tuple[int, ...]:
         return tuple(position + by for position in positions)
@@ -95,7 +95,7 @@ def shifted(match: Match, by: int) -> Match:
 
 
 def _positions(number: int, result: DataFrame, schema: StructType) -> DataFrame:
-    """Rows of one shape whatever the query, said in SQL: a DataFrame's methods talk to Java a hundred times."""
+    """Rows of one shape whatever the query, in SQL: a DataFrame's methods would talk to Java a hundred times."""
     names = {each.name: f"c{place}" for place, each in enumerate(schema)}
     events = [names[each.name] for each in schema if isinstance(each.dataType, ArrayType)]
     bound = ", ".join(f"transform({each}, event -> event.`{POSITION}`)" for each in events)
@@ -119,5 +119,5 @@ def letters(rows: int, keys: Any) -> pa.Table:
 
 
 def ends(rows: Any) -> Counter[tuple[int, int]]:
-    """When the matches start and end."""
+    """The start and end of every match, counted."""
     return Counter((row["start_time"], row["end_time"]) for row in rows)

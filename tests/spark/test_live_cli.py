@@ -130,7 +130,7 @@ def test_a_checkpoint_that_cannot_be_read(spark: SparkSession, options: list[str
     done = cerite("stream", QUERY, *options, "--sink", str(tmp_path / "matches"), "--once", code=1)
     assert "the stream cannot be started" in done.stderr
     assert "Unexpected end-of-input" in done.stderr
-    assert "needs a new --checkpoint" in done.stderr
+    assert "name a new --checkpoint" in done.stderr
 
 
 @pytest.mark.nightly

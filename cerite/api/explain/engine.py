@@ -19,7 +19,7 @@ from cerite.pattern.query import QuerySpec
 
 
 def explain_engine(tree: Tree, query: QuerySpec, schema: Schema | None = None) -> None:
-    """Add how the local engine runs the query, or why it does not."""
+    """Add to the tree how the local engine runs the query, or why it does not."""
     try:
         runnable = plan(query)
         columns, guessed = columns_of(runnable, schema if schema is not None else query.schema)
@@ -53,12 +53,12 @@ def explain_engine(tree: Tree, query: QuerySpec, schema: Schema | None = None) -
 
 
 def _followed(number: int, preceding: Preceding) -> str:
-    """How it is known when something last began that must be absent before the match or a part."""
+    """How the engine keeps track of when something last began that must be absent before the match or a part."""
     window = "the query's window" if preceding.size is None else f"a window of {preceding.size}"
     kept = "entry of stored values" if preceding.has_memory else "state of its own automaton"
     tests = "; ".join(sorted({shown(str(guard)) for guard in preceding.automaton.conditions}))
     return (
-        f"absent before (since{number}), in {window}: {tests}; followed beside the events, the latest start per {kept}"
+        f"absent before (since{number}), in {window}: {tests}; followed as events arrive, the latest start per {kept}"
     )
 
 

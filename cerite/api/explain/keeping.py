@@ -1,6 +1,6 @@
-"""What a stream of a query keeps, in `cerite explain`: how long a partial match lives, what stays of a key, and why.
+"""What a live stream keeps, in `cerite explain`: how long a partial match lives, what remains of a key, and why.
 
-It says what `cerite.engine.recycle` does: whatever no event can bind any more is forgotten.
+It describes what `cerite.engine.recycle` does: whatever no event can bind any more is forgotten.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from cerite.engine.registers.leaves import Value
 
 
 def explain_keeping(tree: Tree, program: Program) -> None:
-    """Add what a stream that goes on for ever has to keep."""
+    """Add to the tree what a stream without end has to keep."""
     plan = program.plan
     state, why = growth(plan)
     branch = tree.add(Text(f"keeps: {state}; {why}"))
@@ -55,8 +55,8 @@ def growth(plan: Plan) -> tuple[str, str]:
         return "what is in the window", "what has left it is forgotten"
     return (
         "what is in the windows of all keys",
-        f"a window of {plan.window} moves with the events of its key, so that of a key that falls silent stays open; "
-        "a window of time would close it",
+        f"a window of {plan.window} moves with the events of its key, so if a key falls silent, its window stays open; "
+        "a window of time would close",
     )
 
 

@@ -1,4 +1,4 @@
-"""Kinds of attributes for `cerite explain` where nobody declared them: what the query compares them with says it."""
+"""Kinds of attributes that nobody declared, for `cerite explain`: guessed from what the query compares them with."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _ARROW = {
 
 
 def columns_of(plan: Plan, schema: Schema | None) -> tuple[pa.Schema, list[str]]:
-    """Columns for all that a plan looks at, and the names of those whose kind conditions only suggest.
+    """Columns for everything that a plan reads, and the names of those whose kind is only guessed from conditions.
 
     >>> from cerite.language.ceql import parse_query
     >>> from cerite.engine.plan import plan
@@ -59,7 +59,7 @@ def columns_of(plan: Plan, schema: Schema | None) -> tuple[pa.Schema, list[str]]
 
 
 def _guessed(nodes: list[Expression], known: dict[str, Kind]) -> dict[str, Kind]:
-    """What constants say, carried over to attributes that are compared with each other."""
+    """Kinds guessed from constants, and passed on between attributes that are compared with each other."""
     kinds = dict(known)
     for node in nodes:
         if isinstance(node, Aggregate) and (node.function in ("SUM", "AVG") or node.of is not None):
@@ -78,7 +78,7 @@ def _guessed(nodes: list[Expression], known: dict[str, Kind]) -> dict[str, Kind]
 
 
 def _has_the_kind(node: Expression) -> TypeGuard[Attribute | Reference]:
-    """Whether what it is compared with tells an attribute's kind."""
+    """Whether a value has the kind of its attribute, so that what it is compared with tells that kind."""
     read = isinstance(node, Aggregate) and node.of is None and node.function in ("MIN", "MAX", "FIRST", "LAST")
     return read or isinstance(node, (Attribute, Reference))
 

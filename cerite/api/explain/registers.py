@@ -1,6 +1,6 @@
 """Registers in `cerite explain`: what is stored and for how long, what wakes a state, and how many entries there are.
 
-Everything is read off the tables that the engine runs (`Machine`, `signatures`), so it cannot say anything else.
+Everything is read off the tables that the engine runs (`Machine`, `signatures`), so it always agrees with the engine.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _WATCHED = {
 
 
 def explain_registers(tree: Tree, program: Program, machine: Machine) -> None:
-    """Add what a run carries along and how it is looked up."""
+    """Add to the tree what a run carries along and how it is looked up."""
     plan, grouping, in_groups = program.plan, program.grouping, program.found_in_groups
     tests = tree.add("tests on one event, each evaluated once per batch")
     for guard in machine.guards:
@@ -62,7 +62,7 @@ def explain_registers(tree: Tree, program: Program, machine: Machine) -> None:
 
 
 def counted(program: Program, machine: Machine) -> str:
-    """What counting costs an event: the logarithm of the starts where they are moved in groups, else all it moves."""
+    """What counting costs per event: the logarithm of the starts if these are moved in groups, else all it moves."""
     grouping = program.grouping
     assert grouping is not None
     if isinstance(grouping, Rejected):
@@ -176,7 +176,7 @@ def _bound(tree: Tree, plan: Plan, machine: Machine) -> Tree:
 
 
 def _changing(machine: Machine) -> Iterator[str]:
-    """How many different values an aggregate can have at a time: what its events may be decides."""
+    """How many different values an aggregate can have at a time, which depends on what its events may be."""
     for slot, (register, leaf) in enumerate(machine.slots):
         if not isinstance(leaf, Running):
             continue
@@ -195,7 +195,7 @@ def _changing(machine: Machine) -> Iterator[str]:
 
 
 def _chosen_freely(machine: Machine, slot: int) -> bool:
-    """Whether a run may go round adding some events to a sum and leaving out others."""
+    """Whether a run may go round a loop that adds some events to a sum and leaves out others."""
     register = machine.slots[slot][0]
     steps = [t for t in machine.automaton.transitions if slot in machine.live[t.source] & machine.live[t.target]]
     ahead = {t.source: {each.target for each in steps if each.source == t.source} for t in steps}
@@ -216,7 +216,7 @@ def _closure(ahead: dict[int, set[int]], state: int) -> set[int]:
 
 
 def _unlabelled(machine: Machine) -> set[str]:
-    """The registers that of two steps with the same label one writes and one keeps: the labels do not tell which."""
+    """The registers that one step writes and another with the same label keeps: the label does not tell which."""
     inner = _inner(machine)
     ambiguous = set()
     for slot, (register, _) in enumerate(machine.slots):
@@ -233,7 +233,7 @@ def _waiting(machine: Machine) -> list[int]:
 
 
 def _inner(machine: Machine) -> frozenset[int]:
-    """The states of watched patterns: these are in rows of watched sets only."""
+    """The states of watched patterns, which occur only in the rows of watched sets."""
     automaton = machine.automaton
     inner = {watcher.entry for watcher in automaton.watchers}
     while more := {t.target for t in automaton.transitions if t.source in inner} - automaton.finals - inner:
@@ -276,7 +276,7 @@ def _slot(slot: Slot) -> str:
 
 
 def shown(text: str) -> str:
-    """Without the sign before and the number behind the construction's own registers.
+    """The text without the sign before and the number behind the names of the construction's own registers.
 
     >>> shown("C[v > `\N{PRIME}y12`.v] AND WITHIN 3 EVENTS of \N{PRIME}window4")
     'C[v > y.v] AND WITHIN 3 EVENTS of window'

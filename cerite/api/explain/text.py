@@ -75,7 +75,7 @@ def explanation(query: QuerySpec, schema: Schema | None = None) -> Tree:
 
 
 class Explanation:
-    """An explanation in the form of whoever shows it: text, a tree in a terminal, HTML in a notebook."""
+    """An explanation that shows itself as text, as a tree in a terminal, or as HTML in a notebook."""
 
     def __init__(self, query: QuerySpec, schema: Schema | None = None) -> None:
         self._tree = explanation(query, schema)

@@ -1,4 +1,4 @@
-"""What an answer of `why` and `why_not` is: events with what is known of each, in the form of whoever shows it."""
+"""The answers of `why` and `why_not`: events with what is known of each, shown as text, as a table or as HTML."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ Kind = Literal[
 
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """Something that was compared, in words; `position` is the event that it is about, if it is about one."""
+    """Something that was compared, in words; `position` is that of the event it is about, if it is about one."""
 
     kind: Kind
     text: str
@@ -43,7 +43,7 @@ class Reason:
 
 @dataclass(frozen=True, slots=True)
 class Explained:
-    """An event, the variables it is bound to, and the conditions that it met or, the last of them, did not meet."""
+    """An event, the variables it is bound to, and the conditions that it met, or the one that it failed."""
 
     position: int
     variables: tuple[str, ...]
@@ -53,7 +53,7 @@ class Explained:
 
 
 class Answer(ABC):
-    """Text, a table in a terminal, HTML in a notebook."""
+    """An answer, which shows itself as text, as a table in a terminal, or as HTML in a notebook."""
 
     events: tuple[Explained, ...]
     columns: tuple[str, ...] = ()  # of the data: what is shown of every event
@@ -134,12 +134,12 @@ class Why(Answer):
 
 
 class WhyNot(Answer):
-    """Why events are no match.
+    """Why events are not a match.
 
-    `culprit` is what ended the furthest partial match first, `besides` what would have ended it later. If the events
-    are a match, `match` is that and `culprit` None; if they are only some of the events of one, `culprit` says what is
-    missing and `match` is that match. Where the pattern needs more events than were given, `added` are those of the
-    data with which they come nearest to one.
+    `culprit` is what first ended the partial match that got furthest, `besides` what would have ended it later. If the
+    events are a match, `match` is that match and `culprit` is None; if they are only some of the events of a match,
+    `culprit` says what is missing and `match` is that match. Where the pattern needs more events than were given,
+    `added` are the events of the data that bring them nearest to a match.
     """
 
     def __init__(
@@ -177,7 +177,7 @@ class WhyNot(Answer):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What ended it, and what would have."""
+        """What ended the match, and what would have ended it later."""
         if self.culprit is None:
             return () if self.why is None else self.why.notes
         larger = () if self.match is None else (f"but they are part of the match {self.match}",)

@@ -1,10 +1,10 @@
-"""Some events of a match that should have been: which others of the stream would make them one.
+"""Given only some events of a match that should have been: which other events of the stream would complete it.
 
-Where the pattern needs an event that is not given, those of the stream that have its type and lie there are tried, the
-nearest first, fewest additions first. Only types and order are looked at here: whether what is added satisfies its
-conditions is what `why_not` then tells of the best of them.
+Where the pattern needs an event that is not given, events of the stream that have its type and lie in that place are
+tried, the nearest first, and fewer additions before more. Only types and order are looked at here; whether the added
+events satisfy their conditions is then reported by `why_not`, for the best completion.
 
-Invariant: a completion has all events that are given, in one partition, and the pattern can be read in it.
+Invariant: a completion contains all events that are given, in one partition, and can be read as the pattern.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from cerite.reference.semantics.stream import Stream
 from cerite.reference.semantics.ways import Ways
 
 MOST_TRIED = 150  # words that are read
-MOST_NEAR = 30  # events that are tried in a place
+MOST_NEAR = 30  # events that are tried in one place
 MOST_LOOKED_AT = 20_000  # events that are looked at to find them
 
 
@@ -45,7 +45,7 @@ class Missing:
 
 
 def read(scene: Scene, ranks: Ranks, first: int, last: int, restart: int) -> tuple[Ways, Ranks]:
-    """The part of the stream that decides about events, ready to be read, and the ranks of its events."""
+    """The part of the stream that decides about these events, ready to be read, and the ranks of its events."""
     begin = scene.begins(first, restart)
     stream = scene.stream(begin, scene.ends(last), first)
     numbers = tuple(scene.rank(event.position) for event in stream.events)
@@ -85,7 +85,7 @@ def completions(scene: Scene, ranks: Ranks) -> tuple[list[Ranks], Missing | None
 
 
 def _missing(ways: Ways, word: Ranks) -> Iterator[Missing]:
-    """What the pattern has where reading it ended, and then elsewhere; nothing where it has read all it needs."""
+    """What the pattern needs where reading ended, and then elsewhere; nothing if it has read all that it needs."""
     reached = ways.reached
     if None not in reached.expected:
         for at in sorted(reached.types, reverse=True):

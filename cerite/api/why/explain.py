@@ -1,10 +1,10 @@
 """`query.why` and `query.why_not`: the judge reads the events of a match as a word, the engine says what it reported.
 
-A partial match is ended by the first thing that does not hold of it. Of all ways to read the events as a match,
-`why_not` tells the one that got furthest: the one whose first failing check is decided latest. Events of which every
-check holds are a match of the pattern; if they are not reported, a clause of the query left them out.
+A partial match is ended by the first check that fails. Of all ways to read the events as a match, `why_not` reports the
+one that got furthest: the one whose first failing check is decided latest. Events for which every check holds are a
+match of the pattern; if they are not reported, a clause of the query left them out.
 
-Invariant: without the culprit and what is named besides it, the judge has the match (tests/properties/test_why.py).
+Invariant: without the culprit and what is named besides it, the judge finds the match (tests/properties/test_why.py).
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class _Reading:
     ranks: Ranks  # of the stream's events, in the whole stream
 
     def whole(self, ranks: frozenset[int]) -> Ranks:
-        """Ranks in the whole stream of those in the part that was read."""
+        """Ranks in the part that was read, as ranks in the whole stream."""
         return tuple(self.ranks[rank] for rank in sorted(ranks))
 
 
@@ -83,7 +83,7 @@ def why_not(scene: Scene, ranks: Ranks) -> WhyNot:
 
 # ---------------------------------------------------------------- reading events as a word
 def _completed(scene: Scene, last: int, like: int) -> list[int]:
-    """Where matches were completed, before `last`, that made the query forget what it had of this partition."""
+    """Where, before `last`, a match was completed that made the query forget the partial matches of this partition."""
     query = scene.query
     if query.consume is Consume.NONE or ends_in_absence(query.where):
         return []
@@ -119,7 +119,7 @@ def _is(way: Way, match: Match, scene: Scene, numbers: Ranks) -> bool:
 
 # ---------------------------------------------------------------- what does not hold
 def _failing(scene: Scene, way: Way, reading: _Reading, consumed: int | None) -> list[Check]:
-    """What ends a way, in the order in which it does."""
+    """The checks that end a way, in the order in which they do."""
     failing = list(way.failing)
     if consumed is not None:
         text = f"CONSUME BY {scene.query.consume.value}: the match that ended at row {scene.positions[consumed]} "
@@ -156,7 +156,7 @@ def _key_text(names: tuple[str, ...], key: tuple[object, ...] | None) -> str:
 
 
 def _unlike(scene: Scene, ranks: Ranks, ways: Ways) -> WhyNot:
-    """Events that do not have the form of the pattern, unless they are some of a match that is reported."""
+    """The answer for events that do not have the form of the pattern; they may be only part of a reported match."""
     positions, columns = tuple(scene.positions[rank] for rank in ranks), _columns(scene)
     larger = next((each for each in scene.reported(scene.query, scene.rows - 1) if set(ranks) <= set(each[2])), None)
     match = None if larger is None else _reported_match(scene, *larger)
@@ -183,7 +183,7 @@ def _unlike(scene: Scene, ranks: Ranks, ways: Ways) -> WhyNot:
 
 
 def _completed_as(scene: Scene, ranks: Ranks, words: list[Ranks]) -> WhyNot:
-    """What keeps these events, with others that the pattern needs, from being a match: of those, what comes nearest."""
+    """What keeps these events from being a match together with others that the pattern needs, in the nearest case."""
     answer = max((why_not(scene, word) for word in words), key=lambda each: _nearness(scene, each))
     given = tuple(scene.positions[rank] for rank in ranks)
     added = tuple(each for each in answer.positions if each not in given)
@@ -201,7 +201,7 @@ def _nearness(scene: Scene, answer: WhyNot) -> tuple[int, int, int]:
 
 
 def _lacking(scene: Scene, ranks: Ranks, missing: Missing) -> WhyNot:
-    """The pattern needs an event of which the stream has none in that place."""
+    """The answer where the pattern needs an event, and the stream has no such event in that place."""
     wanted = " or ".join(f"`{each or '_'}`" for each in sorted(missing.types, key=str))
     row = scene.positions
     place = [f"after row {row[missing.after]}"] if missing.after is not None else []
@@ -223,7 +223,7 @@ def _reported_match(scene: Scene, start: int, end: int, ranks: Ranks) -> Match:
 
 
 def _left_out(scene: Scene, ranks: Ranks, end: int) -> Reason | None:
-    """The clause that does not report a match of the pattern, if there is one."""
+    """The clause that keeps a match of the pattern from being reported, if there is one."""
     query = scene.query
     if query.strategy is not None or query.consume is not Consume.NONE:
         everything = replace(query, limit=None, suppress=None)
@@ -244,7 +244,7 @@ def _left_out(scene: Scene, ranks: Ranks, end: int) -> Reason | None:
 
 
 def _silencing(scene: Scene, ranks: Ranks, end: int, loud: list[tuple[int, int, Ranks]]) -> tuple[int, int, Ranks]:
-    """The last of the reported matches that was known before these events were one."""
+    """The last of the reported matches that was known before these events became a match."""
     known = loud[-1]
     for each in scene.reported(replace(scene.query, limit=None, suppress=None), end):
         if set(each[2]) == set(ranks):
@@ -282,7 +282,7 @@ def _numbers(scene: Scene, ranks: Ranks) -> tuple[int, ...]:
     return tuple(scene.positions[rank] for rank in ranks)
 
 
-# ---------------------------------------------------------------- telling
+# ---------------------------------------------------------------- the answer in words
 def _columns(scene: Scene) -> tuple[str, ...]:
     return tuple(name for name in (scene.columns.time,) if name is not None)
 

@@ -1,4 +1,4 @@
-"""What `why` and `why_not` are given: a match and its data, or events by row number, as rows, or as a frame."""
+"""The arguments of `why` and `why_not`: a match and its data, or events by row number, as rows, or as a frame."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ _POSITIONS = "give the numbers of its rows: events=[3, 7, 9]"
 
 
 def scene_of(query: QuerySpec, match: Any, prepared: Prepared | None = None) -> Scene:
-    """The data that a match is of: what is given, or what the match knows of it."""
+    """The data that a match was found in: the data that is given, or else the data that the match knows."""
     if not isinstance(match, Match):
         raise ArgumentError(
             f"`why` explains a match, not {match!r}",
-            hint="take one of query.run(…), e.g. matches[0]; for events that are none use why_not",
+            hint="take one of query.run(…), e.g. matches[0]; for events that are not a match use why_not",
         )
     if not match.positions:
         raise ArgumentError(f"{match} shows no event", hint="SELECT what the match binds")
@@ -53,7 +53,7 @@ def ranks_of(scene: Scene, events: Any) -> Ranks:
     if not ranks:
         raise ArgumentError("no event is given", hint=_POSITIONS)
     if len(set(ranks)) < len(ranks):
-        raise ArgumentError("an event is given twice, and a match has it once", hint=_POSITIONS)
+        raise ArgumentError("an event is given twice, but a match has it only once", hint=_POSITIONS)
     return tuple(sorted(ranks))
 
 

@@ -32,7 +32,7 @@ from cerite.pattern.rewrite.skips import expand_skips
 from cerite.pattern.variables import nullable
 from cerite.reference.semantics.stream import Stream, StreamEvent, instant
 
-MOST_MATCHES = 5_000_000  # that are gone through to find one
+MOST_MATCHES = 5_000_000  # the most matches that are searched for one
 _IN_MILLISECONDS = {"s": Fraction(1_000), "ms": Fraction(1), "us": Fraction(1, 1_000), "ns": Fraction(1, 1_000_000)}
 Ranks = tuple[int, ...]
 
@@ -58,7 +58,7 @@ class Scene:
     # ------------------------------------------------------------ positions
     @cached_property
     def positions(self) -> Sequence[int]:
-        """What is reported for every rank."""
+        """The position that is reported for every rank."""
         if self.columns.position is not None:
             return [int(each) for each in self._flat[self.columns.position].to_pylist()]
         return range(self.rows) if self._order is None else [int(each) for each in self._order]
@@ -68,7 +68,7 @@ class Scene:
         return {position: rank for rank, position in enumerate(self.positions)}
 
     def rank(self, position: int) -> int:
-        """Where the event of a reported position is in stream order."""
+        """The rank of the event with this reported position."""
         if position not in self._ranks:
             known = f"from 0 to {self.rows - 1}" if isinstance(self.positions, range) else "those of the data"
             raise StreamError(
@@ -102,7 +102,7 @@ class Scene:
 
     @cached_property
     def _only(self) -> str:
-        """The type of all events where no column says it."""
+        """The type of all events if no column holds it."""
         return next((node.type for node in walk(self.query.where) if isinstance(node, Event) and node.type), "")
 
     def stream(self, begin: int, end: int, like: int | None) -> Stream:
@@ -131,11 +131,11 @@ class Scene:
         return value if self.columns.unit == "ms" else Fraction(value) * _IN_MILLISECONDS[self.columns.unit]
 
     def begins(self, first: int, restart: int) -> int:
-        """From which rank on events decide about a match whose first event is `first`."""
+        """The first rank whose event helps to decide about a match whose first event is `first`."""
         return restart if looks_back(self.pattern) else first
 
     def ends(self, last: int) -> int:
-        """Up to which rank events decide about a match whose last event is `last`."""
+        """The end of the ranks whose events help to decide about a match whose last event is `last`."""
         awaited = any(isinstance(node, Parts) and node.after for node in walk(self.pattern))
         return self.rows if awaited else last + 1
 

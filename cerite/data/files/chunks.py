@@ -51,7 +51,7 @@ def opened(path: Path) -> Any:
 
 
 def lines_cut(data: bytes) -> int:
-    """Records that are lines.
+    """How many bytes are whole records, where records are lines.
 
     >>> lines_cut(b"ab\\nc")
     3
@@ -60,7 +60,7 @@ def lines_cut(data: bytes) -> int:
 
 
 def quoted_cut(data: bytes) -> int:
-    """Records that are lines, except that a quoted value may hold line ends: the last one outside quotes counts.
+    """The same where a quoted value may hold line ends: up to the last line end outside quotes.
 
     >>> quoted_cut(b'a,"b\\nc"\\nd,"e\\nf')
     8
@@ -108,7 +108,7 @@ def again(path: Path, spans: Sequence[Span]) -> Iterator[Chunk]:
 
 
 def _read(file: Any, size: int) -> bytes:
-    """So many bytes; fewer only at the end. A decompressing stream may give fewer at a time."""
+    """This many bytes; fewer only at the end. A decompressing stream may give fewer at a time."""
     data: bytes = file.read(size)
     while len(data) < size and (more := file.read(size - len(data))):
         data += more

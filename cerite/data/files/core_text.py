@@ -2,8 +2,8 @@
 
 Invariant: every line that is not blank is one row; its event type is in column `type`, and an attribute that an event
 does not have is NULL there. Unquoted words are integers, floats, booleans, times or strings, whichever holds for the
-whole column; nothing and NULL are NULL, and among numbers, booleans and times the usual spellings of a missing value.
-Quoted values ('it''s', "so") are strings, whatever they look like. What is declared is as declared.
+whole column; an empty word and NULL are NULL, and so are, among numbers, booleans and times, the usual spellings of a
+missing value. Quoted values ('it''s', "so") are strings, whatever they look like. Declared columns are as declared.
 """
 
 from __future__ import annotations
@@ -152,7 +152,7 @@ def _alone(chunk: Chunk, lines: pa.Array, row: int) -> _Group:
 
 
 def _pattern(line: str, attributes: Sequence[Attribute]) -> str:
-    """Lines like this one but for the values, and only simple values; all others are parsed with care."""
+    """Lines like this one but for the values, if those are simple; all others are parsed with care."""
     parts, at = [], 0
     for place, each in enumerate(attributes):
         parts += [re.escape(line[at : each.start]), f"(?P<v{place}>{_VALUES[each.quote]})"]
@@ -203,7 +203,7 @@ class Attribute:
 
 
 def parsed_line(line: str, where: str, reserved: str) -> tuple[str, list[Attribute]]:
-    """The event type and the attributes; `reserved` is the column of the type, which no attribute may be called.
+    """The event type and the attributes; `reserved` is the column of the type, a name that no attribute may have.
 
     >>> head, attributes = parsed_line("BUY(id=8, name='it''s')", "S", "type")
     >>> head, [(each.name, each.value) for each in attributes]
@@ -219,7 +219,7 @@ def parsed_line(line: str, where: str, reserved: str) -> tuple[str, list[Attribu
         if name == reserved:
             reader.fail(f"no attribute can be called `{name}`: it is the column of the event type", begin, reader.at)
         if any(name == each.name for each in attributes):
-            reader.fail(f"attribute `{name}` is there twice", begin, reader.at)
+            reader.fail(f"attribute `{name}` is given twice", begin, reader.at)
         reader.sign("=", f"`=` after `{name}`")
         attributes.append(reader.value(name))
         if reader.next_is(")"):

@@ -1,9 +1,9 @@
 """CSV and TSV: a header, then records of as many values; quotes are doubled inside quoted values.
 
 Invariant: in a column of text an unquoted empty value or NULL is NULL, a quoted one is the string; in other columns the
-usual spellings of a missing value are, quoted or not. A record of another length, or a value that is not what its
+usual spellings of a missing value are NULL, quoted or not. A record of another length, or a value that is not what its
 column is declared to be, is an error with its line. Numbers that would lose digits stay text: whole ones that 64 bits
-cannot hold, and those with zeros before them.
+cannot hold, and those with leading zeros.
 """
 
 from __future__ import annotations
@@ -152,7 +152,7 @@ class Delimited:
         return {name: table[name] for name in names}
 
     def _wide(self, chunk: Chunk, types: dict[str, pa.DataType], names: Sequence[str]) -> pa.Table:
-        """The columns with every spelling of a missing value taken for one."""
+        """The columns, with every spelling of a missing value read as NULL."""
         spellings = (*MISSING, *(f" {each}" for each in MISSING), *self._reading.null_values)
         return self._read(chunk, types, names, nulls=spellings, quoted=True)
 
@@ -199,7 +199,7 @@ class Delimited:
 
 
 def _trimmed(text: pa.ChunkedArray) -> pa.ChunkedArray | None:
-    """The values without spaces around them, if some have such and the first of them is no plain text."""
+    """The values without spaces around them, if some have such and the first value is not plain text."""
     first = next((value for value in (each.as_py() for each in text[:100]) if value and value.strip()), "x").strip()
     if not any(re.match(shape, first) for shape in SHAPES.values()) and first not in MISSING:
         return None
@@ -208,13 +208,13 @@ def _trimmed(text: pa.ChunkedArray) -> pa.ChunkedArray | None:
 
 
 def _is_huge(column: pa.ChunkedArray) -> bool:
-    """Whether some of these floats are beyond whole numbers of 64 bits."""
+    """Whether some of these floats are beyond the whole numbers of 64 bits."""
     bounds = pc.min_max(pc.filter(column, pc.is_finite(column))).as_py()
     return bounds["max"] is not None and max(-bounds["min"], bounds["max"]) >= 2.0**63
 
 
 def _may_have_lost(column: pa.ChunkedArray) -> bool:
-    """Whether text may have been taken for a missing value that was none."""
+    """Whether text that was not a missing value may have been taken for one."""
     return bool(is_.is_null(column.type) or (is_.is_string(column.type) and column.null_count > 0))
 
 
@@ -223,7 +223,7 @@ def _is_number(arrow: pa.DataType) -> bool:
 
 
 def _has_padding(data: bytes, delimiter: str) -> bool:
-    """Whether some value may begin with a zero that is not all of it: a quick look, without parsing."""
+    """Whether some value may have a leading zero: a quick look, without parsing."""
     text = np.frombuffer(b"\n\n" + data + b"\n ", np.uint8)
     ends = np.frombuffer(f'{delimiter}\n"'.encode(), np.uint8)
     zeros = np.flatnonzero(text == ord("0"))
@@ -234,7 +234,7 @@ def _has_padding(data: bytes, delimiter: str) -> bool:
 
 
 def _records(lines: Iterator[str], delimiter: str) -> Iterator[tuple[int, int, list[str]]]:
-    """Each record with the (0-based) lines it begins and ends before."""
+    """Each record with the (0-based) line at which it begins and the one before which it ends."""
     records = csv.reader(lines, delimiter=delimiter)
     before = 0
     for record in records:

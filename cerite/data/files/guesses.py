@@ -2,7 +2,7 @@
 
 Invariant: text turns into a number, a boolean or a time only if all of it does, and no digit is lost: `007` and `0x7`
 are text unless a number is declared. The usual spellings of a missing value (`MISSING`) are NULL among numbers,
-booleans and times; among text only nothing and NULL (`ABSENT`) are, because somebody may be called None.
+booleans and times; among text only an empty value and NULL (`ABSENT`) are, because somebody may be called None.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class MisfitError(Exception):
 
 
 def guessed(text: Text, nulls: tuple[str, ...] = ()) -> Text:
-    """Words as integers, floats, booleans or times, else as they are; of type `null` if there are none.
+    """Words as integers, floats, booleans or times, or else as they are; of type `null` if there are no words.
 
     >>> [guessed(pa.array(each)).to_pylist() for each in (["1", "NA"], ["1", "2.5"], ["true", None], ["1", "x", "NA"])]
     [[1, None], [1.0, 2.5], [True, None], ['1', 'x', 'NA']]
@@ -98,7 +98,7 @@ def as_times(text: Text) -> Text:
 
 
 def typed(text: Text, arrow: pa.DataType, nulls: tuple[str, ...] = ()) -> Text:
-    """Text as the values of a type, spaces around them aside; the first that is none is a `MisfitError`.
+    """Text as the values of a type, apart from spaces around them; the first that is not one is a `MisfitError`.
 
     >>> typed(pa.array(["1", " 2", "n/a"]), pa.int64()).to_pylist()
     [1, 2, None]

@@ -2,8 +2,8 @@
 
 Invariant: as many rows as lines that are not blank, or an error with the line; a key that a line does not have is NULL.
 Strings that are all ISO timestamps become timestamps. The usual spellings of a missing value are NULL among numbers,
-booleans and times. A column that is declared string has other values as they are written; of a column that is declared
-otherwise strings are read as what is declared. Lines that mix kinds are parsed one by one, all others by Arrow.
+booleans and times. A column that is declared string has other values as they are written; in a column that is declared
+otherwise, strings are read as declared. Lines that mix kinds are parsed one by one, all others by Arrow.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class JsonLines:
     def parse(self, chunk: Chunk, schema: pa.Schema | None) -> pa.Table:
         """The objects; without a schema types are inferred from all of them."""
         objects = chunk.data.startswith(b"{") + chunk.data.count(b"\n{")
-        if objects != chunk.data.count(b"\n") + (not chunk.data.endswith(b"\n")):  # blank lines or spaces, it may be
+        if objects != chunk.data.count(b"\n") + (not chunk.data.endswith(b"\n")):  # perhaps blank lines or spaces
             if _OTHER.search(chunk.data):
                 _explain(chunk, None)
             objects = len(_OBJECT.findall(chunk.data))
@@ -238,7 +238,7 @@ def _kind(value: object) -> str | None:
 
 
 def _refuse_huge(chunk: Chunk, name: str) -> None:
-    """A float column with values that large may be integers that lost digits."""
+    """Refuse a float column with huge values: they may be integers that lost digits."""
     for number, raw in enumerate(BytesIO(chunk.data), chunk.span.line):
         value = json.loads(raw).get(name) if raw.strip() else None
         if isinstance(value, int) and not -(2**63) <= value < 2**63:

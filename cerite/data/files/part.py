@@ -1,7 +1,7 @@
 """One file of a source, whatever its format.
 
-Invariant: a part's rows lie in segments that can be read each on its own (row groups, record batches, chunks of text);
-`counts` has their sizes. Every failure of the reader is a `StreamError` that begins with the file's name.
+Invariant: a part's rows lie in segments, each of which can be read on its own (row groups, record batches, chunks of
+text); `counts` has their sizes. Every failure of the reader is a `StreamError` that begins with the file's name.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Part(ABC):
 
     @abstractmethod
     def read(self, segments: Sequence[int], schema: pa.Schema, batch_rows: int) -> Iterator[pa.RecordBatch]:
-        """The rows of these segments in order, with those of `schema`'s columns that the file has.
+        """The rows of these segments, in order, with the columns of `schema` that the file has.
 
         Types may still differ from `schema`'s where the reader cannot give them directly.
         """

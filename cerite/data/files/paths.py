@@ -1,4 +1,4 @@
-"""Paths, globs, directories and lists of them become the files to read.
+"""From paths, globs, directories and lists of these to the files to read.
 
 Invariant: the files of a glob or directory are in sorted order; a path that leads to no file is an error, and so is a
 file in a directory whose format is unknown: it might be data.
@@ -57,7 +57,7 @@ def format_of(path: Path) -> str:
         raise StreamError(
             f"{path}: {what}",
             hint=Hint(
-                f"known are {' '.join(FORMATS)}, and for text also {' '.join(COMPRESSIONS)} after it; or name the ",
+                f"use {' '.join(FORMATS)}, for text perhaps followed by {' '.join(COMPRESSIONS)}; or name the ",
                 "format: ",
                 Setting("format", "csv"),
             ),
@@ -83,7 +83,7 @@ def _expanded(given: str, form: str | None) -> list[Path]:
 
 
 def _inside(folder: Path, form: str | None) -> list[Path]:
-    """All files below, without those that Spark and others hide (`_SUCCESS`, `.crc`)."""
+    """All files below, except those that Spark and others hide (`_SUCCESS`, `.crc`)."""
     files = []
     for file in sorted(folder.rglob("*")):
         names = file.relative_to(folder).parts

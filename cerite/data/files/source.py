@@ -36,7 +36,7 @@ _PACKED = 10  # how many times larger compressed text may become
 
 
 class FileSource(Source):
-    """Files; see `open_events` for what may be named."""
+    """The rows of files; see `open_events` for what may be named."""
 
     def __init__(
         self,
@@ -85,7 +85,7 @@ class FileSource(Source):
         return gather(positions, counts, read, schema, self.name)
 
     def sights(self, name: str) -> dict[str, Sight]:
-        """What the texts that hold the column hold there; nothing of a column that is declared."""
+        """What the column looks like in the text files that have it; nothing for a column that is declared."""
         first: dict[str, Sight] = {}
         for part in self._parts if name not in self._reading.kinds else ():
             first = part.sights(name) | first
@@ -103,7 +103,7 @@ class FileSource(Source):
         return {shape: Sight(value, f"{part.path}, row {row}") for shape, (row, value) in shapes(text).items()}
 
     def _unified(self) -> pa.Schema:
-        """One schema for all parts. Where words for missing values are all there is, they may as well be text."""
+        """One schema for all parts. Where a column has only words for missing values, they may as well be text."""
         for part in self._parts:
             if part.guess == "none":
                 self._reading.refuse_other_kinds(part.schema, str(part.path))

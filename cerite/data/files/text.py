@@ -1,7 +1,7 @@
 """Text files (CSV, JSON lines, CORE's form): types are guessed from the whole file before the first row is given.
 
 Invariant: the guess looks at every row, so no later value can fail to fit, and the number of rows is known. A small
-file is parsed once and cached; of a large one only the places of its chunks are, and it is parsed again when read.
+file is parsed once and cached; of a large one only the places of its chunks are kept, and it is parsed again when read.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ class Format(Protocol):
     """Columns in which the usual spellings of a missing value were seen where nothing else was: they may be text."""
 
     def begin(self, path: Path, head: bytes) -> int:
-        """Looks at the beginning of the text; the number of bytes that are header, not records."""
+        """Looks at the beginning of the text; returns how many bytes are header, not records."""
 
     def cut(self, data: bytes) -> int:
         """How many bytes are whole records."""
 
     def parse(self, chunk: Chunk, schema: pa.Schema | None) -> pa.Table:
-        """The chunk's rows; with a schema, those of its columns that there are, read as its types."""
+        """The chunk's rows; with a schema, those of its columns that are there, read as its types."""
 
     def line(self, chunk: Chunk, row: int) -> int:
         """The line of the file that a row of the chunk begins on."""
@@ -87,7 +87,7 @@ class TextPart(Part):
                     yield from blank(self._counts[segment], batch_rows)
 
     def sights(self, name: str) -> dict[str, Sight]:
-        """For every shape of value that the column has, the first one: numbers, booleans, times, and other text."""
+        """For every shape of value in the column, the first one: numbers, booleans, times, and other text."""
         first: dict[str, Sight] = {}
         if name not in self.schema.names:
             return first
@@ -111,7 +111,7 @@ class TextPart(Part):
                 yield self._form.parse(chunk, schema)
 
     def _fits(self, cached: pa.Schema, wanted: pa.Schema) -> bool:
-        """Whether the parsed columns can be used as these types; text that was taken for something else cannot."""
+        """Whether the parsed columns can be used as these types; text that was read as something else cannot."""
         for column in wanted:
             if column.type != STRINGS or column.name not in cached.names:
                 continue

@@ -1,8 +1,8 @@
 """Exact counting of matches and occurrences over batches, without enumeration (docs/architecture.md, *Counting*).
 
-`Counter` owns the run state that `kernel` works on, grows it when the kernel asks, and lets `limbs` carry
-the partitions whose numbers no longer fit; totals are Python integers and exact at any size. Without a window no
-product of matrices is kept: the state grows with the deterministic states, with a window with their square.
+`Counter` owns the run state that `kernel` works on, grows it when the kernel asks, and lets `limbs` take over
+the partitions whose numbers no longer fit; totals are Python integers and exact at any size. Without a window, no
+product of matrices is kept: the state grows with the number of deterministic states; with a window, with its square.
 
 Invariant: results do not depend on where batches are cut. `low` must not decrease inside a partition, nor, with
 `shared_clock`, over the whole stream.
@@ -43,7 +43,7 @@ from cerite.engine.subset.blocks import Block, bits_of, new_block, part_of
 from cerite.predicate.columns.kernels import Lookup
 
 CEILING_BITS = 62  # numbers in the kernel stay below 2**CEILING_BITS
-LONG = 256  # events of a single stream that are read wide before its numbers are looked at
+LONG = 256  # events of a single stream that are read in wide numbers before these are looked at again
 SMALL = 1 << 40  # a wide partition returns to the kernel when all its numbers are below this
 
 
@@ -109,7 +109,7 @@ class Counter(SubsetEngine[CountedStates]):
         return int(((self.v > 0) | older).sum())
 
     def end(self) -> None:
-        """Nothing more is read: what is known goes to the next run."""
+        """Nothing more will be read: what is known is left for the next run."""
         self._learnt.keep(Tables(self.automaton, self.det, self.classes), self.node_next.size)
 
     def read(self, rows: Rows) -> Count:
@@ -139,13 +139,13 @@ class Counter(SubsetEngine[CountedStates]):
         return self._counted()
 
     def _begin(self) -> None:
-        """Nothing is counted yet."""
+        """Begin to count anew."""
         self._matches = 0
         self._total[0] = 0
         self.cursor.next = self.cursor.high = self.cursor.occurrences = 0
 
     def _counted(self) -> Count:
-        """What was counted since."""
+        """What was counted since `_begin`."""
         matches = self._matches + int(self._total[0]) + (self.cursor.high << 64)
         return Count(matches, self.cursor.occurrences)
 
@@ -178,14 +178,14 @@ class Counter(SubsetEngine[CountedStates]):
         return stop
 
     def _block(self) -> Block:
-        """Room for a block, with the tables of classes as they are now; none where those are not enough any more."""
+        """Room for a block, with the tables of classes as they are now; without tables if these no longer suffice."""
         if self._room is None:
             self._room = new_block()
         table, effect = self.classes.tables or (self._room.classes[:0],) * 2
         return self._room._replace(table=table, effect=effect)
 
     def _read(self, batch: Batch, why: int | None = None) -> None:
-        """Read a batch to its end; `why` the kernel has stopped in it already, if it has."""
+        """Read a batch to its end; `why` says why the kernel has already stopped in it, if it has."""
         ids, relevant = batch.partition, batch.selection
         since = dict.fromkeys(self.wide_slots, 0)
         if since and not ids.size:
@@ -342,7 +342,7 @@ class Counter(SubsetEngine[CountedStates]):
         self._scratch = Scratch(spare, r, self._total)
 
     def forget(self, lows: Longs) -> None:
-        """Let go of all that no event can bind any more; `lows` is by partition, for matches that end from now on."""
+        """Forget all that no event can bind any more; `lows` is by partition, for matches that end from now on."""
         by_slot = np.zeros(self.slots.n_slots, np.int64)
         by_slot[self.slots.slot_of[self.partitions]] = lows[self.partitions]
         for slot, wide in list(self.wide_slots.items()):
@@ -354,11 +354,11 @@ class Counter(SubsetEngine[CountedStates]):
 
     @property
     def size(self) -> int:
-        """How much there is to look at when something is forgotten."""
+        """How much there is to look through when something is to be forgotten."""
         return self.node_next.size + self.v.size + self.slots.slot_of.size
 
     def _pack(self) -> int:
-        """Keep of slots and queue nodes only those in use, and room for as many more; how many nodes are in use."""
+        """Keep only the slots and queue nodes in use, and room for as many more; returns how many nodes are in use."""
         used = self.slots.pack()
         self.cursor.free_slots = self.slots.n_free
         for name in _BY_SLOT:
@@ -371,14 +371,14 @@ class Counter(SubsetEngine[CountedStates]):
         return order.size
 
     def _take_nodes(self, arrays: dict[str, npt.NDArray[Any]]) -> None:
-        """Queue nodes that are all in use, and room for more."""
+        """Take over queue nodes that are all in use, and make room for more."""
         for name, array in arrays.items():
             setattr(self, name, array)
         self.cursor.free_node = -1
         self.more_nodes()
 
     def _swept(self, lows: Longs) -> bool:
-        """Whether partitions that can bind nothing any more held so much that nothing needs to grow."""
+        """Whether so much was freed of partitions that can bind nothing any more that nothing needs to grow."""
         self.cursor.free_slots = self.slots.n_free
         moves = np.ones(self.det.capacity, np.bool_)
         moves[self.det.ended] = False

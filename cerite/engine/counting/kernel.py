@@ -5,7 +5,7 @@ lists the events since the last flip with their product P and the vector v of th
 holds older starts, each with the sum of its own and all newer front starts' vectors as they were at the flip. The
 matches that an event completes are its gain · (P · front + v), before it moves anything. When the oldest start leaves
 the window and the front is empty, a flip walks the back once, new to old; each event is walked at most once, so that
-one costs amortised O(1). What neither moves a state nor starts a run is not in the back.
+an event costs amortised O(1). Events that neither move a state nor start a run are not in the back.
 
 Invariants: both stacks are linked lists in one arena of nodes; `oldest` is the key of the back's first start, `newest`
 that of the latest start; with no start alive a partition owns no node and no slot. Numbers stay below 2**62 (see
@@ -82,7 +82,7 @@ class Queue(NamedTuple):
 
 
 class Scratch(NamedTuple):
-    """Room for one step: rows on their way, and the product of a flip; and what the batch adds up to."""
+    """Room for one step: rows on their way, and the product of a flip; and the total of the batch."""
 
     spare: Words
     r: Words
@@ -112,7 +112,7 @@ def release(part: int, s: int, slots: Starts, queue: Queue) -> None:
 
 @inlined
 def expire(s: int, low: int, slots: Starts, queue: Queue) -> None:
-    """Drop what left the window from the front."""
+    """Drop from the front what has left the window."""
     while slots.front[s] >= 0 and queue.node_key[slots.front[s]] < low:
         gone = slots.front[s]
         slots.front[s] = queue.node_next[gone]
@@ -165,7 +165,7 @@ def flip(s: int, size: int, limit: np.uint64, steps: Steps, slots: Starts, queue
 
 @inlined
 def note_matches(matches: np.uint64, total: Words, cursor: Cursor) -> None:
-    """An event completes matches."""
+    """Add the matches that an event completes to the total."""
     cursor.occurrences += 1
     total[0] += matches
     if total[0] < matches:
@@ -284,8 +284,8 @@ def count_blocks(begin: int, key: Longs, lookup: Lookup, reach: Reach, block: Bl
                  slots: Starts, queue: Queue, scratch: Scratch) -> tuple[int, int, int]:  # fmt: skip
     """Count all events of a single stream from `begin` on, block by block.
 
-    Returns the first event of the block that it stopped in, how many events of that one are relevant, or -1 for a class
-    that is not known yet, and why; the number of events at the end.
+    Returns the first event of the block that it stopped in (at the end, the number of events), how many events of that
+    block are relevant, or -1 for a class that is not known yet, and why it stopped.
     """
     none, size = key[:0], block.low.size
     for at in range(begin, key.size, size):
@@ -303,8 +303,8 @@ def count_blocks(begin: int, key: Longs, lookup: Lookup, reach: Reach, block: Bl
 
 # Taking back the slots of partitions in which nothing can be bound any more.
 #
-# A partition notices that its window is empty, or that all its runs have ended, only at its own next event. Whoever
-# runs out of room, or of patience (`cerite.engine.recycle`), asks here which partitions have no run left.
+# A partition notices that its window is empty, or that all its runs have ended, only at its own next event. When there
+# is no more room, or when it is time to recycle (`cerite.engine.recycle`), `sweep` finds the partitions without a run.
 #
 # Invariant: only partitions whose every start is before their low, or whose runs are in no state that an event could
 # move, lose their slot; wide partitions stay.

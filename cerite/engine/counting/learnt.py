@@ -1,13 +1,13 @@
-"""What runs have learnt of a query, for its next runs: deterministic states and classes of events, which are found out
+"""What runs have learnt about a query, for its next runs: deterministic states and classes of events, which are found
 while events are read, with Python between the kernels.
 
-A lazy automaton never changes and the cache beside it does, so those who search at the same time need a cache each, and
-the one who is done leaves it for the next (as the regex crate pools the caches of its lazy automata). Where a stream is
-counted by several threads this is most of what they would wait for each other: Python's lock.
+A lazy automaton never changes, but its cache does; so runs that go on at the same time need a cache each, and a run
+that is done leaves its cache for the next (as the regex crate pools the caches of its lazy automata). Where several
+threads count a stream, this avoids most of the time in which they would wait for each other, for Python's lock.
 
 Invariants: tables belong to one run at a time. They follow from the automaton and from the conditions that some events
-satisfied, never from when or where these came; what was kept of partitions is dropped. Counting takes the longer the
-more states are known, so tables of many are not kept: events that met them should not make other streams slow.
+satisfied, never from when or where these came; what was kept of partitions is dropped. The more states are known, the
+longer counting takes, so large tables are not kept: the events that led to them should not slow down other streams.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ FEWEST_NODES, MOST_NODES = 1 << 6, 1 << 14  # of a queue, to begin with
 
 
 class Tables(NamedTuple):
-    """A trimmed automaton, as far as it is determinised, and the classes of events that were met."""
+    """A trimmed automaton, what is known of its deterministic states, and the classes of events that were met."""
 
     automaton: Automaton
     states: CountedStates
@@ -33,7 +33,7 @@ class Tables(NamedTuple):
 
 
 class Learnt:
-    """The tables that no run of a program uses just now.
+    """The tables of a program that no run is using at the moment.
 
     >>> from cerite.engine.plan import plan
     >>> from cerite.language.ceql import parse_query
@@ -46,18 +46,18 @@ class Learnt:
 
     def __init__(self) -> None:
         self._kept: list[Tables] = []  # appended to and popped from by any thread
-        self.nodes = FEWEST_NODES  # that the queue of a run had at its end: how many starts a window has
+        self.nodes = FEWEST_NODES  # how many the queue of a run had at its end: as many as a window has starts
 
     def __len__(self) -> int:
         return len(self._kept)
 
     def take(self, automaton: Automaton) -> Tables:
-        """Tables of the program's automaton, of a run before if there are some."""
+        """Tables of the program's automaton, from an earlier run if there are some."""
         most = most_states()
         while self._kept:
             try:
                 tables = self._kept.pop()
-            except IndexError:  # another thread was faster
+            except IndexError:  # another thread took the last one
                 break
             if tables.states.n_dstates <= most:
                 tables.states.most = most
@@ -67,7 +67,7 @@ class Learnt:
         return Tables(trimmed, states, EventClasses(trimmed, states))
 
     def keep(self, tables: Tables, nodes: int) -> None:
-        """Take over the tables of a run that has come to its end and will not be used any more."""
+        """Take over the tables of a run that has ended and will not be used any more."""
         self.nodes = min(nodes, MOST_NODES)
         if tables.states.n_dstates <= FEW and len(self._kept) < MOST:
             tables.classes.forget()

@@ -5,8 +5,9 @@ rows, so those of `steps` serve unchanged, on rows as wide as all numbers togeth
 limit are the carries propagated (`settle`), and only products need settled operands.
 
 Invariants: no limb ever exceeds 2**62. The top limb never loses a carry: when, settled, it exceeds the base, the kernel
-returns for more limbs with its state intact. Of the back, the places from `cursor.back` to `cursor.back_end` are the
-events since the last flip, of the front those from `cursor.front` to `cursor.front_end` the older starts, oldest first.
+returns for more limbs with its state intact. In the back, the places from `cursor.back` to `cursor.back_end` are the
+events since the last flip; in the front, those from `cursor.front` to `cursor.front_end` are the older starts, oldest
+first.
 """
 
 from __future__ import annotations
@@ -115,7 +116,7 @@ def flip_limbs(size: int, limbs: int, limit: np.uint64, steps: Steps, stacks: St
 @inner
 def prepare(c: int, oldest: int, windowed: bool, limit: np.uint64, size: int, limbs: int, steps: Steps, stacks: Stacks,
             scratch: Scratch) -> int:  # fmt: skip
-    """Let go of what has left the window, and see that all is there to count and move; else nothing is counted."""
+    """Drop what has left the window, and check that all is there to count and move; if not, nothing is counted."""
     entry, succ, cursor, p, v = steps.entry, steps.succ, stacks.cursor, stacks.p, stacks.v
     width = size * limbs
     if entry[c, 0] == MISSING:
@@ -233,7 +234,7 @@ def count_limbs(batch: Batch, windowed: bool, consume: bool, limit: np.uint64, s
 #
 # Invariants: a number is `limbs` wide; arrays have room for `capacity` dstates, of which the kernel reads those that
 # exist. Without a window there is neither a front nor a product of matrices. What is counted does not depend on when
-# anything was taken out, put back or grown; `tests/engine_core/wide.py` is the same in Python's integers.
+# anything was taken out, put back or grown; `tests/engine_core/wide.py` does the same with Python's integers.
 
 BASE_BITS = 32
 LEAST = int(np.iinfo(np.int64).min)
@@ -241,7 +242,7 @@ _STATE = ("back_class", "back_key", "front_key", "front_v", "p", "v")
 
 
 class LimbSlot:
-    """The live starts of one partition, exactly counted."""
+    """The live starts of one partition, counted exactly."""
 
     def __init__(self, windowed: bool, capacity: int) -> None:
         self.windowed = windowed
@@ -298,7 +299,7 @@ class LimbSlot:
         return slice(self.cursor.front, self.cursor.front_end)
 
     def below(self, bound: int) -> bool:
-        """Whether all numbers are; the oldest front vector contains the others."""
+        """Whether all numbers are below a bound; the oldest front vector contains the others."""
         if self.cursor.front == self.cursor.front_end:
             return _below(self.v, bound)
         lead = self.front_v[self.cursor.front]
@@ -319,7 +320,7 @@ class LimbSlot:
         self.v[:] = 0
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
-        """The state, for a snapshot: of the two stacks what is alive."""
+        """The state, for a snapshot: what is alive of the two stacks."""
         back, front = self._back, self._front
         cursor = of_longs(Cursor, to_longs(self.cursor))
         cursor.back, cursor.back_end = 0, back.stop - back.start
@@ -346,7 +347,7 @@ class LimbSlot:
         self._spare = np.zeros((capacity + 1, width), np.uint64)
 
     def _fit(self, capacity: int, limbs: int) -> None:
-        """Room for so many dstates, in numbers of so many limbs."""
+        """Make room for `capacity` dstates, in numbers of `limbs` limbs."""
         if (capacity, limbs) == self.v.shape:
             return
         self._check(capacity, limbs)
@@ -367,7 +368,7 @@ class LimbSlot:
             check_counting(capacity, 8 * limbs * capacity * (3 * capacity + alive))
 
     def _make_room(self, events: int) -> None:
-        """Room for so many more events in the back, and for all of it in the front.
+        """Make room for so many more events in the back, and for all of the back in the front.
 
         After a restore each stack is only as long as what is alive in it, so the front may be the longer one.
         """
@@ -413,7 +414,7 @@ def to_limbs(counter: Counter, slot: int) -> LimbSlot:
 
 
 def to_kernel(counter: Counter, slot: int, limb: LimbSlot) -> None:
-    """Put a partition's state, all numbers small again, back into the kernel's arrays."""
+    """Put a partition's state, whose numbers are all small again, back into the kernel's arrays."""
     at, det = limb.cursor, counter.det
     classes, keys = limb.back_class[limb._back].tolist(), limb.back_key[limb._back].tolist()
     back = list(zip(classes, keys, strict=True))  # oldest first

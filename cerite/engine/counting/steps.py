@@ -1,12 +1,13 @@
 """The linear algebra of counting: one event class is a sparse 0/1 matrix M over dstates, one start a vector s.
 
 The number of runs of one start in each dstate evolves by v ← M v, so a window's totals are sums of matrix products. The
-monoid is (P, v) ∘ (P', v') = (P' P, P' v + v'); `advance` applies M on the left of a vector or of every column of a
-matrix, `retreat` on the right of a transposed matrix. The matches that an event completes are g · v, with one number
-per dstate in g, its `gain`: so a final state that nothing leaves is part of no dstate, and most events of a sequence
-move nothing.
+monoid is (P, v) ∘ (P', v') = (P' P, P' v + v'); `advance_vector` and `advance_matrix` apply M on the left of a vector
+or of every column of a matrix, `retreat_matrix` on the right of a transposed matrix. The matches that an event
+completes are g · v, where g, the `gain`, has one number per dstate: so a final state without outgoing transitions is
+part of no dstate, and most events of a sequence move nothing.
 
-Invariant: every number stays below 2**62: callers stop at `limit`, 2**62 over the most terms a number can gain at once.
+Invariant: every number stays below 2**62: callers stop at `limit`, which is 2**62 divided by the most terms that a
+number can gain at once.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from cerite.engine.subset.determinise import MISSING, Determinised
 
 
 class Steps(NamedTuple):
-    """The tables of a deterministic automaton that is counted with, as kernels read them."""
+    """The tables of a deterministic automaton for counting, as kernels read them."""
 
     entry: Ints
     touched: Ints
@@ -34,7 +35,7 @@ class Steps(NamedTuple):
 
 
 class CountedStates(Determinised):
-    """As `Determinised`, over subsets without the final states that nothing leaves."""
+    """As `Determinised`, over subsets without the final states that have no outgoing transitions."""
 
     def __init__(self, automaton: Automaton) -> None:
         left = {t.source for t in automaton.transitions}

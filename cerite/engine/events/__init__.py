@@ -1,1 +1,1 @@
-"""What the engine knows of events: which columns hold what, window keys, partitions as numbers."""
+"""What the engine knows about events: which columns hold what, window keys, partitions as numbers."""

@@ -1,7 +1,7 @@
 """Rows that stay in memory between batches: joined, packed into bytes, and merged as they grow.
 
-Invariant: a joined batch has a dictionary not much longer than itself, so that rows which come and go for ever do not
-leave their strings behind.
+Invariant: a joined batch has a dictionary that is not much longer than the batch, so that rows that come and go without
+end do not leave their strings behind.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ def joined(batches: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
 
 
 def tidied(rows: pa.RecordBatch) -> pa.RecordBatch:
-    """The rows without the strings that none of them has, where those are many."""
+    """The rows with dictionaries that lack the strings that none of them has, if those are many."""
     return pa.RecordBatch.from_arrays([tidy(column) for column in rows.columns], schema=rows.schema)
 
 
 def tidy(column: pa.Array) -> pa.Array:
-    """The column without the strings that none of its rows has, where those are many."""
+    """The column with a dictionary that lacks the strings that none of its rows has, if those are many."""
     if not pa.types.is_dictionary(column.type) or len(column.dictionary) <= SPARE + 2 * len(column):
         return column
     used, codes = np.unique(column.indices.drop_null().to_numpy(), return_inverse=True)
@@ -46,7 +46,7 @@ def tidy(column: pa.Array) -> pa.Array:
 
 
 def alone(rows: pa.RecordBatch) -> pa.RecordBatch:
-    """The rows in memory of their own, with just the strings they have, however they were cut out before."""
+    """The rows in memory of their own, with only the strings they have, whatever batch they were cut from."""
     arrays = []
     for column in rows.take(pa.array(np.arange(rows.num_rows))).columns:
         if pa.types.is_dictionary(column.type):
@@ -73,9 +73,9 @@ def unpacked(data: npt.NDArray[np.uint8]) -> pa.RecordBatch:
 
 
 def merging(sizes: Sequence[int]) -> int | None:
-    """From which of several parts on they are to be one, small ones being last; None while they are few.
+    """The first of several parts, small ones being last, from which on they should be merged; None if they are few.
 
-    Every row is merged a number of times that grows with the logarithm of how many there are.
+    How often a row is merged grows with the logarithm of the number of rows.
 
     >>> merging([1000, 10, 1]), merging([10**6, *[100] * 12]), merging([150, *[100] * 12])
     (None, 1, 0)

@@ -1,7 +1,7 @@
 """The time column as keys: instants of any type become integers in the same order, and integers instants again.
 
 Invariant: `keys` are those that windows compare; `before(key)` is the least key whose instant is not more than the
-delay before the key's, as the column's own arithmetic says it (exact for whole numbers, decimals and timestamps).
+delay before the key's, according to the column's own arithmetic (exact for whole numbers, decimals and timestamps).
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class Clock:
         return pa.scalar(key + _SIGN, pa.uint64()) if pa.types.is_uint64(kind) else pa.scalar(key, pa.int64())
 
     def text(self, key: int) -> str:
-        """The instant of a key as people read it."""
+        """The instant of a key as readable text."""
         return tick_text(self.value(key))
 
     def key(self, value: Any) -> int:

@@ -14,7 +14,7 @@ from cerite.core.arrays import Words
 from cerite.core.jit import kernel
 from cerite.predicate.columns.kernels import gather
 
-NARROW = 12  # tests up to which all that they can say is in a table
+NARROW = 12  # up to so many tests, all combinations of their answers are in a table
 
 
 def combined(guards: tuple[Guard, ...], tests: tuple[Test, ...], raw: Words) -> Words:
@@ -36,7 +36,7 @@ def combined(guards: tuple[Guard, ...], tests: tuple[Test, ...], raw: Words) -> 
 
 @lru_cache(maxsize=64)
 def _table(guards: tuple[Guard, ...], tests: tuple[Test, ...]) -> Words:
-    """The bits of guards, by word and by all that tests can say."""
+    """The bits of guards, by word and by every combination of the tests' answers."""
     every = np.arange(1 << len(tests), dtype=np.uint64).reshape(-1, 1)
     return np.ascontiguousarray(_computed(guards, tests, every).T)
 
@@ -49,7 +49,7 @@ def _computed(guards: tuple[Guard, ...], tests: tuple[Test, ...], raw: Words) ->
 
 @lru_cache(maxsize=256)  # a stream asks for every push
 def _masks(guards: tuple[Guard, ...], tests: tuple[Test, ...]) -> tuple[Words, Words]:
-    """By guard the bits that must be set, and those that must not."""
+    """The bits that must be set for each guard, and those that must not."""
     number = {test: k for k, test in enumerate(tests)}
     words = max(1, -(-len(tests) // 64))
     must, never = (np.zeros((len(guards), words), np.uint64) for _ in range(2))

@@ -1,8 +1,8 @@
 """The ids of events that the watermark has not passed: an event with an id that is known is a duplicate.
 
-Invariants: `times[k]` is the time key of the id with number k. An id that has a NULL in it is like no other, because an
+Invariants: `times[k]` is the time key of the id with number k. An id with a NULL in it equals no other id, because an
 event without an id cannot be distinguished from one that was delivered twice. Ids behind the watermark are forgotten
-when there are as many again as were last left.
+when the number of ids has doubled since the last time.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ class Ids:
 
     @property
     def known(self) -> dict[str, int | None]:
-        """What the numbering knows, to return to."""
+        """What the numbering knows, so that `forget` can return to it."""
         return self._groups.counts
 
     def look(self, keys: Longs, batch: pa.RecordBatch) -> tuple[Flags, Longs]:
-        """Which events are no duplicates, and the time keys of the ids that are new: to be added or forgotten."""
+        """Which events are not duplicates, and the time keys of the ids that are new: to be added or forgotten."""
         numbers = self._groups.of(batch)
         _, first = np.unique(numbers, return_index=True)
         fresh = first[numbers[first] >= self._count]  # in the order of their numbers
@@ -46,7 +46,7 @@ class Ids:
         return new, keys[fresh]
 
     def add(self, keys: Longs, watermark: int) -> None:
-        """Know these ids too."""
+        """Add the new ids, with these time keys."""
         count = self._count + keys.size
         if count > self._times.size:
             self._times = np.concatenate([self._times, np.zeros(max(count, FEWEST), np.int64)])

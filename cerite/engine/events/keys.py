@@ -1,11 +1,11 @@
 """Window keys: for every event a number that does not decrease, and the least key a match ending there may start at.
 
-Time and attribute windows compare the column itself, count windows the rank in the (partition's) stream; the kernel
-only ever compares `key >= low`. Every column becomes 64-bit integers in the same order: decimals by their digits,
-unsigned numbers by an offset, floats by their bits. Invariant: `key[start] >= low[end]` exactly when the window holds
-between the two events, as the judge says it: whole numbers, decimals and instants subtract exactly, floats as floats
-do. An event without a value neither starts nor ends a match (the plan sees to that); it gets the last known key and
-low, so that neither ever decreases.
+Windows of time or of an attribute compare the column itself, windows of events the rank in the (partition's) stream;
+the kernel only ever compares `key >= low`. Every column becomes 64-bit integers in the same order: decimals by their
+digits, unsigned numbers by an offset, floats by their bits. Invariant: `key[start] >= low[end]` exactly when the window
+holds between the two events according to the judge: whole numbers, decimals and instants subtract exactly, floats as
+floats do. An event without a value neither starts nor ends a match (the plan sees to that); it gets the last known key
+and low, so that neither ever decreases.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ def _ticks_per_second(kind: pa.DataType, unit: str) -> int:
 
 
 def tick_text(value: pa.Scalar) -> str:
-    """A time or number as people read it: a timestamp as ISO 8601, a number as it is."""
+    """A time or number as readable text: a timestamp as ISO 8601, a number as it is."""
     kind = value.type
     if pa.types.is_date(kind):
         value, kind = value.cast(pa.timestamp("ms")), pa.timestamp("ms")
@@ -106,14 +106,14 @@ def ordered(values: npt.NDArray[np.float64]) -> Longs:
 
 
 def floats_of(keys: Longs) -> npt.NDArray[np.float64]:
-    """The floats that `ordered` made integers of."""
+    """The floats that `ordered` turned into these integers."""
     return np.where(keys < 0, keys ^ MOST, keys).view(np.float64)
 
 
 def lowest(values: npt.NDArray[np.float64], width: Fraction) -> npt.NDArray[np.float64]:
-    """The least float s with `value - s <= width`, the difference rounded as floats do; infinity reaches itself only.
+    """The least float s with `value - s <= width`, the difference rounded as for floats; infinity only reaches itself.
 
-    Every difference up to half a step above the width rounds to it. What is left to find is a step or two away: the
+    Every difference up to half a step above the width rounds to it. The result is then only a step or two away: the
     first subtraction is exact where much cancels, the second is small.
     """
     limit = _float_below(width)
@@ -141,14 +141,14 @@ def below(value: int, width: Fraction) -> int:
 
 
 class Reach(NamedTuple):
-    """How far windows reach below a key: `by`, modulo 2^64, but to 64 bits' least from what is below `least`."""
+    """How far windows reach below a key: `by`, modulo 2^64; from keys below `least`, down to the least 64-bit key."""
 
     least: int
     by: int
 
 
 def reach_of(width: int | None) -> Reach:
-    """What windows of a width reach, or without a window."""
+    """The reach of windows of a width, or (None) without a window."""
     if width is None:
         return Reach(MOST, 0)
     by = min(width, 2**64 - 1)
@@ -156,7 +156,7 @@ def reach_of(width: int | None) -> Reach:
 
 
 def keys_below(key: Longs, width: int) -> Longs:
-    """The keys so far below these, or above where the width is negative, as far as 64 bits go."""
+    """The keys by a width below these, or above if it is negative, as far as 64 bits go."""
     if width < 0:
         return np.where(key > MOST + width, MOST, key - width)
     low = np.empty_like(key)
@@ -176,7 +176,7 @@ def time_of(size: Size, time: str | None) -> str:
 
 @dataclass
 class Ranks:
-    """How many events each partition has had so far; a batch counts once `advance` says that it was taken."""
+    """How many events each partition has had so far; a batch counts only once `advance` says that it was taken."""
 
     seen: Longs = field(default_factory=lambda: np.zeros(1, np.int64))
     _next: Longs | None = field(default=None, init=False)
@@ -235,7 +235,7 @@ def value_keys(
     key, low = signed(values), buffers.take("low", values.size, np.int64)
     key = borrowed(key)
     write_lows(key, reach_of(math.floor(width)), low)
-    return key, low, missing  # of a column with NULLs, which `carry` fills in, it is a copy already
+    return key, low, missing  # for a column with NULLs, which `carry` fills in, `key` is a copy already
 
 
 def keys_of(values: Numbers) -> Longs:
@@ -249,17 +249,18 @@ def keys_of(values: Numbers) -> Longs:
 
 
 def signed(values: Numbers) -> Longs:
-    """`keys_of` to read only, which copies no signed integers."""
+    """`keys_of` for reading only, which does not copy signed integers."""
     keys = values.view(np.int64) if values.dtype == np.int64 else keys_of(values)
-    keys.flags.writeable = False  # kernels know arrays that can be written from those that cannot
+    keys.flags.writeable = False  # kernels distinguish arrays that can be written from those that cannot
     return keys
 
 
 @kernel
 def first_fall(key: Longs, last: int, strictly: bool) -> int:
-    """The first key that is less than the one before it, or not greater, or -1; `last` is before the first one.
+    """The place of the first key that is less (or, `strictly`, not greater) than the one before it, or -1.
 
-    Whole blocks are looked at without a branch, many keys at once, and only one with a fall is searched.
+    `last` comes before the first key. Whole blocks are checked without a branch, many keys at once, and only a block
+    with a fall is searched.
     """
     for begin in range(0, key.size, BLOCK):
         block = key[begin : begin + BLOCK]
@@ -283,7 +284,7 @@ def write_lows(key: Longs, reach: Reach, low: Longs) -> None:
 
 @kernel
 def carry(key: Longs, low: Longs, missing: Flags, ids: Longs, last_key: Longs, last_low: Longs) -> int:
-    """Fill in missing keys and lows with the partition's last ones; the first event whose key decreases, or -1."""
+    """Fill in missing keys and lows with the partition's last ones; returns the first event that decreases, or -1."""
     for i in range(key.size):
         if missing[i]:
             key[i] = last_key[ids[i]]

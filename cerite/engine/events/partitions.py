@@ -23,7 +23,7 @@ _SECOND = (1 << _HALF) - 1
 
 
 class Groups:
-    """The partitions that are known: those seen so far, but for the ones that `keep` left out."""
+    """The partitions that are known: those seen so far, except for the ones that `keep` left out."""
 
     def __init__(self, columns: tuple[str, ...]) -> None:
         self.columns = columns
@@ -46,7 +46,7 @@ class Groups:
 
     @property
     def known(self) -> int:
-        """The most values that a numbering knows: more than partitions where another column was NULL."""
+        """The most values that a numbering knows: more than there are partitions if another column was NULL."""
         return max(each.count or 0 for each in self._parts().values())
 
     def keep(self, partitions: Longs) -> None:

@@ -37,7 +37,7 @@ class Columns:
 
 
 def checked_unit(unit: str) -> TimeUnit:
-    """The unit of time, if it is one."""
+    """The unit of time, refused if there is no such unit."""
     if unit not in get_args(TimeUnit):
         raise StreamError(f"there is no time unit {unit!r}", hint="the units are 's', 'ms', 'us' and 'ns'")
     return cast(TimeUnit, unit)
@@ -54,9 +54,9 @@ class Stored:
 
 @dataclass(frozen=True)
 class Deferred:
-    """What bits and lows of a batch follow from: kernels may work them out while they read, some events at a time.
+    """What bits and lows of a batch follow from: kernels may compute them while they read, some events at a time.
 
-    So they stay in the cache, and several threads do not hand Python's lock over for each of them.
+    So these stay in the cache, and threads need not pass Python's lock on for each of them.
     """
 
     lookup: Lookup
@@ -78,7 +78,7 @@ class Deferred:
 
 @dataclass(frozen=True)
 class Rows:
-    """A batch as the kernels read it; `stored` only where conditions read other events, `places` for `positions`."""
+    """A batch as the kernels read it; `stored` only if conditions read other events; `places` are for `positions`."""
 
     key: Longs
     given: tuple[Words, Longs] | Deferred  # bits and lows
@@ -94,7 +94,7 @@ class Rows:
 
     @cached_property
     def low(self) -> Longs:
-        """The least keys that matches may start at which end at each event."""
+        """For every event, the least key at which a match that ends there may start."""
         return self.given.low(self.key) if isinstance(self.given, Deferred) else self.given[1]
 
     @property
@@ -108,7 +108,7 @@ class Rows:
 
     @cached_property
     def position(self) -> Longs:
-        """The positions of the events, which counting does not look at."""
+        """The positions of the events; counting does not need them."""
         return positions(self.places, self.batch.num_rows)
 
 

@@ -1,8 +1,9 @@
-"""When a pattern last began that has occurred by now: what `NOT ν ; φ` has to know of the events before φ.
+"""When a pattern last began that has occurred by now: what `NOT ν ; φ` needs to know about the events before φ.
 
-For every event the key of the latest first event of an occurrence of ν that ended before it, in its partition. Where ν
-has no memory of its own, only the latest way into each state of its automaton matters, so a partition has one key per
-state, and the latest one that was complete (`SinceStates`). A ν with memory is followed by `engine.registers.latest`.
+That is, for every event, the greatest key of the first event of an occurrence of ν that ended before it, in its
+partition. Where ν has no memory of its own, only the latest way into each state of its automaton matters, so a
+partition has one key per state, and one for the latest way that was complete (`SinceStates`). A ν with memory is
+followed by `engine.registers.latest`.
 
 Invariant: results do not depend on where batches are cut; a batch that is refused later leaves everything as it was.
 """
@@ -33,7 +34,7 @@ class Since:
     """Follows one pattern through the batches of a run, in the window in which it must be absent."""
 
     def __init__(self, columns: Columns, size: Size | None) -> None:
-        self.size = size  # of the window in which it is absent, if that is not the query's
+        self.size = size  # of the window in which it must be absent, if that is not the query's
         self._time, self._unit = columns.time, columns.unit
         self._low = LEAST  # of all events to come, if time tells
 
@@ -49,17 +50,17 @@ class Since:
 
     @property
     def held(self) -> int:
-        """How much there is to look at when something is forgotten."""
+        """How much there is to look through when something is to be forgotten."""
         return 0
 
     @property
     def counts(self) -> bool:
-        """Whether the window of its own is one of events."""
+        """Whether its own window is one of events."""
         return self.size is not None and self.size.unit == "events"
 
     @property
     def rises(self) -> bool:
-        """Whether what has left the window of an event is in that of no later one: attributes of parts may fall."""
+        """Whether what has left the window of an event is in no later window; attributes of parts may decrease."""
         return self.size is None or self.size.attribute is None or self.size.attribute == self._time
 
     def fresh(self) -> Since:
@@ -67,7 +68,7 @@ class Since:
         raise NotImplementedError
 
     def keys(self, batch: pa.RecordBatch, ranks: Longs | None) -> tuple[Longs, Longs, Flags | None]:
-        """Key and low of every event by the window of its own, for which `ranks` are those of the events."""
+        """Key and low of every event by its own window; `ranks` are those of the events, if the window counts them."""
         assert self.size is not None
         if ranks is not None and self.counts:
             return (*count_keys(self.size, ranks), None)
@@ -92,16 +93,16 @@ class Since:
 
     @contextmanager
     def undone(self, partition: Longs | None) -> Iterator[None]:
-        """What the batch changes returns if it is refused."""
+        """Restores, if the batch is refused, what it has changed."""
         raise NotImplementedError
 
     def advance(self) -> None:
         """The batch that was last read is taken."""
 
     def forget(self, lows: Longs, seen: Longs) -> None:
-        """Let go of what lies in the window of no event to come.
+        """Forget what lies in the window of no event to come.
 
-        Given the least key of every partition by the query's window, and how many events it has had.
+        `lows` has the least key of every partition by the query's window, `seen` how many events it has had.
         """
 
     def partitions(self, lows: Longs, seen: Longs) -> Longs:
@@ -109,7 +110,7 @@ class Since:
         raise NotImplementedError
 
     def least(self, lows: Longs, seen: Longs) -> Longs:
-        """By partition the least key in the window of an event that may still come; as `forget`."""
+        """By partition, the least key in the window of an event that may still come; arguments as for `forget`."""
         if self.size is None:
             return lows
         least: Longs = np.full(lows.size, self._low if self.rises else LEAST, np.int64)
@@ -118,7 +119,7 @@ class Since:
         return least
 
     def keep(self, partitions: Longs | None) -> None:
-        """Number these partitions from 0 on; of the others nothing is in any window."""
+        """Number these partitions from 0 on; the others have nothing in any window."""
         raise NotImplementedError
 
     def state(self) -> Arrays:
@@ -167,7 +168,7 @@ class SinceStates(Since):
 
     @contextmanager
     def undone(self, partition: Longs | None) -> Iterator[None]:
-        """What the batch changes returns if it is refused."""
+        """Restores, if the batch is refused, what it has changed."""
         touched: Longs | slice = slice(None)
         if partition is not None and partition.size < self._state.shape[0]:
             touched = np.unique(partition[partition < self._state.shape[0]])
@@ -185,7 +186,7 @@ class SinceStates(Since):
         return np.flatnonzero((known > LEAST) & (known >= self.least(lows, seen)[: known.size]))
 
     def keep(self, partitions: Longs | None) -> None:
-        """Number these partitions from 0 on; of the others nothing is in any window."""
+        """Number these partitions from 0 on; the others have nothing in any window."""
         if partitions is not None:
             self._state = picked(self._state, partitions, LEAST)
 
@@ -218,7 +219,7 @@ assert TRUE == -1  # the last row of `guard_flags`
 @kernel
 def follow(holds: npt.NDArray[np.uint8], table: Longs, initial: int, final: int, key: Longs, missing: Flags, ids: Longs,
            state: Longs, after: Longs, latest: Longs) -> None:  # fmt: skip
-    """Write for each event the latest start of an occurrence that ended before it, and go on."""
+    """Write, for each event, the latest start of an occurrence that ended before it; then let the event move states."""
     n = state.shape[1] - 1
     for i in range(key.size):
         row = state[ids[i]]

@@ -1,1 +1,1 @@
-"""Registers moved in groups: all starts of a window in one tree by the value they store, moved lazily."""
+"""Registers moved in groups: all starts of a window in one tree, ordered by the value they store, moved lazily."""

@@ -1,6 +1,6 @@
 """What counting and finding by groups share: the trees of a run, one for each partition, and room for them.
 
-Invariant: results do not depend on where batches are cut, nor on the sizes of arrays.
+Invariant: results do not depend on where batches are cut or on the sizes of arrays.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Groups:
         return self.forest.place.nodes
 
     def keep(self, partitions: Longs | None, strings: Longs) -> None:
-        """Number these partitions and strings from 0 on; nothing that is left is of the others."""
+        """Number these partitions and strings from 0 on; nothing that is kept belongs to the others."""
         forest = self.forest
         if self.grouping.is_text:
             known = self._known()
@@ -71,7 +71,7 @@ class Groups:
 
     @property
     def size(self) -> int:
-        """How much there is to look at when something is forgotten."""
+        """How much there is to look through when something is to be forgotten."""
         return self.forest.place.nodes + self.lows.size
 
     # ------------------------------------------------------------ a batch
@@ -94,7 +94,7 @@ class Groups:
 
     # ------------------------------------------------------------ room
     def _new_forest(self, starts: int, limbs: int, partitions: int) -> Forest:
-        """Empty trees with room for so many starts, all of it free."""
+        """Empty trees with room for `starts` starts, all of it free."""
         states = len(self.grouping.states)
         self._check(starts, limbs)
         width = states * limbs
@@ -122,7 +122,7 @@ class Groups:
         )  # fmt: skip
 
     def _check(self, starts: int, limbs: int) -> None:
-        """Refuse what would take too much memory before it is asked for."""
+        """Refuse what would take too much memory before it is allocated."""
 
     def _expire(self) -> None:
         """Take out all starts that have left their windows."""
@@ -133,7 +133,7 @@ class Groups:
         self.lows[: known.size] = np.maximum(self.lows[: known.size], known)
 
     def _more_starts(self, events: Events) -> None:
-        """Room for twice as many, unless there are enough whose windows are over in silent partitions."""
+        """Make room for twice as many starts, unless enough of them, in silent partitions, have left their windows."""
         if self.shared_clock and events.part.size:
             np.maximum(self.lows, events.low[events.selection[self.forest.place.next]], out=self.lows)
             self._expire()
@@ -162,5 +162,5 @@ class Groups:
 
 
 def room_for(starts: int) -> int:
-    """How many starts to have room for where there are so many."""
+    """How many starts to have room for if there are this many."""
     return 1 << (max(FEWEST_STARTS, 2 * starts) - 1).bit_length()

@@ -1,10 +1,9 @@
 """Counting matches whose runs are moved in groups: exact, and at a cost per event that follows the window's logarithm.
 
 `GroupCounter` owns the trees that `kernel` works on, makes room when it asks, and widens the numbers when one no longer
-fits. It takes the place of `registers.counter.RegisterCounter` where `grouping.grouped` says that it can.
+fits. It takes the place of `registers.counter.RegisterCounter` where `grouping.grouped` allows it.
 
-Invariant: results do not depend on where batches are cut, on the sizes of arrays, nor on when numbers were
-widened.
+Invariant: results do not depend on where batches are cut, on the sizes of arrays, or on when numbers were widened.
 """
 
 from __future__ import annotations
@@ -76,7 +75,7 @@ class GroupCounter(Groups):
         self.forest.place.occurrences, self.forest.place.born = (int(each) for each in arrays["numbers"])
 
     def forget(self, lows: Longs) -> None:
-        """Let go of all that no event can bind any more; `lows` is by partition, for matches that end from now on."""
+        """Forget all that no event can bind any more; `lows` is by partition, for matches that end from now on."""
         self._raise_lows(lows)
         self._expire()
         if self.forest.left.size > max(base.FEWEST_STARTS, 4 * self.forest.place.nodes) or self._limbs > 1:
@@ -121,7 +120,7 @@ class GroupCounter(Groups):
         self._make_room()
 
     def _starts(self) -> tuple[Longs, Arrays]:
-        """Of every start its partition and what there is to know of it."""
+        """The partition of every start, and everything that is stored about it."""
         order = np.zeros(self.forest.place.nodes, np.int64)
         while hand_down_all(order, self.forest, self._room, self._numbers) != DONE:
             self._widen()
@@ -129,7 +128,7 @@ class GroupCounter(Groups):
         return part, {name: getattr(self.forest, name)[nodes] for name in _OF_A_START}
 
     def _plant(self, part: Longs, starts: Arrays, limbs: int) -> None:
-        """Trees of these starts and no others, in numbers as short as they allow."""
+        """Plant trees of these starts and no others, with numbers as short as possible."""
         count, old = part.size, self.forest.place
         own, limbs = _shortened(starts["own"], limbs, (1 << NARROW_BITS) // self.steps.fan_in)
         self.forest = self._new_forest(room_for(count), limbs, self.lows.size)
@@ -141,7 +140,7 @@ class GroupCounter(Groups):
         self.forest.place.occurrences, self.forest.place.born = old.occurrences, old.born
 
     def _pack(self) -> None:
-        """Room for what there is and about as much more."""
+        """Make room for the starts that there are and about as many more."""
         self._plant(*self._starts(), self._limbs)
 
 
@@ -155,7 +154,7 @@ def _widened(rows: Words, limbs: int, more: int) -> Words:
 
 
 def _shortened(rows: Words, limbs: int, limit: int) -> tuple[Words, int]:
-    """Numbers in as few limbs as hold the sum of all of them, and how many these are."""
+    """Numbers in as few limbs as can hold the sum of all of them, and how many limbs these are."""
     if not rows.size or limbs == 1:
         return rows, limbs
     numbers = rows.reshape(rows.shape[0], -1, limbs)

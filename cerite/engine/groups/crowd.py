@@ -1,7 +1,7 @@
-"""Whether so few different values are alive at once that entries are sooner moved one by one.
+"""Whether so few different values are alive at once that it is faster to move entries one by one.
 
-Moving starts in groups costs the logarithm of the window and a constant that a handful of entries stays below. How many
-there are is up to the data: the first events of a run tell, if they are more than a window.
+Moving starts in groups costs the logarithm of the window and a constant, which is more than a handful of entries cost.
+How many there are depends on the data: the first events of a run tell, if they are more than a window.
 
 Invariant: whichever way is chosen, the matches are the same; where the first events do not tell, starts are moved in
 groups, whose cost has a bound.
@@ -18,11 +18,11 @@ from cerite.core.arrays import Flags, Longs
 from cerite.engine.events.rows import Rows
 from cerite.engine.groups.grouping import Grouping
 
-LOOKED_AT = 1 << 14  # events at most
-FEWEST = 1 << 10  # events that tell something
+LOOKED_AT = 1 << 14  # the most events that are looked at
+FEWEST = 1 << 10  # the fewest events that tell something
 FEW = 12  # different values in a window
 ALIKE = 60  # starts whose entries an event moves
-WINDOWS = 64  # that are looked into
+WINDOWS = 64  # how many windows are looked into
 
 
 class Looked(NamedTuple):
@@ -49,10 +49,10 @@ def are_few(grouping: Grouping, rows: Rows) -> bool:
 
 
 def counted_one_by_one(grouping: Grouping, rows: Rows) -> bool:
-    """Whether counting is sooner done one by one: what equals an event is found by hash, and few entries move at once.
+    """Whether it is faster to count one by one: what equals an event is found by hash, and few entries move at once.
 
-    Entries of one value are a list of starts, so both lists and starts are bounded: of all values where events move
-    them all, else of one.
+    Entries of one value are a list of starts, so both lists and starts are bounded: those of all values if events move
+    them all, else those of one value.
     """
     if grouping.moves_many and not grouping.only_equality:
         return False
@@ -65,12 +65,12 @@ def counted_one_by_one(grouping: Grouping, rows: Rows) -> bool:
         if grouping.moves_many:
             lists, starts = lists + alike.size, starts + alike.sum()
         elif alike.size:
-            starts += (alike * alike).sum() / alike.sum()  # a value is looked for the more often the more have it
+            starts += (alike * alike).sum() / alike.sum()  # the more starts have a value, the more often it is sought
     return bool(lists <= FEW * WINDOWS and starts <= ALIKE * WINDOWS)
 
 
 def _looked(grouping: Grouping, rows: Rows) -> Looked | None:
-    """What the first events say, None if they are less than a window."""
+    """What the first events say; None if they are less than a window."""
     assert rows.stored is not None
     if rows.key.size < FEWEST:
         return None

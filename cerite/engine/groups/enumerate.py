@@ -1,9 +1,9 @@
 """Enumerating what `runs` holds: Algorithm 2 of CORE with products, into flat arrays.
 
 A depth-first walk as in `tecs/enumerate.py`, latest marks first. What comes before the later part of a JOIN waits in a
-chain of cells: where a word of the later part is at its end (`NOTHING`), the walk goes on with what waits. Both sides
-of a union have the same things waiting, so that a side that is walked later notes where its chain begins, and how many
-cells there were: those made since belong to the side that is walked first.
+chain of cells: where a word of the later part ends (`NOTHING`), the walk goes on with what waits. The same waits for
+both sides of a union, so for the side that is walked later it is noted where its chain begins, and how many cells there
+were: cells created after that belong to the side that is walked first.
 
 Invariant: every descent ends in a match, since nodes are never empty and everything below a root is in its window.
 """
@@ -34,7 +34,7 @@ from cerite.engine.tecs.enumerate import (
 from cerite.engine.tecs.nodes import BOTTOM, KIND, LEFT, OTHER, UNION, Roots
 
 NODE, DEPTH, WAITING, CELLS = range(4)  # of what is walked later: marks and cells so far, and the first cell that waits
-NEXT = 1  # of a cell, beside its NODE
+NEXT = 1  # of a cell, after its NODE
 
 
 class Trail(NamedTuple):
@@ -116,7 +116,7 @@ def enumerate_runs(roots: Roots, position: Longs, limit: int, nodes: Longs, trai
 
 
 class _RunWalker:
-    """`enumerate_runs` with what it walks on."""
+    """`enumerate_runs` with the arrays that it walks on."""
 
     def __init__(self, roots: Roots, position: Longs, limit: int, nodes: Longs) -> None:
         self._given = roots, position, limit, nodes
@@ -140,5 +140,5 @@ class _RunWalker:
 
 
 def matches_of(roots: Roots, position: Longs, limit: int | None, nodes: Longs, pool: Pool) -> Iterator[MatchChunk]:
-    """The matches under the roots, of which every event has at most one; at most `limit` for one event."""
+    """The matches under the roots, at most one root for every event; at most `limit` matches for one event."""
     return chunks(_RunWalker(roots, position, -1 if limit is None else limit, nodes), pool)

@@ -1,13 +1,13 @@
 """Finding matches whose runs are moved in groups: an event costs the window's logarithm, however many runs it moves.
 
 `GroupFinder` owns the trees that `kernel` works on, with sets of partial matches (`runs`) where counting has numbers,
-and takes the place of `registers.recogniser.RegisterRecogniser` where `grouping.not_found` has nothing against it.
+and takes the place of `registers.recogniser.RegisterRecogniser` unless `grouping.moved_one_by_one` names an obstacle.
 
-Nodes that no start names any more are reclaimed when there is no room for more: what a start still in the window names
-was made since the oldest of them began, so memory follows the window.
+Nodes that no start refers to any more are reclaimed when there is no room for more: the nodes that starts in the window
+refer to were created after the oldest of these began, so memory follows the window.
 
 Invariants: matches of an event are enumerated before the nodes under them can be reclaimed; results do not depend on
-where batches are cut, nor on when nodes were reclaimed.
+where batches are cut or on when nodes were reclaimed.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class GroupFinder(Groups, Finder):
 
     @property
     def runs(self) -> Runs:
-        """As kernels read them."""
+        """The sets of partial matches, as kernels read them."""
         return Runs(self.nodes, self.roots, self._carried, self.cursor)
 
     def read(self, rows: Rows) -> Iterator[MatchChunk]:
@@ -96,13 +96,13 @@ class GroupFinder(Groups, Finder):
         return np.unique(nodes[(nodes[:, KIND] != UNION) & (nodes[:, KIND] != JOIN), OTHER])
 
     def reclaim(self) -> None:
-        """Keep what the starts still name; what was noted for enumeration does not survive."""
+        """Keep the nodes that starts still refer to; what was noted for enumeration does not survive."""
         starts, _ = self._alive()
         compact_groups(starts, np.empty(self.nodes.shape[0], np.int32), self.forest, self.runs)
         self._fit_nodes()
 
     def forget(self, lows: Longs) -> None:
-        """Let go of all that no event can bind any more; `lows` is by partition, for matches that end from now on."""
+        """Forget all that no event can bind any more; `lows` is by partition, for matches that end from now on."""
         self._raise_lows(lows)
         self._expire()
         self.reclaim()
@@ -148,7 +148,7 @@ class GroupFinder(Groups, Finder):
         return {**arrays, "numbers": np.array([forest.place.occurrences, forest.place.born])}
 
     def _take(self, arrays: Arrays) -> None:
-        """Trees as `_packed` gives them, with room for about as many starts more."""
+        """Take over trees as `_packed` returns them, with room for about as many more starts."""
         count = arrays["value"].size
         forest = self._new_forest(room_for(count), 1, 1)
         for name in BY_START:

@@ -1,9 +1,9 @@
 """Where registers can be moved in groups, and what an event does to a group.
 
-A start of a match stores one value. What an event does to the partial matches of a start depends on the event and on
-how its values compare with the stored one, and on nothing else; so all starts whose values lie in one stretch between
-those of the event move alike. A deterministic state is a set of (automaton state, whether the start's value is known
-there): the determinisation of `registers/sets.py`, with the stored value as a symbol.
+A start of a match stores one value. What an event does to the partial matches of a start depends only on the event and
+on how its values compare with the stored one; so all starts whose values lie in the same stretch between values of the
+event move alike. A deterministic state is a set of pairs (automaton state, whether the start's value is known there):
+the determinisation of `registers/sets.py`, with the stored value as a symbol.
 
 Invariant: `Grouping.states` holds every deterministic state that some stream leads to, and a partial match is in
 exactly one of them. What does not fit is `Rejected` with the reason, and stays with `registers/`.
@@ -30,11 +30,11 @@ from cerite.predicate.expression import Comparison as Written
 MOST_GUARDS = 16  # an event's class is looked up by the bits of its guards
 MOST_COMPARISONS = 4
 MOST_STATES = 12  # a pending step is a matrix over the deterministic states
-FEWEST_EVENTS = 20  # in a window; of fewer, starts are sooner moved one by one
+FEWEST_EVENTS = 20  # in a window; with fewer, it is faster to move starts one by one
 MOST_CONDITIONS = 10  # of one deterministic state, all combinations of which are tried
 
 NO, YES, UNKNOWN = range(3)  # what a comparison says
-COMPARISON = -1  # an instruction of a formula, beside the operations on truth values of `interpret`
+COMPARISON = -1  # an instruction of a formula, in addition to the operations on truth values of `interpret`
 
 Row = tuple[int, bool]  # an automaton state, and whether the start's value is known there
 State = frozenset[Row]
@@ -98,7 +98,7 @@ class Grouping:
         return by_source
 
     def moves(self, state: State, holds: Holds, said: tuple[int, ...]) -> list[Move]:
-        """Where a state goes on an event of which these guards hold, if its comparisons say this; label by label."""
+        """Where a state goes, label by label, on an event for which these guards hold and comparisons say this."""
         true = [is_true(formula, said) for formula in self.formulas]
         taken = (
             (row, t) for row in sorted(state) for t in self.leaving.get(row[0], ())
@@ -124,7 +124,7 @@ class Grouping:
 
     @cached_property
     def moves_many(self) -> bool:
-        """Whether an event may move starts with different values: it need not equal them."""
+        """Whether an event may move starts with different values, because it need not equal them."""
         begins = self.machine.automaton.initial
         for t in self.machine.automaton.transitions:
             split = self.machine.split(t.condition)
@@ -134,11 +134,11 @@ class Grouping:
 
     @property
     def only_equality(self) -> bool:
-        """Whether values are compared for being equal and in no other way."""
+        """Whether values are compared only for equality."""
         return all(each.op == EQUAL for each in self.comparisons)
 
     def _equals(self, split: Split) -> bool:
-        """Whether what a step needs holds only where an event has the stored value."""
+        """Whether the condition of a step holds only if an event has the stored value."""
         for number in split.programs:
             formula = self.formulas[number]
             every = formula[:-1] if formula[-1][0] == ALL else formula
@@ -165,7 +165,7 @@ class Grouping:
         return action >= 0 or (known and action == KEEP)
 
     def explored(self, *, typed: bool) -> tuple[State, ...] | Rejected:
-        """All states that a stream may lead to, and perhaps some that none does; `typed` if an event has one type."""
+        """All states that a stream may lead to, and perhaps some that none can; `typed` if an event has one type."""
         seen: dict[State, None] = {}
         todo = [self._unstarted]
         while todo:
@@ -200,7 +200,7 @@ class Grouping:
 
 
 def enabled(split: Split, known: bool, holds: Holds, true: list[bool]) -> bool:
-    """Whether a step can be taken where the start's value is known or not."""
+    """Whether a step can be taken, given whether the start's value is known."""
     if not holds(split.alone) or not all(known and true[p] for p in split.programs):
         return False
     return not any(holds(when) and all(known and true[p] for p in what) for when, what in split.groups)
@@ -252,7 +252,7 @@ def grouped(plan: Plan, machine: Machine, *, typed: bool) -> Grouping | Rejected
 
 
 def moved_one_by_one(plan: Plan, grouping: Grouping) -> str | None:
-    """Why a plan whose matches are counted in groups is found with `registers/` nevertheless; None where it is not."""
+    """Why matches that are counted in groups are nevertheless found with `registers/`; None if they are not."""
     if plan.strategy != "all":
         return f"{plan.strategy.upper()} compares the matches of an event"
     window = plan.window
@@ -264,7 +264,7 @@ def moved_one_by_one(plan: Plan, grouping: Grouping) -> str | None:
 
 
 def _outside(plan: Plan) -> str | None:
-    """Why a plan is none of those whose runs differ by one stored value."""
+    """Why a plan's runs do not differ by one stored value alone; None if they do."""
     automaton: Automaton = plan.automaton
     if plan.window is None:
         return "without a window no start ever leaves"
@@ -280,7 +280,7 @@ def _outside(plan: Plan) -> str | None:
 
 
 def _stored(machine: Machine) -> str | None:
-    """Why what is stored is not one value, which the start of a match has."""
+    """Why what is stored is not a single value, known from the start of a match; None if it is."""
     if len(machine.slots) != 1:
         return f"{len(machine.slots)} values of earlier events are kept, and only one is in order"
     leaf = machine.slots[0][1]
@@ -293,7 +293,7 @@ def _stored(machine: Machine) -> str | None:
 
 
 def _formula(program: Program, comparisons: dict[Comparison, int], floats: set[bool]) -> Formula | None:
-    """A program over the truth of comparisons, which are numbered on the way; None where it does something else."""
+    """A program over the truth of comparisons, which are numbered on the way; None if it does anything else."""
     formula: list[tuple[int, int]] = []
     at = 0
     while at < len(program.code):
@@ -325,9 +325,9 @@ def _together(guards: list[Guard], *, typed: bool) -> bool:
 
 
 def _equal(guard: Guard) -> Iterator[tuple[str, int | str]]:
-    """Attributes with what they must equal, where two different such values are never equal to one.
+    """Attributes with the constants that they must equal, such that no value equals two different ones.
 
-    Not so are floats, which may be rounded, and texts that may be times, which can be written in several ways.
+    Floats are left out, since they may be rounded, and so are texts that may be times, which have several spellings.
     """
     for test in guard.tests:
         condition = test.condition if isinstance(test, Test) else None

@@ -1,11 +1,11 @@
 """Counting and finding by groups, event by event: what has left the window goes, stretches of values step, starts come.
 
 An event's values cut the stored ones into stretches: below the least, equal to it, between it and the next, and so on,
-and those that are NULL. In each the event's comparisons say the same, so that all its starts do the same step;
-neighbours with equal steps are one range, and where comparisons do not matter there is one range, of everything.
+and those that are NULL. Within a stretch the event's comparisons say the same, so that all its starts do the same step;
+neighbours with equal steps form one range, and if comparisons do not matter there is a single range, of everything.
 
-Invariant: an event that stops for want of room is begun again, or taken up where `Place.stage` says; what it had done
-by then is only what doing it twice does not change.
+Invariant: an event that stops for want of room is begun again, or resumed where `Place.stage` says; what it has done by
+then can be done twice without harm.
 """
 
 import numpy as np
@@ -77,7 +77,7 @@ def cut_values(i: int, events: Events, steps: Steps, cuts: Longs) -> int:
 
 @inlined
 def code_of(stretch: int, n: int, i: int, events: Events, steps: Steps, cuts: Longs) -> int:
-    """What the comparisons say of a stretch: 2k is below the k-th cut, 2k + 1 at it; the last is of the NULLs."""
+    """What the comparisons say of a stretch: 2k is below the k-th cut, 2k + 1 at it; the last one is that of NULLs."""
     code = 0
     for a in range(steps.leaves.size):
         leaf, said = steps.leaves[a], UNKNOWN
@@ -93,7 +93,7 @@ def code_of(stretch: int, n: int, i: int, events: Events, steps: Steps, cuts: Lo
 
 @inlined
 def find_ranges(i: int, c: int, events: Events, steps: Steps, forest: Forest, room: Room) -> int:
-    """The ranges of values in which an event of class c does something, in room.ranges; how many, or -1: one misses."""
+    """Write the ranges in which an event of class c does something to room.ranges; how many, or -1 if a step misses."""
     n = cut_values(i, events, steps, room.cuts) if steps.depends[c] else 0
     stretches = 2 * n + 2 if steps.depends[c] else 1
     count, before = 0, 0
@@ -121,7 +121,7 @@ def find_ranges(i: int, c: int, events: Events, steps: Steps, forest: Forest, ro
 
 @inlined
 def drop_empty(part: int, ranges: int, forest: Forest, room: Room) -> int:
-    """Keep of the ranges those in which there are starts; how many these are."""
+    """Keep only the ranges in which there are starts; returns how many these are."""
     count = 0
     for which in range(ranges):
         low, from_side = room.ranges[which, 0], room.ranges[which, 1]
@@ -141,7 +141,7 @@ def drop_empty(part: int, ranges: int, forest: Forest, room: Room) -> int:
 
 @inlined
 def full(runs: Runs | None) -> int:
-    """Why to stop where there is no room: a number has none, or the nodes have."""
+    """Why to stop when there is no room: for a number, or for nodes."""
     return MORE_LIMBS if runs is None else MORE_NODES
 
 
@@ -185,7 +185,7 @@ def clear(part: int, forest: Forest) -> None:
 def new_start(
     i: int, begins: int, events: Events, steps: Steps, forest: Forest, numbers: Numbers | None, runs: Runs | None
 ) -> int:
-    """A node for the start at event i, not planted yet; callers have made sure of room."""
+    """A node for the start at event i, not planted yet; callers have ensured room."""
     x, first, place = forest.place.free, steps.begun_at[begins], forest.place
     leaf, limbs = steps.leaf[0], forest.size[1]
     forest.left[x] = forest.right[x] = NONE
@@ -218,7 +218,7 @@ def beginning(begins: int, steps: Steps) -> int:
 
 @inlined
 def begin(x: int, part: int, forest: Forest, room: Room, numbers: Numbers | None, runs: Runs | None) -> None:
-    """Plant a new start, for which way has been made."""
+    """Plant a new start, after `make_way`."""
     place = forest.place
     place.free = forest.after[x]
     place.nodes += 1
@@ -235,7 +235,7 @@ def begin(x: int, part: int, forest: Forest, room: Room, numbers: Numbers | None
 @inlined
 def clear_cuts(part: int, ranges: int, begins: int, forest: Forest, steps: Steps, room: Room,
                numbers: Numbers | None, runs: Runs | None) -> bool:  # fmt: skip
-    """Make the way for the steps of an event; False where something, matches of the event alone too, has no room."""
+    """Prepare the tree for the steps of an event; False if there is no room, also for matches of the event alone."""
     need = beginning(begins, steps) if begins >= 0 else 0
     for which in range(ranges):
         step, levels = room.ranges[which, 4], 1
@@ -256,7 +256,7 @@ def clear_cuts(part: int, ranges: int, begins: int, forest: Forest, steps: Steps
 
 @inlined
 def read_ranges(part: int, ranges: int, forest: Forest, steps: Steps, room: Room, runs: Runs) -> bool:
-    """Take the matches of all ranges whose steps change nothing; False where there is no room."""
+    """Take the matches of all ranges whose steps change nothing; False if there is no room."""
     forest.place.matches = EMPTY
     for which in range(ranges):
         if not changes(room.ranges[which, 4], steps) and not read_range(part, which, forest, steps, room, runs):
@@ -266,7 +266,7 @@ def read_ranges(part: int, ranges: int, forest: Forest, steps: Steps, room: Room
 
 @inlined
 def begin_matches(begins: int, steps: Steps, forest: Forest, numbers: Numbers | None, runs: Runs | None) -> bool:
-    """The matches that consist of the event alone; whether there are any."""
+    """Add the matches that consist of the event alone; returns whether there are any."""
     single = steps.begun[steps.begun_at[begins]]
     if numbers is not None:
         numbers.total[0] += np.uint64(single)
@@ -281,7 +281,7 @@ def begin_matches(begins: int, steps: Steps, forest: Forest, numbers: Numbers | 
 @inlined
 def move(i: int, part: int, c: int, begins: int, events: Events, steps: Steps, forest: Forest, room: Room,
          numbers: Numbers | None, runs: Runs | None) -> int:  # fmt: skip
-    """Let the starts of a partition take event i: `DONE` or why not; place.stage is then 1 or, where matches end, 2."""
+    """Move the starts of a partition by event i: `DONE` or why not; place.stage is then 1 or, if matches end, 2."""
     if not expire(part, events.low[i], forest, room, numbers, runs):
         return full(runs)
     some, ranges, place = False, 0, forest.place
@@ -364,7 +364,7 @@ def expire_all(lows: Longs, forest: Forest, room: Room, numbers: Numbers | None,
 
 @kernel
 def hand_down_all(order: Longs, forest: Forest, room: Room, numbers: Numbers) -> int:
-    """Do all pending steps, so that `own` says it all; `order` has room for every node. `DONE` or `MORE_LIMBS`."""
+    """Do all pending steps, so that `own` is complete; `order` has room for every node. `DONE` or `MORE_LIMBS`."""
     for part in range(forest.root.size):
         n, at = 0, 0
         if forest.root[part] >= 0:
@@ -391,7 +391,7 @@ def plant_all(part: Longs, forest: Forest, room: Room, numbers: Numbers) -> None
 
 @kernel
 def list_starts(nodes: Longs, part: Longs, forest: Forest) -> None:
-    """The starts of all partitions, by partition and in the order in which they came, with their partitions."""
+    """List the starts of all partitions, by partition and in the order in which they came, with their partitions."""
     n = 0
     for p in range(forest.oldest.size):
         x = forest.oldest[p]
@@ -403,7 +403,7 @@ def list_starts(nodes: Longs, part: Longs, forest: Forest) -> None:
 
 @kernel
 def compact_groups(starts: Longs, target: Ints, forest: Forest, runs: Runs) -> None:
-    """Keep the nodes that these starts, which are all, still name; `target` has room for a number for every node."""
+    """Keep the nodes that the starts (all of them) still refer to; `target` has room for a number for every node."""
     target[: runs.cursor.nodes] = DEAD
     for x in starts:
         keep_entries(forest.own, x, target)

@@ -1,11 +1,11 @@
 """Exact numbers in rows, and products of small matrices of them.
 
 A number is one word below 2**60 (narrow), or `limbs` words in base 2**32, low limb first, as in `counting/limbs.py`
-(wide). Which of both, all numbers of a tree share: `limbs` is 1 for narrow ones.
+(wide). All numbers of a tree are of the same form: `limbs` is 1 for narrow ones.
 
-Invariant: between two events every narrow number is at most `limit`, 2**60 over the most terms that a number gains at
-once, and the top limb of a wide one is below the base. Adding within an event may exceed that, which the caller is
-told, and never 64 bits; what a product would exceed is found out before anything is written.
+Invariant: between two events every narrow number is at most `limit`, which is 2**60 divided by the most terms that a
+number gains at once, and the top limb of a wide number is below the base. Additions within an event may exceed that, in
+which case the caller is notified, but never 64 bits; whether a product would is determined before anything is written.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ NARROW_BITS = 60
 
 
 class Numbers(NamedTuple):
-    """What a tree of numbers needs besides them; None where a tree holds `runs`, and then nothing of it is compiled."""
+    """What a tree of numbers needs besides them; None if a tree holds `runs`, and then nothing of it is compiled."""
 
     total: Words  # of all matches, in limbs
     limit: Words  # of one number: the most that a narrow number may be between two events
@@ -33,7 +33,7 @@ class Numbers(NamedTuple):
 
 @inlined
 def settled(rows: Words, x: int, width: int, limbs: int, limit: np.uint64) -> bool:
-    """Bring rows[x] into form after additions; whether a number has outgrown it."""
+    """Normalise rows[x] after additions; returns whether a number has outgrown its form."""
     full = False
     if limbs == 1:
         for j in range(width):
@@ -93,7 +93,7 @@ def length(rows: Words, x: int, first: int, limbs: int) -> int:
 @inner
 def wide_product(matrix: Words, x: int, rows: Words, y: int, size: int, columns: int, limbs: int, out: Words, at: int,
                  low: Words, high: Words, lengths: Longs) -> bool:  # fmt: skip
-    """`narrow_product` for wide numbers; `lengths` are those of the matrix's."""
+    """`narrow_product` for wide numbers; `lengths` are those of the numbers in the matrix."""
     for t in range(size):
         for c in range(columns):
             reach = 0

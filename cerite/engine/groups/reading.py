@@ -1,9 +1,9 @@
-"""Taking the matches of an event that changes no run: what is pending is carried down to them instead of handed down.
+"""Taking the matches of an event that changes no run: pending steps are carried along instead of being handed down.
 
 `C[v > x.v]` at the end of a pattern only completes matches. The marks of that event are carried from the root of the
 tree along the two ends of its stretch of values, and at every node the pending step is put before them: a row of
-entries instead of a matrix, and nothing of the tree changes. The O(log n) pieces of the stretch, each with what is
-carried to it, make one node: the event's matches.
+entries instead of a matrix, and nothing in the tree changes. The O(log n) pieces of the stretch, each with what is
+carried to it, are combined into one node: the event's matches.
 
 Invariant: what is carried to a node, for each state, is what follows there until the match is complete.
 """
@@ -20,7 +20,7 @@ LEFT_SIDE, RIGHT_SIDE, SPARE = range(3)  # rows of `Runs.carried`: for the two e
 
 @inner
 def read_range(part: int, which: int, forest: Forest, steps: Steps, room: Room, runs: Runs) -> bool:
-    """Take the matches of room.ranges[which]; False where there is no room, and place.matches has to be forgotten."""
+    """Take the matches of room.ranges[which]; False if there is no room, and then place.matches must be forgotten."""
     low, from_side = room.ranges[which, 0], room.ranges[which, 1]
     high, to_side, step = room.ranges[which, 2], room.ranges[which, 3], room.ranges[which, 4]
     if not begin_to_carry(step, forest, steps, runs):
@@ -48,7 +48,7 @@ def read_range(part: int, which: int, forest: Forest, steps: Steps, room: Room, 
 
 @inner
 def read_side(at: int, row: int, value: int, side: int, forest: Forest, runs: Runs) -> bool:
-    """Take the matches below a node that lie right of the cut at the left side of a stretch, or left of the other."""
+    """Take the matches below a node that lie right of the cut at a stretch's left end, or left of that at its right."""
     while at >= 0:
         if side == (LAST if row == RIGHT_SIDE else FIRST):
             return take_matches(forest.sums, at, row, forest, runs)
@@ -68,7 +68,7 @@ def read_side(at: int, row: int, value: int, side: int, forest: Forest, runs: Ru
 
 @inner
 def begin_to_carry(step: int, forest: Forest, steps: Steps, runs: Runs) -> bool:
-    """Carry the marks with which a step completes matches; False where there is no room."""
+    """Begin to carry the marks with which a step completes matches; False if there is no room."""
     first, end, carried = steps.accepting_at[step], steps.accepting_at[step + 1], runs.carried
     if not has_room(3 * (end - first), runs):
         return False
@@ -83,7 +83,7 @@ def begin_to_carry(step: int, forest: Forest, steps: Steps, runs: Runs) -> bool:
 
 @inner
 def carry_past(x: int, row: int, forest: Forest, runs: Runs) -> bool:
-    """Carry also what a node's children have yet to do; False where there is no room."""
+    """Put what a node's children have yet to do before what is carried; False if there is no room."""
     size, carried, pending = forest.size[0], runs.carried, forest.pending
     if not forest.tagged[x]:
         return True

@@ -1,22 +1,22 @@
-"""Sets of partial matches, as the numbers of `groups/numbers.py` are to counting: united, marked and multiplied.
+"""Sets of partial matches: united, marked and multiplied, they are to finding what `numbers.py` is to counting.
 
-A set of words (marks of later and later events) is an entry of a row or matrix, and means nothing but its words:
-`EMPTY`, `UNCHANGED` (the word without marks), or nodes. A start's entries hold whole partial matches, which begin with
-its event; a pending step's hold what is to follow them. Their product joins every word of one to every word of the
-other, and is one node (`JOIN`) however many these are; `enumerate` takes it apart again.
+An entry of a row or matrix is a set of words (marks of later and later events): `EMPTY`, `UNCHANGED` (only the word
+without marks), or nodes. A start's entries hold whole partial matches, which begin with its event; a pending step's
+entries hold what is to follow them. Their product joins every word of one to every word of the other, and is one node
+(`JOIN`) however many these are; `enumerate` takes it apart again.
 
 A node is a row of four: `KIND` (`UNION`, `JOIN`, `NOTHING`, `BOTTOM`, or the label > 0 of a mark), `LEFT` and `OTHER`
 as in `tecs/nodes.py` (of a JOIN what comes first and what comes after it), and `RANK` of a union: how many unions there
 are down its left side, itself included.
 
-Invariants, in the place of those of the tECS, whose nodes are in order of time:
+Invariants, in place of those of the tECS, whose nodes are in order of time:
 
 - nodes never change, and children have smaller numbers than their parents;
 - duplicate-free: both sides of a union have no word in common, and a JOIN's come from different times;
-- NOTHING is node 0, and only below a mark with at most unions between: so every word of a node has a mark or a bottom,
-  and every JOIN on a way down is paid by a mark of the match that the way leads to;
+- NOTHING is node 0, and lies only below a mark, with at most unions in between: so every word of a node has a mark or a
+  bottom, and every JOIN on a way down is paid for by a mark of the match that the way leads to;
 - the rank of a union's left side is not above that of its right one (a leftist tree): ways to the left are logarithmic;
-- all starts below a root were in the window of its event when it was noted: nothing has to be passed over.
+- all starts below a root were in the window of its event when it was noted: none has to be skipped.
 
 So a match of k marks takes O(k log n) to walk to, n being the number of nodes, and all matches of an event take time
 in proportion to their length: a union that is walked has matches on both sides.
@@ -36,12 +36,12 @@ from cerite.engine.tecs.nodes import BOTTOM, KIND, LEFT, OTHER, UNION, Roots
 
 RANK = 3
 JOIN, NOTHING = -2, -3
-EMPTY, UNCHANGED = 0, 1  # entries: 2 (n + 1) for the words of node n, and 1 more if the word without marks is another
-MOST_OF_A_TERM = 4  # nodes that joining two entries and uniting the result with a third takes
+EMPTY, UNCHANGED = 0, 1  # entries: 2 (n + 1) for the words of node n, and 1 more if the word without marks is added
+MOST_OF_A_TERM = 4  # the most nodes that it takes to join two entries and unite the result with a third
 
 
 class Runs(NamedTuple):
-    """The nodes, the roots noted in them, and room for what is carried down a tree; the cursor says how many."""
+    """The nodes, the roots noted among them, and room for what is carried down a tree; the cursor counts them."""
 
     nodes: Longs
     roots: Roots
@@ -51,7 +51,7 @@ class Runs(NamedTuple):
 
 @inlined
 def has_room(count: int, runs: Runs) -> bool:
-    """Whether there is room for so many nodes; if not, it is noted what is needed."""
+    """Whether there is room for `count` nodes; if not, notes what is needed."""
     if runs.cursor.nodes + count <= runs.nodes.shape[0]:
         return True
     runs.cursor.need = count
@@ -86,7 +86,7 @@ def united_nodes(a: int, b: int, runs: Runs) -> int:
 
 @inner
 def united(x: int, y: int, runs: Runs) -> int:
-    """The words of both entries, which have none in common."""
+    """The words of both entries, which have no word in common."""
     if x == EMPTY or y == EMPTY:
         return x | y
     return plain(united_nodes((x >> 1) - 1, (y >> 1) - 1, runs)) | ((x | y) & 1)
@@ -94,7 +94,7 @@ def united(x: int, y: int, runs: Runs) -> int:
 
 @inner
 def marked(x: int, label: int, position: int, runs: Runs) -> int:
-    """All words of an entry with one more mark, or as they are if the label says that there is none."""
+    """All words of an entry with one more mark, or unchanged if the label says that there is no mark."""
     if x == EMPTY or label == 0:
         return x
     words = (x >> 1) - 1
@@ -130,7 +130,7 @@ def new_bottom(position: int, runs: Runs) -> int:
 @inner
 def multiplied(matrix: Longs, x: int, rows: Longs, y: int, size: int, columns: int, out: Longs, at: int,
                runs: Runs) -> None:  # fmt: skip
-    """out[at:] ← rows[y] and then matrix[x], of `columns` columns, as `numbers.narrow_product`."""
+    """out[at:] ← rows[y] followed by matrix[x], of `columns` columns, like `numbers.narrow_product`."""
     for t in range(size):
         for c in range(columns):
             value = EMPTY
@@ -145,7 +145,7 @@ def multiplied(matrix: Longs, x: int, rows: Longs, y: int, size: int, columns: i
 def moved(
     entries: Longs, sources: Longs, first: int, end: int, width: int, column: int, position: int, runs: Runs
 ) -> int:
-    """What one entry becomes by a step: the marked words of all its sources."""
+    """What an entry becomes by a step: the marked words of all its sources."""
     value = EMPTY
     for s in range(first, end):
         entry = entries[source_of(sources[s]) * width + column]
@@ -174,7 +174,7 @@ def keep_entries(rows: Longs, x: int, target: Ints) -> None:
 
 @inner
 def move_entries(rows: Longs, x: int, target: Ints) -> None:
-    """Let a row name the nodes by their new numbers."""
+    """Give the nodes in a row their new numbers."""
     for j in range(rows.shape[1]):
         entry = rows[x, j]
         if entry > UNCHANGED:
@@ -183,7 +183,7 @@ def move_entries(rows: Longs, x: int, target: Ints) -> None:
 
 @inner
 def compact_nodes(target: Ints, runs: Runs) -> None:
-    """Keep what is alive, and all below it; target[n] becomes the new number of node n."""
+    """Keep the nodes that are alive and all nodes below them; target[n] becomes the new number of node n."""
     nodes, cursor = runs.nodes, runs.cursor
     target[0] = 0
     for n in range(cursor.nodes - 1, -1, -1):

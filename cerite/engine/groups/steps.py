@@ -1,11 +1,11 @@
 """What events do to groups, as tables for the kernels: filled as classes of events and comparisons come.
 
-A step is a sparse matrix over deterministic states, as in `counting/steps.py`, and the states from which it completes
-matches. An event's class says which guards hold; where its comparisons say different things of different stored values,
-there is a step for each (`step_of`, by the code of what they say).
+A step is a sparse matrix over deterministic states, as in `counting/steps.py`, together with the states from which it
+completes matches. An event's class says which guards hold; if its comparisons say different things about different
+stored values, there is a step for each case (`step_of`, by the code of what they say).
 
-Where matches are found, a source stands with the label that runs from there get (`source_of`, `label_of`); where they
-are only counted labels say nothing, and all are 0, which is that of an event that is passed over.
+For finding matches, a source comes with the label that runs from there get (`source_of`, `label_of`); for counting,
+labels do not matter, and all are 0, the label of an event that is passed over.
 
 Invariant: step 0 changes nothing and completes nothing; equal steps have one number.
 """
@@ -24,13 +24,13 @@ from cerite.engine.slots import grown
 
 MISSING, NOTHING = -1, -1
 CODE_BITS = 2  # of what one comparison says
-SOURCE_BITS = 8  # of a state, beside its label
+SOURCE_BITS = 8  # of a state, below its label
 
 Step = tuple[tuple[tuple[int, tuple[int, ...]], ...], tuple[int, ...]]  # targets with their sources, and accepting ones
 
 
 class Steps(NamedTuple):
-    """As kernels read them."""
+    """The steps, as kernels read them."""
 
     class_of: Ints  # by the bits of the guards; -1: not met yet
     depends: Flags  # by class: whether comparisons matter
@@ -51,7 +51,7 @@ class Steps(NamedTuple):
 
 @inlined
 def source_of(marked: int) -> int:
-    """The state of a source that stands with its label."""
+    """The state of a source that comes with its label."""
     return marked & ((1 << SOURCE_BITS) - 1)
 
 
@@ -86,7 +86,7 @@ class StepTables:
         )  # fmt: skip
 
     def meet(self, bits: int, code: int) -> None:
-        """Work out what events of these guards do, where their comparisons say this."""
+        """Work out what events do for which these guards hold and whose comparisons say this."""
         tables = self.tables
         number = int(tables.class_of[bits])
         if number < 0:
@@ -163,7 +163,7 @@ class StepTables:
 
 
 class _Holding:
-    """Which guards hold of an event, by its bits; the guard without tests holds of every one."""
+    """Which guards hold for an event, by its bits; the guard without tests holds for every event."""
 
     def __init__(self, bits: int, numbers: dict[Guard, int]) -> None:
         self._bits, self._numbers = bits, numbers

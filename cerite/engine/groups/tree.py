@@ -1,17 +1,17 @@
-"""The starts of a window in a tree by the value they store; what all below a node have yet to do is a pending step.
+"""The starts of a window in a tree ordered by the value they store; what all below a node have yet to do is pending.
 
 A node is a start: its value, its place in the stream, and in `own` how many of its partial matches are in each
-deterministic state. `sums` adds up what is below it, itself included; `pending` is the product of the steps that its
-children have not done yet, a matrix over the states: a step for a whole stretch of values costs the few nodes at its
-two ends. Trees that find matches have entries of `runs` where others have numbers: not how many partial matches there
-are but which, with unions for sums and joins for products.
+deterministic state. `sums` adds up the starts below a node and the node itself; `pending` is the product of the steps
+that its children have not done yet, a matrix over the states: so a step for a whole stretch of values only touches the
+few nodes at its two ends. Trees that find matches have entries of `runs` in place of numbers: not how many partial
+matches there are but which, with unions for sums and joins for products.
 
-A treap keeps trees balanced: priorities are hashes of places, so no order of values is a worst one, and the shape
-follows from the starts alone. Starts leave in the order in which they came, which `after` chains.
+Trees are treaps, which keeps them balanced: priorities are hashes of places, so no order of values is a worst case, and
+the shape follows from the starts alone. Starts leave in the order in which they came, in which `after` chains them.
 
-Invariant: `own` and `sums` of a node are right once the pending steps of the nodes above it are done. Nothing here
-multiplies but `hand_down`, which changes either all or, where a number has no room, nothing; what is about to change a
-tree hands down on all its way first, so that it can stop there and begin again with wider numbers or more nodes.
+Invariant: `own` and `sums` of a node are right once the pending steps of the nodes above it are done. Only `hand_down`
+multiplies, and it changes either everything or, if a number has no room, nothing; whatever changes a tree first hands
+down along its whole way, so that it can stop there and begin again with wider numbers or more nodes.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class Place(np.void):  # type: ignore[misc]
     wide: int  # whether a number has outgrown its form
     stage: int  # 1: the event at hand has moved what there was, and not yet begun anything
     position: int  # of the event at hand
-    matches: int  # those that it completes, as an entry of `runs`
+    matches: int  # the matches that this event completes, as an entry of `runs`
 
 
 Entries = npt.NDArray[Any]  # numbers, which are words, or entries of `runs`, which are longs
@@ -77,7 +77,7 @@ class Forest(NamedTuple):
     own: Entries
     sums: Entries
     pending: Entries
-    tagged: Flags  # whether something is pending; what `pending` holds otherwise means nothing
+    tagged: Flags  # whether something is pending; otherwise the contents of `pending` mean nothing
     root: Longs  # by partition
     oldest: Longs
     newest: Longs
@@ -123,7 +123,7 @@ def comes_first(x: int, y: int, forest: Forest) -> bool:
 
 @inner
 def hand_down(x: int, forest: Forest, room: Room, numbers: Numbers | None, runs: Runs | None) -> bool:
-    """Give a node's pending step to its children; False, and nothing is changed, where something has no room."""
+    """Give a node's pending step to its children; False, with nothing changed, if there is no room."""
     if not forest.tagged[x]:
         return True
     size, width = forest.size[0], forest.size[0] * forest.size[1]
@@ -163,7 +163,7 @@ def hand_down(x: int, forest: Forest, room: Room, numbers: Numbers | None, runs:
 
 @inner
 def measure(pending: Words, x: int, forest: Forest, numbers: Numbers) -> None:
-    """Note how long the numbers of a node's pending step are, if they may be long."""
+    """Note how long the numbers in a node's pending step are, if they may be long."""
     size, limbs = forest.size[0], forest.size[1]
     if limbs > 1:
         for k in range(size * size):
@@ -174,7 +174,7 @@ def measure(pending: Words, x: int, forest: Forest, numbers: Numbers) -> None:
 def product(
     pending: Words, x: int, rows: Words, y: int, columns: int, out: Words, at: int, forest: Forest, numbers: Numbers
 ) -> bool:
-    """out[at:] ← pending[x] · rows[y], of `columns` columns; False where a number has no room."""
+    """out[at:] ← pending[x] · rows[y], of `columns` columns; False if a number has no room."""
     size, limbs = forest.size[0], forest.size[1]
     if limbs == 1:
         return narrow_product(pending, x, rows, y, size, columns, float(numbers.limit[0]), out, at)
@@ -183,7 +183,7 @@ def product(
 
 @inlined
 def sum_up(x: int, forest: Forest, numbers: Numbers | None, runs: Runs | None) -> None:
-    """The sums of a node without pending step, from its children's."""
+    """Compute the sums of a node without a pending step from those of its children."""
     size, limbs, own, sums = forest.size[0], forest.size[1], forest.own, forest.sums
     left, right = forest.left[x], forest.right[x]
     for j in range(size * limbs):
@@ -205,7 +205,7 @@ def sum_up(x: int, forest: Forest, numbers: Numbers | None, runs: Runs | None) -
 
 @inner
 def sum_up_path(n: int, forest: Forest, room: Room, numbers: Numbers | None, runs: Runs | None) -> None:
-    """`sum_up` for room.path[:n], what comes later first."""
+    """`sum_up` for room.path[:n], from its end to its beginning."""
     for at in range(n - 1, -1, -1):
         sum_up(room.path[at], forest, numbers, runs)
 
@@ -222,7 +222,7 @@ def can_sum_up(levels: int, forest: Forest, runs: Runs | None) -> bool:
 # ------------------------------------------------------------ starts come and go
 @inner
 def make_way(x: int, part: int, forest: Forest, room: Room, numbers: Numbers | None, runs: Runs | None) -> bool:
-    """Hand down on the way to where start x is, or will be; False where something has no room."""
+    """Hand down along the way to the place where start x is, or will be; False if there is no room."""
     at, levels = forest.root[part], 1
     while at >= 0 and at != x:
         if forest.tagged[at] and not hand_down(at, forest, room, numbers, runs):
@@ -234,7 +234,7 @@ def make_way(x: int, part: int, forest: Forest, room: Room, numbers: Numbers | N
 
 @inlined
 def plant(x: int, part: int, forest: Forest, room: Room, numbers: Numbers | None, runs: Runs | None) -> None:
-    """Put a start into the tree; its way has been made, and its `own` is set."""
+    """Put a start into the tree, after `make_way`; its `own` is set already."""
     left, right, path = forest.left, forest.right, room.path
     n, above, to_right, at = 0, np.int64(NONE), False, forest.root[part]
     mine = priority(x, forest)
@@ -280,7 +280,7 @@ def plant(x: int, part: int, forest: Forest, room: Room, numbers: Numbers | None
 
 @inner
 def uproot(x: int, part: int, forest: Forest, room: Room, numbers: Numbers | None, runs: Runs | None) -> bool:
-    """Take a start out of its tree; False, and no start is changed, where something has no room."""
+    """Take a start out of its tree; False, with no start changed, if there is no room."""
     left, right, path = forest.left, forest.right, room.path
     if not make_way(x, part, forest, room, numbers, runs) or not hand_down(x, forest, room, numbers, runs):
         return False
@@ -335,7 +335,7 @@ def changes(step: int, steps: Steps) -> bool:
 @inner
 def step_rows(rows: Entries, x: int, width: int, step: int, forest: Forest, steps: Steps, spare: Entries,
               numbers: Numbers | None, runs: Runs | None) -> None:  # fmt: skip
-    """rows[x] ← M rows[x], for a row of `width` words for every state."""
+    """rows[x] ← M rows[x], where a row has `width` words for every state."""
     size, limbs = forest.size[0], forest.size[1]
     for j in range(size * width):
         spare[j] = rows[x, j]
@@ -359,7 +359,7 @@ def step_rows(rows: Entries, x: int, width: int, step: int, forest: Forest, step
 def accepted(
     rows: Entries, x: int, step: int, forest: Forest, steps: Steps, numbers: Numbers | None, runs: Runs | None
 ) -> bool:
-    """Add the matches that the step completes to the total, or to those of the event; whether there are any."""
+    """Add the matches that a step completes to the total, or to those of the event; returns whether there are any."""
     some, first, end = False, steps.accepting_at[step], steps.accepting_at[step + 1]
     if runs is not None:
         matches = completed(rows, x, steps.accepting, first, end, forest.place.position, runs)
@@ -409,7 +409,7 @@ def step_all(
 def clear_cut(
     part: int, value: int, side: int, forest: Forest, room: Room, numbers: Numbers | None, runs: Runs | None
 ) -> int:
-    """Hand down on both sides of a cut: how many nodes there are along it, or -1 where something has no room."""
+    """Hand down on both sides of a cut; returns how many nodes lie along it, or -1 if there is no room."""
     at, levels = forest.root[part], 0
     while at >= 0 and FIRST < side < LAST:
         if forest.tagged[at] and not hand_down(at, forest, room, numbers, runs):
@@ -474,7 +474,7 @@ def step_range(part: int, which: int, forest: Forest, steps: Steps, room: Room, 
 
 @inner
 def step_nodes(step: int, forest: Forest, steps: Steps) -> int:
-    """How many nodes of `runs` a step takes at most for one start, all that is below it, and summing up."""
+    """How many nodes of `runs` a step needs at most: for one start, for all that is below it, and for summing up."""
     sources = steps.changed_at[step + 1] - steps.changed_at[step]
     accepting = steps.accepting_at[step + 1] - steps.accepting_at[step]
     size = forest.size[0]

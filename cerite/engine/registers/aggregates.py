@@ -76,7 +76,7 @@ def emit_aggregate(node: Aggregate, program: Program, pool: Pool, types: ColumnT
 
 
 def text_end(node: Expression, types: ColumnTypes) -> Aggregate | None:
-    """The FIRST or LAST text that a test is about and nothing else: what is stored is then what the test says of it."""
+    """The FIRST or LAST text, if a test is about nothing else: then the result of the test is stored, not the text."""
     allowed = (Comparison, Like, Literal, Aggregate)
     if not isinstance(node, (Comparison, Like)) or len(set(aggregates(node))) != 1:
         return None
@@ -88,7 +88,7 @@ def text_end(node: Expression, types: ColumnTypes) -> Aggregate | None:
 
 
 def emit_text_end(node: Expression, end: Aggregate, program: Program, pool: Pool) -> None:
-    """Append the code of a test of `text_end`: what is stored is the test's truth on that event."""
+    """Append the code of a test of `text_end`: the test's truth for that event is what is stored."""
     taken = end.taken
     assert taken is not None
     plain = transform(node, lambda each: taken if each == end else each)
@@ -96,7 +96,7 @@ def emit_text_end(node: Expression, end: Aggregate, program: Program, pool: Pool
 
 
 def _emit_running(node: Aggregate, running: Running, program: Program, pool: Pool) -> None:
-    """What a register keeps of its events, and what the event at hand adds to it, where it counts."""
+    """Append what a register keeps of its events, and what the event at hand adds to that, if it counts."""
     assert node.variable is not None
     tally = running.how == TALLY
     if node.over == "nothing":
@@ -115,7 +115,7 @@ def _emit_running(node: Aggregate, running: Running, program: Program, pool: Poo
 
 
 def _taken(node: Aggregate, types: ColumnTypes) -> Value:
-    """What an aggregate takes of each event: its own presence, an attribute, or what is computed of several."""
+    """What an aggregate takes from each event: its presence, an attribute, or what is computed from several."""
     if node.taken is None:
         return PRESENCE
     kind, scale = types.kind(node.taken), types.scale(node.taken)
@@ -126,7 +126,7 @@ def _taken(node: Aggregate, types: ColumnTypes) -> Value:
 
 
 def no_text(node: Expression) -> PatternError:
-    """Texts can be stored, but what is computed from several of them cannot."""
+    """The error for texts that would be computed from several others: only texts of single events can be stored."""
     return PatternError(
         f"the engine stores no text to compute `{node}` from", span=node.span,
         hint="compute it of each event, `MIN(lower(y.name))`, or compare event by event: `y[name > y.name]` reads the "

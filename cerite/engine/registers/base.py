@@ -1,6 +1,6 @@
 """What the two register engines share: tables, the arena of sets, its index, and their growth.
 
-Invariant: results do not depend on the sizes of arrays, nor on when it was rebuilt.
+Invariant: results do not depend on the sizes of arrays, or on when they were rebuilt.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ from cerite.engine.slots import grown
 
 Arrays = dict[str, npt.NDArray[Any]]
 LEAST = np.iinfo(np.int64).min
-FEWEST_SETS = 1 << 10  # room to begin with; more would leave the cache, tests begin with less
+FEWEST_SETS = 1 << 10  # room to begin with; more would not stay in the cache, and tests begin with less
 FEWEST_ROWS = 1 << 6
 
 
 def unneeded(machine: Machine, *, maximal: bool = False) -> tuple[object, ...]:
-    """The kernels that this machine's engine could call, and never does: they are not compiled."""
+    """The kernels that the engine calls for other machines but never for this one: they are not compiled."""
     of_programs = () if code_of(machine, maximal=maximal) is not None else (run,)
     return of_programs if watches(machine, maximal=maximal) else (*of_programs, watch, compared, advance_common)
 
@@ -103,12 +103,12 @@ class RegisterEngine:
         return events
 
     def last_time(self, events: lay.Events) -> int:
-        """The low of the last event, by the window that decides what waits."""
+        """The low of the last event, in the window that decides what waits."""
         leaf = self.machine.tick
         return int(events.low[-1] if leaf < 0 else events.values[-1, leaf])
 
     def refuse_beyond(self) -> None:
-        """Refuse what was read if a sum has left 64 bits meanwhile: from there on it would be another number."""
+        """Refuse the batch if a sum has left 64 bits in it: from there on it would be a wrong number."""
         if self.tables.beyond[0] or (self.code is not None and self.code.beyond[0]):
             sums = [
                 leaf.text(register.strip("\N{PRIME}0123456789"))
@@ -121,7 +121,7 @@ class RegisterEngine:
             )
 
     def more(self, why: int) -> None:
-        """Make room where a kernel ran out of it."""
+        """Make room for that of which a kernel has run out."""
         if why == MORE_SCRATCH:
             self._scratch(2 * self.scratch.order.size)
         elif why == MORE_INDEX:
@@ -143,8 +143,7 @@ class RegisterEngine:
     def rebuild(self, partitions: Longs | None = None, strings: Longs | None = None) -> None:
         """Keep the sets that hold something, with room for about as many more, and index them anew.
 
-        Given the partitions or strings that are left, these are numbered from 0 on: in their order, so rows stay
-        sorted.
+        The partitions or strings that are left, if given, are numbered from 0 on, in their order, so rows stay sorted.
         """
         live, sets = self._live(), self.sets
         if partitions is not None:
@@ -171,7 +170,7 @@ class RegisterEngine:
         self._wait()
 
     def _fit(self) -> None:
-        """Take larger or smaller arrays where those that there are do not suit the sets; number these by content."""
+        """Take larger or smaller arrays if the present ones do not suit the sets, and hash the sets by content."""
         n, rows = self.cursor.sets, self.cursor.rows
         old = self.sets
         least, fewest = 2 * n + self._spare, 2 * rows + self._spare + self.scratch.order.size
@@ -186,7 +185,7 @@ class RegisterEngine:
         _fill_table(self.sets, n)
 
     def keep(self, partitions: Longs | None, strings: Longs) -> None:
-        """Number these partitions and strings from 0 on; nothing that is left is of the others."""
+        """Number these partitions and strings from 0 on; nothing that is kept belongs to the others."""
         self._entries = max(4 * FEWEST_SETS, _power(2 * self.cursor.entries))
         self.rebuild(partitions, strings)
 
@@ -197,7 +196,7 @@ class RegisterEngine:
 
     @property
     def partitions(self) -> Longs:
-        """The partitions of sets that hold something, and those with runs that every later one is compared with."""
+        """The partitions of sets that hold something, and those with runs that all later ones are compared with."""
         holding = self.sets.part[: self.cursor.sets][self.head[: self.cursor.sets, 0] >= 0]
         return distinct(holding, np.flatnonzero((self.common >= 0).any(axis=1)))
 
@@ -213,17 +212,17 @@ class RegisterEngine:
 
     @property
     def size(self) -> int:
-        """How much there is to look at when something is forgotten."""
+        """How much there is to look through when something is to be forgotten."""
         return self.cursor.rows + self.cursor.entries + self.cursor.cells + self.lows.size
 
     def _strings_in(self, rows: Longs) -> Iterator[tuple[int, Flags]]:
-        """The stored values that are strings' numbers, and in which of the rows there is one."""
+        """The stored values that are numbers of strings, and which rows have one."""
         for slot, (_, leaf) in enumerate(self.machine.slots):
             if isinstance(leaf, (Value, Running)) and leaf.is_text:
                 yield slot, (rows[:, FLAGS] >> 2 * slot & 3) == KNOWN
 
     def _live(self) -> Longs:
-        """The sets that hold something, are common, or are watched by one of these."""
+        """The sets that hold something or are common, and those that are watched in one of these."""
         n = self.cursor.sets
         alive = self.head[:n, 0] >= 0
         alive[self.common[self.common >= 0]] = True
@@ -232,7 +231,7 @@ class RegisterEngine:
         return np.flatnonzero(alive)
 
     def _rename(self, live: Longs, rows: Longs) -> None:
-        """Give the sets that are watched their new numbers; those rise with the old ones, so rows stay sorted."""
+        """Give watched sets their new numbers in the rows; these rise with the old ones, so rows stay sorted."""
         number = np.full(self.sets.begin.size + 1, NO_SET, np.int64)
         number[live] = np.arange(live.size)
         watched = rows[:, self._width - len(self.machine.automaton.watchers) :]
@@ -267,7 +266,7 @@ class RegisterEngine:
         return lay.Sets(begin, size, part, code, np.zeros((rows, self._width), np.int64), table, known, self.cursor)
 
     def _index(self) -> None:
-        """Enter every set into an index with room for `_entries` entries, or more."""
+        """Enter every set into a new index with room for `_entries` entries or more."""
         while True:
             old, sizes = self.index, (self._entries, self.sets.begin.size, self._buckets)
             if (old.place.size, old.begin.size - 1, old.first.size) == sizes:
@@ -329,7 +328,7 @@ class RegisterEngine:
         self._watch()
 
     def _watch(self) -> None:
-        """Room for one watched set a level, of as many rows as there is scratch for, if the query needs any."""
+        """Make room for one watched set per level, of as many rows as there is scratch for, if the query needs any."""
         size = self.scratch.order.size
         self.watching: lay.Watching | None = None
         if self._levels:
@@ -342,7 +341,7 @@ class RegisterEngine:
 
 @kernel
 def _squeeze(live: Longs, sets: lay.Sets, head: Ints) -> None:
-    """Number the live sets from 0 on, where they are: each moves towards the front, its rows too."""
+    """Number the live sets from 0 on, in place: each moves towards the front, and so do its rows."""
     cursor, at = sets.cursor, 0
     for y in range(live.size):
         d = live[y]

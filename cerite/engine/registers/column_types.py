@@ -1,7 +1,7 @@
-"""What the columns of a stream are, and so what kind of value an expression over them has.
+"""The kinds of a stream's columns, and the kinds of value that expressions over them have.
 
-Where decimals are computed with or compared, programs work on their digits: `scale` and `places` say how many of them
-stand behind the point.
+Where decimals are computed or compared, programs work on their digits: `scale` and `places` say how many of these are
+behind the decimal point.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class ColumnTypes:
 
     @classmethod
     def of_arrow(cls, schema: pa.Schema) -> ColumnTypes:
-        """As the columns of an Arrow table have them; of dictionaries their values count."""
+        """The types of the columns of an Arrow schema; a dictionary counts as its values."""
         coded = pa.types.is_dictionary
         types = {each.name: each.type.value_type if coded(each.type) else each.type for each in schema}
         decimals = {
@@ -65,7 +65,7 @@ class ColumnTypes:
         return ANY if kind is None else frozenset((kind,))
 
     def scale(self, node: Expression) -> int | None:
-        """The places behind the point of a decimal; None for what is none."""
+        """The places behind the point of a decimal; None if it is not a decimal."""
         match node:
             case Attribute(name=name):
                 return self.decimals[name][1] if name in self.decimals else None
@@ -90,7 +90,7 @@ class ColumnTypes:
         return 0 if self.kind(node) == "int" else self.scale(node)
 
     def width(self, node: Expression) -> int:
-        """The digits a decimal column may have; others are looked at when they come."""
+        """The digits that a decimal column may have; other numbers are checked when they come."""
         return self.decimals[node.name][0] if isinstance(node, Attribute) and node.name in self.decimals else 0
 
     def kind(self, node: Expression) -> ValueKind | None:

@@ -31,7 +31,7 @@ class Signature:
 
     @property
     def row(self) -> list[int]:
-        """As the kernels read it."""
+        """The signature as the kernels read it."""
         return [self.kind, self.bit, self.leaf, self.slot, self.op, int(self.is_float)]
 
 
@@ -42,7 +42,7 @@ _TABLES: WeakKeyDictionary[Machine, dict[tuple[bool, bool], tuple[lay.Tables, Ma
 
 
 def signatures(machine: Machine, state: int) -> tuple[Signature, ...]:
-    """What may move a state: all but its unmarked loop, and what breaks that."""
+    """What may move a state: any step but its unmarked loop, and any event on which that loop fails."""
     wakes: dict[Signature, None] = {}
     loops: list[Split] = []
     for t in machine.automaton.transitions:
@@ -121,7 +121,7 @@ def _when(machine: Machine, bit: int, programs: tuple[int, ...]) -> Signature:
 def tables(machine: Machine, *, maximal: bool, listed: bool = True) -> tuple[lay.Tables, Masks]:
     """The automaton as arrays for one run, and which events matter.
 
-    With `listed` all sets of a partition can be reached.
+    With `listed`, the index can list all sets of a partition.
     """
     built = _TABLES.setdefault(machine, {})
     if (maximal, listed) not in built:
@@ -190,10 +190,10 @@ def _tables(machine: Machine, *, maximal: bool, listed: bool) -> lay.Tables:
 
 
 def code_of(machine: Machine, *, maximal: bool = False) -> Code | None:
-    """The instructions of the programs, without an order of strings; None where each is one comparison.
+    """The instructions of the programs, without an order of strings; None if each is one comparison.
 
-    Queries that need more of the kernels anyway (`Watching`, `Deadlines`) have it in any case: whether programs are
-    run at all hardly matters there, and every combination is compiled for itself.
+    Queries that need more of the kernels anyway (`Watching`, `Deadlines`) always get the instructions: whether programs
+    are run at all hardly matters there, and every combination would be compiled separately.
     """
     apart = watches(machine, maximal=maximal) or bool(machine.automaton.tails)
     if not apart and all(each.simple is not None for each in machine.programs):
@@ -222,7 +222,7 @@ def _masks(machine: Machine, tables: lay.Tables) -> Masks:
         wanted += [(each.kind, each.bit) for each in _moving(machine, initial)]
     for kind, bit in wanted:
         if kind == lay.PAST and bit < 0:
-            continue  # that a window is over is seen by the next event that matters
+            continue  # the next event that matters notices that a window is over
         if kind == lay.ALWAYS or bit < 0:
             return None
         (unless if kind == lay.UNLESS else when)[bit // 64] |= np.uint64(1 << bit % 64)

@@ -91,19 +91,19 @@ _WHOLE = {"+": ADD, "-": SUBTRACT, "*": MULTIPLY, "%": MODULO}
 _UNARY = {"round": ROUND, "floor": FLOOR, "ceil": CEIL}
 _FLOAT = {"+": ADD_FLOAT, "-": SUBTRACT_FLOAT, "*": MULTIPLY_FLOAT, "/": DIVIDE, "%": MODULO_FLOAT}
 
-MOST_SCALE = 22  # ten to this power is a float
+MOST_SCALE = 22  # the greatest power of ten that a float holds exactly
 _LEAST, _MOST = -(2**63), 2**63 - 1
 
 
 class Compiler:
-    """Makes the programs of one query, sharing leaves, stored values and constants."""
+    """Builds the programs of one query, which share leaves, stored values and constants."""
 
     def __init__(self, types: ColumnTypes, pool: Pool) -> None:
         self._types = types
         self._pool = pool
 
     def window(self, reach: Reach) -> Program:
-        """The event lies in the reach of the one in the register, or past it."""
+        """The condition that the event lies within the reach of the one in the register, or past it."""
         size, how = reach.size, MORE if reach.past else AT_MOST
         leaf, slot = self._pool.leaf(Mark(size, low=True)), self._pool.slot(reach.register, Mark(size, low=False))
         code = [(EVENT, leaf), (STORED, slot), (COMPARE_INT, how)]
@@ -111,7 +111,7 @@ class Compiler:
         return Program(code, frozenset((slot,)), frozenset((slot,)), Simple(how, leaf, slot, False), words)
 
     def condition(self, condition: Expression) -> Program:
-        """A condition that reads at least one register."""
+        """The program of a condition that reads at least one register."""
         check_condition(condition, self._types.possible)
         plain = simplified(condition, self._types)
         program = Program(text=str(condition))
@@ -121,7 +121,7 @@ class Compiler:
         return program
 
     def _note_slots(self, node: Expression, program: Program) -> None:
-        """What the program reads; every register it refers to must hold an event, also where its value is no matter."""
+        """Note what the program reads; registers that it refers to must hold an event, even if no value is read."""
         read = {argument for name, argument in program.code if name in (STORED, COUNTED)}
         of = {slot: register for (register, leaf), slot in self._pool.slots.items() if not isinstance(leaf, Running)}
         needed = {slot: of[slot] for slot in read if slot in of}
@@ -267,13 +267,13 @@ class Compiler:
             program.code.append((COMPARE_SCALED, PLACES * abs(first - second) + COMPARISONS[op]))
 
     def _emit_with_float(self, op: ComparisonOp, sides: tuple[Expression, ...], scale: int, program: Program) -> None:
-        """A decimal against a float, of which several events give at least one."""
+        """A decimal against a float, at least one of which is computed from several events."""
         exact, other = sides
         if self._types.places(transform(exact, as_attribute)) is None:
             op, exact, other = FLIPPED[op], other, exact
         if source_of(exact) is None:
             self._emit_digits(exact, scale, program)
-        else:  # of one event it is compared whole, or refused
+        else:  # a value of one event is compared with all its digits, or refused
             self._emit_leaves("digits", scale, (exact,), program)
         self._emit(other, program, as_float=True)
         program.code.append((COMPARE_MIXED, PLACES * scale + COMPARISONS[op]))
@@ -300,7 +300,7 @@ class Compiler:
                 program.code.append((MULTIPLY, 0))
 
     def _emit_call(self, node: Call, program: Program) -> ValueKind | None:
-        """A function of what several events give; of texts it was spread, of one event it is a leaf."""
+        """A function of values of several events; for texts it has been spread, for one event it is a leaf."""
         kind = self._types.kind(transform(node, as_attribute))
         if node.function == "coalesce":
             for each in node.arguments:
@@ -331,7 +331,7 @@ class Compiler:
             return "float"
         if "timestamp" not in kinds or kinds[0] == kinds[1]:
             return "duration"
-        if self._types.finest >= 1_000:  # nanoseconds do not leave the years that there are
+        if self._types.finest >= 1_000:  # nanoseconds cannot leave the range of years
             program.code.append((IN_YEARS, len(self._pool.constants)))
             self._pool.constants += [each * 1_000 // self._types.finest for each in (EARLIEST, LATEST)]
         return "timestamp"

@@ -63,7 +63,7 @@ class RegisterCounter(RegisterEngine):
         self._wait()
 
     def read(self, rows: Rows) -> Count:
-        """Read a batch; how many matches end in it."""
+        """Read a batch; returns how many matches end in it."""
         events = self.events(rows)
         self._total = np.zeros(self.numbers.shape[1] + 2, np.uint64)
         before = self.cursor.occurrences
@@ -93,7 +93,7 @@ class RegisterCounter(RegisterEngine):
         return number
 
     def decide(self, low: int = MOST, *, everywhere: bool = False) -> Count:
-        """How many matches have windows that are over: as `RegisterRecogniser.decide`."""
+        """How many matches have windows that are over; arguments as for `RegisterRecogniser.decide`."""
         if self.deadlines is None:
             return Count(0, 0)
         consume = CONSUME[self.consume]
@@ -108,7 +108,7 @@ class RegisterCounter(RegisterEngine):
 
     @property
     def counts(self) -> Counts:
-        """As kernels read them."""
+        """What the sets hold, as kernels read it."""
         return Counts(self.cell_key, self.cell_next, self.numbers, self._total, self.cursor)
 
     def snapshot(self) -> bytes:
@@ -132,19 +132,19 @@ class RegisterCounter(RegisterEngine):
         return fingerprint(self.machine.automaton, consume=self.consume, windowed=self.windowed)
 
     def forget(self, lows: Longs) -> None:
-        """Let go of all that no event can bind any more; `lows` is by partition, for matches that end from now on."""
+        """Forget all that no event can bind any more; `lows` is by partition, for matches that end from now on."""
         self.raise_lows(lows)
         self._trim()
         self._pack()
 
     def _pack(self) -> int:
-        """Keep only the cells in use, and room for as many more; how many are in use."""
+        """Keep only the cells in use, and room for as many more; returns how many are in use."""
         order, links = packed(self.head, self.cell_next)
         self._take_cells(self.cell_key[order], self.numbers[order], links)
         return order.size
 
     def _take_cells(self, cell_key: Longs, numbers: Words, cell_next: Ints) -> None:
-        """Cells that are all in use, and room for more."""
+        """Take over cells that are all in use, and make room for more."""
         self.cell_key, self.numbers, self.cell_next = cell_key, numbers, cell_next
         self.cursor.free_cell = -1
         self._more_cells()
@@ -153,7 +153,7 @@ class RegisterCounter(RegisterEngine):
         trim(self.lows, self.sets.part, self.head, self.counts)
 
     def _widen(self) -> None:
-        """One more limb for every number."""
+        """Give every number one more limb."""
         top = self.numbers[:, -1:]
         self.numbers = np.ascontiguousarray(
             np.hstack([self.numbers[:, :-1], top & np.uint64(0xFFFFFFFF), top >> np.uint64(32)])
@@ -167,15 +167,15 @@ class RegisterCounter(RegisterEngine):
 
 
 def _whole(total: Words) -> int:
-    """The number that limbs of 32 bits say."""
+    """The number that these limbs of 32 bits stand for."""
     return sum(int(limb) << 32 * place for place, limb in enumerate(total))
 
 
 # Counting over sets of configurations: each holds, for every start in the window, the number of its runs.
 #
 # A set's counts are a chain of cells by descending start key; starts with equal keys leave the window together and
-# share a cell, and without a window there is one cell for all. A move adds the source's counts to the target's, so an
-# event costs the starts in the window per set it moves, however many runs there are. Numbers are exact: they have
+# share a cell, and without a window there is one cell for all. A move adds the source's counts to the target's, so for
+# each set it moves, an event costs the starts in the window, however many runs there are. Numbers are exact: they have
 # `limbs` digits of 32 bits, the last of which may run over until Python adds one more.
 #
 # Invariant: a cell's number is the number of partial matches of that start key whose run is in that set.
@@ -186,7 +186,7 @@ MASK = np.uint64(0xFFFFFFFF)
 
 @embedded
 def add(to: Words, more: Words) -> bool:
-    """to += more, where `to` has at least as many limbs; whether the last one ran over."""
+    """to += more, where `to` has at least as many limbs; returns whether the last one ran over."""
     carry = np.uint64(0)
     last = to.size - 1
     for k in range(last + 1):
@@ -237,8 +237,8 @@ def add_list(source: int, target: int, low: int, head: Ints, counts: Counts) -> 
 
 @inlined
 def alive(n: int, low: int, head: Ints, counts: Counts, scratch: Scratch) -> int:
-    """Keep of scratch.moving[:n] the sets with a start in the window; how many."""
-    n_left = np.int64(0)  # of one type from the start: a literal would be compiled for apart
+    """Keep, of scratch.moving[:n], the sets with a start in the window; returns how many these are."""
+    n_left = np.int64(0)  # of one type from the start: for a literal, a second version would be compiled
     for y in range(n):
         d = scratch.moving[y]
         if counts.cell_key[head[d, 0]] < low:
@@ -262,7 +262,7 @@ def needed(n: int, head: Ints, counts: Counts, scratch: Scratch) -> int:
 
 @inlined
 def execute(y: int, taken: int, low: int, configs: Configurations, counts: Counts, deadlines: Deadlines | None) -> bool:
-    """Carry out the moves of one set; whether a match was completed."""
+    """Carry out the moves of one set; returns whether a match was completed."""
     head, scratch = configs.head, configs.scratch
     completed = False
     last = scratch.span[y, 1] - 1
@@ -290,7 +290,7 @@ def execute(y: int, taken: int, low: int, configs: Configurations, counts: Count
 
 @kernel
 def trim(low: Longs, part: Longs, head: Ints, counts: Counts) -> None:
-    """Return the cells of starts that left the window."""
+    """Return the cells of starts that have left the window to the arena."""
     for d in range(counts.cursor.sets):
         before, at = -1, head[d, 0]
         while at >= 0 and counts.cell_key[at] >= low[part[d]]:
@@ -332,7 +332,7 @@ def decide(clock: int, low: int, consume: int, configs: Configurations, watching
 @kernel
 def decide_until(first: int, low: int, consume: int, configs: Configurations, watching: Watching | None,
                  counts: Counts, deadlines: Deadlines) -> None:  # fmt: skip
-    """`decide` between two batches, by all clocks from this one on."""
+    """`decide` between two batches, for all clocks from this one on."""
     for clock in range(first, deadlines.first.size):
         decide(clock, low, consume, configs, watching, counts, deadlines)
 

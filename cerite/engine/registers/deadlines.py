@@ -1,14 +1,14 @@
 """Runs that are matches once their windows are over, in the order in which that happens: NOT at the end of a pattern.
 
 Runs are distinguished by the position of their first event, so a set with such runs, a *waiting* set, has one start and
-one end of its window. Every clock has a heap of its waiting sets by start: there is one clock for all partitions where
-time drives the windows, else one for each. A set that runs left (what must be absent has occurred) stays in its heap
-until its turn comes, and is passed over then; so entering, leaving and deciding a run cost O(log n) at most, and nobody
-looks at partitions in which nothing is due.
+one end of its window. Every clock has a heap of its waiting sets by start: there is one clock for all partitions if
+time drives the windows, else one for each. A set that runs have left (what must be absent has occurred) stays in its
+heap until its turn comes, and is then skipped; so entering, leaving and deciding a run cost O(log n) at most, and
+partitions in which nothing is due are not looked at.
 
 Where parts are decided by windows of their own (`waits`), runs are told apart by the first events of those parts
-instead, and the rows of a waiting set are of one match: it is decided when the first of them is, and a row when the
-last of its windows is over.
+instead, and the rows of a waiting set belong to one match: it is decided when the first of them is, and a row is
+decided when the last of its windows is over.
 
 The heaps are pairing heaps over the numbers of sets: they are rebuilt where sets are renumbered.
 
@@ -35,15 +35,15 @@ DUE, DONE_WITH, ROOT, STALE = range(4)  # places in `progress`
 class Noted(NamedTuple):
     """What is known of the matches under each root noted."""
 
-    ends: Longs  # their last event
-    lows: Longs  # where they may begin
+    ends: Longs  # their last events
+    lows: Longs  # the least keys at which they may begin
     by: Longs  # the position of the event that ends them, or of the one that their window began with
     since: Longs  # the key of the latter, as if all windows lasted as the longest
     row: Longs  # the event of the batch that ends them; where the end of a window does, -1 less their partition
 
 
 def nothing_noted(size: int) -> Noted:
-    """Room for so many roots."""
+    """Empty arrays with room for `size` roots."""
     return Noted(*(np.zeros(size, np.int64) for _ in Noted._fields))
 
 
@@ -73,13 +73,13 @@ BEGUN, ENDED, TICK, LENGTHS = range(4)  # places in `known`
 
 @inlined
 def clock_of(part: int, deadlines: Deadlines) -> int:
-    """Which clock a partition goes by."""
+    """The clock that drives a partition."""
     return 0 if deadlines.shared[0] else part
 
 
 @inlined
 def time_at(i: int, events: Events, deadlines: Deadlines) -> int:
-    """The low of an event by the window that decides."""
+    """The low of an event, in the window that decides."""
     leaf = deadlines.known[TICK]
     low: int = events.low[i] if leaf < 0 else events.values[i, leaf]
     return low
@@ -96,7 +96,7 @@ def is_tail(d: int, sets: Sets, deadlines: Deadlines) -> bool:
 
 @inner
 def earlier(a: int, b: int, sets: Sets, deadlines: Deadlines) -> bool:
-    """The order of decisions: by deadline, then by start, then by the content of the sets: no rebuilding changes it."""
+    """The order of decisions: by deadline, start, then content of the sets, so that rebuilding cannot change it."""
     if deadlines.known[LENGTHS] > 1 and deadlines.key[a] != deadlines.key[b]:
         return bool(deadlines.key[a] < deadlines.key[b])
     if deadlines.start[a] != deadlines.start[b]:
@@ -113,7 +113,7 @@ def earlier(a: int, b: int, sets: Sets, deadlines: Deadlines) -> bool:
 
 @inner
 def meld(a: int, b: int, sets: Sets, deadlines: Deadlines) -> int:
-    """One heap of two; either may be empty."""
+    """Meld two heaps into one; either may be empty."""
     if a < 0 or b < 0:
         return max(a, b)
     if earlier(b, a, sets, deadlines):
@@ -125,7 +125,7 @@ def meld(a: int, b: int, sets: Sets, deadlines: Deadlines) -> int:
 
 @inner
 def last_begun(d: int, sets: Sets, deadlines: Deadlines) -> tuple[int, int]:
-    """The key and the place of the part of which the window ends last, of the row for which that comes first."""
+    """The key and place of the part whose window ends last, in the row of the set for which that is earliest."""
     first, place = MOST, MOST
     for r in range(sets.begin[d], sets.begin[d] + sets.size[d]):
         last, began = LEAST, LEAST
@@ -185,7 +185,7 @@ def take_first(clock: int, sets: Sets, deadlines: Deadlines) -> int:
 
 @inner
 def gather_due(clock: int, low: int, head: Ints, sets: Sets, deadlines: Deadlines) -> int:
-    """Take out the waiting sets whose windows end first, if they are over: how many."""
+    """Take out the waiting sets whose windows end first, if they are over; returns how many these are."""
     n, key = 0, 0
     while deadlines.first[clock] >= 0:
         d = int(deadlines.first[clock])
@@ -202,7 +202,7 @@ def gather_due(clock: int, low: int, head: Ints, sets: Sets, deadlines: Deadline
 
 @inner
 def ends_of(d: int, sets: Sets, deadlines: Deadlines) -> int:
-    """How many different last events the runs of a set that are in tails have; one where no difference is made."""
+    """How many different last events the runs of a set have that are in tails; 1 if they are not distinguished."""
     if deadlines.known[ENDED] < 0:
         return 1
     begin, ends = sets.begin[d], 0
@@ -218,10 +218,10 @@ def ends_of(d: int, sets: Sets, deadlines: Deadlines) -> int:
 
 @kernel
 def stop_clocks(consume: int, head: Ints, sets: Sets, deadlines: Deadlines) -> int:
-    """At the end of the stream: from which clock on the windows are over, in the order of their starts.
+    """At the end of the stream: the first clock whose windows are to be ended, in the order of their starts.
 
-    Where nothing is consumed that is one heap for all. Where matches anywhere consume all, only those that come first
-    are there; else each clock goes on alone.
+    If nothing is consumed, all heaps become one. If matches anywhere consume all runs, it is the clock whose windows
+    end first; else each clock goes on by itself.
     """
     first = deadlines.first
     if consume == PARTITION:

@@ -1,12 +1,12 @@
 """The index of active states by what they wait for: an event looks only at sets that may move.
 
-Every state has *signatures*, worked out from its transitions: it may move on any event, when a bit is set, unless one
-is, when a leaf of the event equals a stored value (found by hash) or compares with it (found in a tree by order). A
+Every state has *signatures*, derived from its transitions: it may move on any event, if a bit is set, unless a bit is
+set, or if a leaf of the event equals a stored value (found by hash) or compares with it (found in a tree by order). A
 set is entered under the signatures of its rows, once, when it is created; it is in the chains of its buckets while it
-holds something (trees keep it until they are rebuilt). A treap keeps the trees balanced: priorities are hashes, so any
-order of arrival, also a sorted one, gives depth O(log n).
+holds something (trees keep it until they are rebuilt). Trees are treaps, which keeps them balanced: priorities are
+hashes, so any order of arrival, even a sorted one, gives depth O(log n).
 
-Invariant: every set of the partition that the event could change is found; some that stay as they are may be, too.
+Invariant: every set of the partition that the event could change is found; sets that do not change may be found, too.
 """
 
 import numpy as np
@@ -38,12 +38,12 @@ from cerite.engine.registers.layout import (
 from cerite.engine.registers.sets import bit_of
 
 PART, SIGNATURE, VALUE, FIRST = range(4)
-NONE, FREE = -1, -2  # the first entry of an empty bucket, and of a place that is no bucket
+NONE, FREE = -1, -2  # the first entry of an empty bucket, and of a place without a bucket
 MOST = np.iinfo(np.int64).max
 
 
 def new_index(entries: int, sets: int, buckets: int, *, equal: bool) -> Index:
-    """An empty index with room for so many; `equal` if some state waits for a value equal to a stored one."""
+    """An empty index with this much room; `equal` if some state waits for a value equal to a stored one."""
     key = np.zeros((1 << (2 * entries).bit_length() if equal else 2, 4), np.int64)
     key[:, FIRST] = FREE
     entry_set, following, right = (np.full(entries, NONE, np.int32) for _ in range(3))
@@ -117,7 +117,7 @@ def plant(at: int, entry: int, index: Index) -> None:
 
 @embedded
 def enter(d: int, tables: Tables, sets: Sets, index: Index) -> bool:
-    """Give a set entries under the signatures of its rows; False without room, and nothing is lost by a second try."""
+    """Give a set entries under the signatures of its rows; False without room, and then it can be tried again."""
     states, cursor = tables.shape[STATES], sets.cursor
     index.begin[d], index.begin[d + 1] = cursor.entries, cursor.entries
     if sets.part[d] < 0:
@@ -154,7 +154,7 @@ def enter(d: int, tables: Tables, sets: Sets, index: Index) -> bool:
 
 @inlined
 def link(d: int, index: Index) -> None:
-    """Put a set that holds something again into the chains that it was taken out of."""
+    """Put a set that again holds something back into the chains that it was taken out of."""
     for entry in range(index.begin[d], index.begin[d + 1]):
         if not index.linked[entry]:
             index.linked[entry] = True
@@ -169,7 +169,7 @@ def link(d: int, index: Index) -> None:
 
 @kernel
 def empty(index: Index, entries: int) -> None:
-    """Leave nothing in the buckets of so many entries."""
+    """Empty the buckets of `entries` entries."""
     for entry in range(entries):
         at = index.place[entry]
         if at >= 0:
@@ -180,9 +180,9 @@ def empty(index: Index, entries: int) -> None:
 
 @embedded
 def uproot(at: int, low: int, head: Ints, index: Index) -> int:
-    """Take the sets that hold nothing out of a tree, from the least value on: windows that are over. The tree's root.
+    """Take sets that hold nothing out of a tree, from the least value on: their windows are over. Returns its root.
 
-    What is past holds something only until the event that passes it, and never again.
+    A set whose window is over holds something only until the event that ends the window, and never again.
     """
     while True:
         above, node = -1, index.first[at]
@@ -226,7 +226,7 @@ def wake_tree(first: int, n: int, how: int, value: int, mark: int, head: Ints, i
 @embedded
 def touched(i: int, part: int, mark: int, head: Ints, events: Events, tables: Tables, index: Index,
             scratch: Scratch) -> int:  # fmt: skip
-    """The sets of the partition that event i may move, in scratch.moving; how many. Empty ones leave their chains."""
+    """Write the partition's sets that event i may move to scratch.moving; how many. Empty sets leave their chains."""
     n = np.int64(0)
     for signature in range(tables.signatures.shape[0] - 1):
         kind, bit = tables.signatures[signature, KIND], tables.signatures[signature, WAKE_BIT]

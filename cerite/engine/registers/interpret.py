@@ -1,9 +1,9 @@
 """Runs the programs of `programs` on one event and one row of stored values: the instructions and what they do.
 
 A program is a stretch of (operation, argument) pairs in postfix order over a stack of payloads with NULL flags. A
-payload is an int64: a whole number, a truth value, an instant, a string's number, or the bits of a float. Of every
-stored value a row also says, in two bits of its flags, whether it is there: `UNBOUND`, `UNKNOWN` (NULL) or `KNOWN`.
-Most programs are one comparison, which needs no stack: where all are (`Code` is None), the rest is not compiled.
+payload is an int64: a whole number, a truth value, an instant, a string's number, or the bits of a float. For every
+stored value, two bits in the flags of a row say whether it is there: `UNBOUND`, `UNKNOWN` (NULL) or `KNOWN`. Most
+programs are one comparison, which needs no stack: if all of them are (`Code` is None), the rest is not compiled.
 
 Invariant: three-valued logic as in `predicate.evaluate`; whole numbers that overflow become NULL.
 """
@@ -23,7 +23,7 @@ EVENT, STORED, CONSTANT, TO_FLOAT, COMPARE_INT, COMPARE_FLOAT, COMPARE_STRING = 
 ADD, SUBTRACT, MULTIPLY, DIVIDE, MODULO, ADD_FLOAT, SUBTRACT_FLOAT, MULTIPLY_FLOAT, MODULO_FLOAT = range(7, 16)
 ALL, ANY_OF, NEGATE, IS_NULL, IS_TRUE, NULL = range(16, 22)
 COMPARE_MIXED, COMPARE_SCALED = 22, 23  # a decimal or whole number with a float; a decimal with one of more places
-PLACES = 8  # in the argument of both: so many times the (further) places, and the comparison
+PLACES = 8  # in the argument of both: this times the (additional) places, plus the comparison
 ABS, ABS_FLOAT, ROUND, FLOOR, CEIL, PART, IN_YEARS, COALESCE = range(24, 32)
 ACCUMULATE, COUNTED, NUMBER = range(32, 35)  # the event joins an aggregate; a count, never NULL; NULL where it is NaN
 EQUAL, DIFFERENT, LESS, AT_MOST, MORE, AT_LEAST = range(6)
@@ -31,14 +31,14 @@ EQUAL, DIFFERENT, LESS, AT_MOST, MORE, AT_LEAST = range(6)
 SUM_WHOLE, SUM_FLOAT, LEAST, LEAST_FLOAT, MOST, MOST_FLOAT, FIRST, LAST, TALLY, LEAST_TEXT, MOST_TEXT = range(11)
 
 UNBOUND, UNKNOWN, KNOWN = range(3)
-STATE, FLAGS, VALUES = 0, 1, 2  # where things lie in a row
+STATE, FLAGS, VALUES = 0, 1, 2  # places in a row
 
 # columns of the table of programs
 BEGIN, END, NEEDS, SIMPLE, SIMPLE_OP, SIMPLE_LEAF, SIMPLE_SLOT, SIMPLE_FLOAT = range(8)
 
 
 class Code(NamedTuple):
-    """What programs of more than one comparison need: instructions, constants, the order of strings, and a stack."""
+    """What programs need that are not just one comparison: instructions, constants, the order of strings, a stack."""
 
     instructions: Longs
     constants: Longs
@@ -81,7 +81,7 @@ def compare(how: int, a: float, b: float) -> bool:
 
 @embedded
 def holds(p: int, row: Longs, values: Longs, nulls: int, table: Longs, code: Code | None) -> bool:
-    """Whether program p is true of the event (`values`, `nulls`) and the row."""
+    """Whether program p is true for the event (`values`, `nulls`) and the row."""
     flags = row[FLAGS]
     needs = table[p, NEEDS]
     if (flags | flags >> 1) & needs != needs:
@@ -99,7 +99,7 @@ def holds(p: int, row: Longs, values: Longs, nulls: int, table: Longs, code: Cod
 
 @inner
 def run(p: int, row: Longs, values: Longs, nulls: int, table: Longs, code: Code) -> bool:
-    """Run a program that is more than one comparison."""
+    """Run a program that is not just one comparison."""
     stack, unknown, constants = code.stack, code.unknown, code.constants
     flags = row[FLAGS]
     top = -1
@@ -277,7 +277,7 @@ def combine(name: int, how: int, top: int, string_order: Longs, stack: Longs, un
 
 @inner
 def beside(a: int, b: float, places: int) -> int:
-    """-1, 0 or 1 where digits with so many places behind the point are below, at or above a float; exactly.
+    """-1, 0 or 1 if digits with so many places behind the point are below, at or above a float; exactly.
 
     The product with a power of ten is a float and its exact error (Dekker); see `numbers.floor_at`.
     """
@@ -308,7 +308,7 @@ def beside(a: int, b: float, places: int) -> int:
 
 @inner
 def coarser(a: int, b: int, places: int) -> int:
-    """-1, 0 or 1 where digits are below, at or above digits with so many more places behind the point."""
+    """-1, 0 or 1 if digits are below, at or above digits with so many more places behind the point."""
     step = np.int64(1)
     for _ in range(min(places, 18)):
         step *= 10
@@ -327,7 +327,7 @@ def coarser(a: int, b: int, places: int) -> int:
 
 @inner
 def point(digits: int, places: int) -> float:
-    """The float nearest to a decimal: a quotient of floats, corrected by what rounding took (Dekker)."""
+    """The float nearest to a decimal: a quotient of floats, corrected by the rounding error (Dekker)."""
     step = 1.0
     for _ in range(places):
         step *= 10.0

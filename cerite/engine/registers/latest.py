@@ -1,12 +1,12 @@
 """`NOT ν ; φ` where ν has memory: the latest start of an occurrence of ν, for every event (see `events.since`).
 
-ν is followed as any pattern with registers is, in sets of configurations (`sets`, `moves`), but nobody asks which
-events it bound: of all runs in a set only the latest start matters, because whatever window reaches an earlier one
-reaches it, too. So a set holds one key, and neither a tECS nor a count is kept. What began no later than an occurrence
-that is complete can tell nothing new and is dropped, and so is what has left the window.
+ν is followed like any pattern with registers, in sets of configurations (`sets`, `moves`), but it does not matter which
+events it bound: of all runs in a set only the latest start counts, because a window that reaches an earlier start
+reaches it, too. So a set holds one key, and neither a tECS nor a count is kept. Runs that began no later than a
+completed occurrence cannot change the answer and are dropped, and so are those that have left the window.
 
 Invariant: `best[d]` is the greatest window key of the start of a run in set d, if the set holds something; results do
-not depend on where batches are cut, nor on the sizes of arrays.
+not depend on where batches are cut or on the sizes of arrays.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class SinceSets(Since):
 
     @staticmethod
     def of(preceding: Preceding, schema: pa.Schema, columns: Columns) -> SinceSets:
-        """What follows a pattern over columns of known types."""
+        """A follower of a pattern over columns of known types."""
         machine = Machine(preceding.automaton, schema, columns.time, columns.unit)
         tests = [(each.type, each.condition) for each in distinct_tests(machine.guards)]
         return SinceSets(preceding, machine, ConditionBits(tests, schema, columns.type), columns)
@@ -76,7 +76,7 @@ class SinceSets(Since):
 
     @property
     def held(self) -> int:
-        """How much there is to look at when something is forgotten."""
+        """How much there is to look through when something is to be forgotten."""
         return self._engine.size
 
     def rehearse(self, batch: pa.RecordBatch, partition: Longs | None) -> None:
@@ -98,7 +98,7 @@ class SinceSets(Since):
 
     @contextmanager
     def undone(self, partition: Longs | None) -> Iterator[None]:
-        """Strings that only a refused batch has are forgotten; all else is refused before it is read."""
+        """Forgets, if the batch is refused, strings that only it has; all else is refused before it is read."""
         strings = self._leaves.strings.count
         try:
             yield
@@ -111,7 +111,7 @@ class SinceSets(Since):
         self._leaves.advance()
 
     def forget(self, lows: Longs, seen: Longs) -> None:
-        """Let go of what lies in the window of no event to come."""
+        """Forget what lies in the window of no event to come."""
         self._engine.forget(self.least(lows, seen))
 
     def partitions(self, lows: Longs, seen: Longs) -> Longs:
@@ -140,7 +140,7 @@ class SinceSets(Since):
 
 
 class LatestStarts(RegisterEngine):
-    """Finds, for every event, the latest start of an occurrence that ended before it, or `through` it: at it."""
+    """Finds, for every event, the latest start of an occurrence that ended before it or, with `through`, at it."""
 
     def __init__(self, machine: Machine, *, through: bool = False) -> None:
         self.through = through
@@ -151,7 +151,7 @@ class LatestStarts(RegisterEngine):
         self.done: Longs = np.full(1, LEAST, np.int64)  # by partition, of what is complete
 
     def read(self, rows: Rows, missing: Flags) -> Longs:
-        """Read a batch; the key for every event, of which those that are `missing` one start nothing."""
+        """Read a batch; returns the key for every event. Events that are `missing` a window key start nothing."""
         events = self.events(rows)
         if self.done.size < self.lows.size:
             self.done = grown(self.done, self.lows.size, LEAST)
@@ -168,25 +168,25 @@ class LatestStarts(RegisterEngine):
         return keys
 
     def rebuild(self, partitions: Longs | None = None, strings: Longs | None = None) -> None:
-        """As for all engines; the keys move with their sets."""
+        """`RegisterEngine.rebuild`; the keys move with their sets."""
         best = self.best[self._live()]
         super().rebuild(partitions, strings)
         self.best = grown(best, self.sets.begin.size, LEAST)
 
     def forget(self, lows: Longs) -> None:
-        """Let go of all that no window reaches any more; `lows` is by partition."""
+        """Forget all that no window reaches any more; `lows` is by partition."""
         self.raise_lows(lows)
         self._trim()
 
     def keep(self, partitions: Longs | None, strings: Longs) -> None:
-        """Number these partitions and strings from 0 on; nothing that is left is of the others."""
+        """Number these partitions and strings from 0 on; nothing that is kept belongs to the others."""
         super().keep(partitions, strings)
         if partitions is not None:
             self.done = picked(self.done, partitions, LEAST)
 
     def _trim(self) -> None:
         n = self.cursor.sets
-        part = np.maximum(self.sets.part[:n], 0)  # a watched set is of none, and holds nothing
+        part = np.maximum(self.sets.part[:n], 0)  # a watched set is of no partition, and holds nothing
         best, done = self.best[:n], grown(self.done, max(self.lows.size, self.done.size), LEAST)
         self.head[:n, 0][(best < self.lows[part]) | (best <= done[part])] = -1
 
@@ -208,7 +208,7 @@ class LatestStarts(RegisterEngine):
 
 
 class Latest(NamedTuple):
-    """What is known of starts: of the runs in every set, before and after an event, and of what is complete."""
+    """The latest starts: of the runs in every set, before and after an event, and of complete occurrences."""
 
     best: Longs  # by set
     after: Longs  # room for the same
@@ -218,8 +218,8 @@ class Latest(NamedTuple):
 
 @inlined
 def alive(n: int, low: int, done: int, head: Ints, best: Longs, scratch: Scratch) -> int:
-    """Keep of scratch.moving[:n] the sets with a start that can still tell something; how many."""
-    n_left = np.int64(0)  # of one type from the start: a literal would be compiled for apart
+    """Keep, of scratch.moving[:n], the sets with a start that can still change the answer; returns how many."""
+    n_left = np.int64(0)  # of one type from the start: for a literal, a second version would be compiled
     for y in range(n):
         d = scratch.moving[y]
         if best[d] < low or best[d] <= done:
@@ -232,7 +232,7 @@ def alive(n: int, low: int, done: int, head: Ints, best: Longs, scratch: Scratch
 
 @inlined
 def execute(n: int, start: int, moves: int, configs: Configurations, known: Latest) -> int:
-    """Carry out the moves of all sets at once; the latest start of what they complete."""
+    """Carry out the moves of all sets at once; returns the latest start of what they complete."""
     head, scratch, best, after = configs.head, configs.scratch, known.best, known.after
     for y in range(n):
         if scratch.span[y, 0] >= 0:

@@ -1,7 +1,7 @@
 """The arrays that the kernels share, grouped as named tuples.
 
-`Tables` never change; the others grow. Kernels check for room before they write and
-return to Python for more; interning twice is harmless, so an event that was begun is begun again.
+`Tables` never change; the others grow. Kernels check for room before they write, and return to Python for more;
+interning twice is harmless, so an event that was begun is simply begun again.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from cerite.core.arrays import Flags, Ints, Longs, Words
 from cerite.engine.cursor import Cursor
 
 # wake signatures: which events a state may be moved by
-# PAST is an ORDER in which stored values pass once and for all; LISTED wakes on nothing: it finds a partition's sets
+# PAST is an ORDER that stored values satisfy once and for all; LISTED wakes on nothing: it finds a partition's sets
 ALWAYS, WHEN, UNLESS, SAME, ORDER, PAST, LISTED = range(7)
 KIND, WAKE_BIT, WAKE_LEAF, WAKE_SLOT, WAKE_OP, WAKE_FLOAT = range(6)
 
 
 class Tables(NamedTuple):
-    """The automaton: transitions by state, programs, and what wakes each state; and `beyond`, which says of a run."""
+    """The automaton: transitions by state, programs, and what wakes each state; only `beyond` belongs to a run."""
 
     first: Longs  # transitions of state q: t[first[q]:first[q + 1]]
     t: Longs
@@ -51,14 +51,14 @@ class Sets(NamedTuple):
     code: Longs  # hash
     rows: Longs
     table: Ints
-    known: Longs  # of a set, its moves on an event of whose bits alone they follow (see `moves.recall`)
+    known: Longs  # by set: its last moves that followed from an event's bits alone (see `moves.recall`)
     cursor: Cursor  # how many sets and rows there are
 
 
 class Index(NamedTuple):
     """Which sets to look at: buckets, each the first entry of a chain or a tree.
 
-    There is a bucket for every partition and signature, found by its number; where a stored value must be equal there
+    There is a bucket for every partition and signature, found by its number; where a stored value must be equal, there
     is one for every such value in use, found by hash.
     """
 
@@ -89,7 +89,7 @@ class Scratch(NamedTuple):
 
 
 class Configurations(NamedTuple):
-    """All runs of a query, and what they are moved by."""
+    """All runs of a query, and what moves them."""
 
     tables: Tables
     sets: Sets
@@ -100,7 +100,7 @@ class Configurations(NamedTuple):
 
 
 class Watching(NamedTuple):
-    """What runs are compared with: watched sets, and what else than a run is followed in a partition.
+    """What runs are compared with: watched sets, and whatever else is followed in a partition besides runs.
 
     It is None for a query that has neither watchers nor late starts nor MAX, and then none of that is compiled.
     """

@@ -61,10 +61,10 @@ _HALF = 2**62
 class Value:
     """An expression over one event's attributes, as a value of this kind.
 
-    Where kinds of numbers meet, the `form` says how it is laid out: "digits" of a scale (refused where 64 bits are too
-    few, or NULL), "text" in the order of decimals of any length, "unsigned" numbers in signed order, "between": twice
-    the digits, one more for a float that lies between two decimals, and "among floats": whole numbers of any size and
-    floats in one order.
+    Where kinds of numbers meet, the `form` says how the value is stored: "digits" at a scale (refused, or NULL, if 64
+    bits are too few), "text" in the order of decimals of any length, "unsigned" numbers in signed order, "between":
+    twice the digits, plus one for a float that lies between two decimals, and "among floats": whole numbers of any size
+    and floats in one order.
     """
 
     expression: Expression
@@ -83,7 +83,7 @@ PRESENCE = Value(Literal(True), "bool")  # of every event: what COUNT(y) counts
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """A window's key of an event, or the least key a match ending at the event may start at."""
+    """An event's key in a window or, if `low`, the least key at which a match that ends at the event may start."""
 
     size: Size
     low: bool
@@ -95,9 +95,9 @@ Leaf = Value | Mark
 
 @dataclass(frozen=True, slots=True)
 class Running:
-    """What a register keeps of all its events: what is taken of each, and how that changes the stored value.
+    """What a register keeps of all its events: what is taken from each, and how that changes the stored value.
 
-    NULLs change nothing; as long as there was nothing else, nothing is stored.
+    NULLs change nothing; as long as there have been only NULLs, nothing is stored.
     """
 
     how: int  # SUM_WHOLE, MOST, TALLY, …
@@ -109,7 +109,7 @@ class Running:
         return self.of.is_text and self.how != TALLY
 
     def text(self, register: str) -> str:
-        """As it is written of a register."""
+        """The aggregate over a register's events, as a query writes it."""
         names = {SUM_WHOLE: "SUM", SUM_FLOAT: "SUM", LEAST: "MIN", LEAST_FLOAT: "MIN", MOST: "MAX", MOST_FLOAT: "MAX"}
         name = names | {FIRST: "FIRST", LAST: "LAST", TALLY: "COUNT", LEAST_TEXT: "MIN", MOST_TEXT: "MAX"}
         if isinstance(self.of.expression, Literal):
@@ -168,7 +168,7 @@ class LeafColumns:
         return Stored(values, nulls, self._string_order())
 
     def _string_order(self) -> Longs:
-        """For every string's number its place in the order of all strings seen so far, if a condition needs it."""
+        """For every string's number, its place in the order of all strings seen so far, if a condition needs it."""
         known = self.strings.known if self._ordered else None
         if known is None:
             return np.zeros(0, np.int64)
@@ -274,7 +274,7 @@ def _formed(leaf: Value, column: Any) -> tuple[Longs, npt.NDArray[np.bool_] | No
 
 def _beyond(leaf: Value) -> StreamError:
     return StreamError(
-        f"`{leaf.expression}` holds a number that 64 bits do not keep exactly beside what it is compared with",
+        f"`{leaf.expression}` holds a number that 64 bits cannot keep exactly together with what it is compared with",
         hint="cast the column to the type of the other, or both to decimal(38, …)",
     )
 

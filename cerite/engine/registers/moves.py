@@ -1,10 +1,10 @@
 """Where a set of configurations goes on one event: for every label, the set of rows that its transitions reach.
 
-Where parts are decided later, what is complete but not decided is a set apart (`APART`) from what goes on, so that it
-can be decided as a whole: all its rows are of one match. One row that is decided at once decides for all of them.
+Where parts are decided later, what is complete but not decided is a separate set (`APART`) from what goes on, so that
+it can be decided as a whole: all its rows belong to one match. If one row is decided at once, so are all of them.
 
-With MAX a row's state also says whether it belongs to this marking, to an equal one or to a larger one (see
-`MaxDeterminised`); only rows of this marking make a move, and a larger one that completes forbids to accept.
+With MAX, a row's state also says whether it belongs to this marking, to an equal one or to a larger one (see
+`MaxDeterminised`); only rows of this marking cause a move, and it is not accepted if a larger marking completes.
 """
 
 import numpy as np
@@ -46,7 +46,7 @@ KNOWN_MOVES = FIRST_KNOWN + 3 * MOST_KNOWN  # columns of `Sets.known`: how many,
 @inlined
 def reach(rows: Longs, begin: int, end: int, now: Moment, configs: Configurations, code: Code | None,
           watching: Watching | None) -> int:  # fmt: skip
-    """All rows reached from rows[begin:end] now, in scratch, ordered by label; how many, or -what is missing."""
+    """Write all rows reached from rows[begin:end] now to scratch, ordered by label; how many, or -what is missing."""
     tables, scratch, events, i = configs.tables, configs.scratch, now.events, now.i
     n = np.int64(0)
     states = tables.shape[STATES]
@@ -160,7 +160,7 @@ def moves(source: int, rows: Longs, begin: int, end: int, now: Moment, configs: 
 
 @inlined
 def start_rows(part: int, tables: Tables, sets: Sets, rows: Longs, watching: Watching | None) -> int:
-    """The configurations in which runs begin, with MAX also as equal markings; how many, or -`MORE_SCRATCH`."""
+    """Write the configurations in which runs begin, for MAX also as equal markings; how many, or -`MORE_SCRATCH`."""
     waiting = np.int64(NO_SET)
     if watching is not None and tables.shape[LATE]:
         waiting = watching.common[part, tables.shape[WATCHERS]]
@@ -183,7 +183,7 @@ def start_rows(part: int, tables: Tables, sets: Sets, rows: Longs, watching: Wat
     return 2 * count
 
 
-# One event, before anything changes: which sets move, and where to.
+# One event, before anything changes: which sets move, and where.
 #
 # Both engines, the one that finds matches and the one that counts them, begin an event here. Sets are interned and
 # indexed on the way; nothing else is written, so that a kernel that runs out of room begins the event again.
@@ -193,7 +193,7 @@ def start_rows(part: int, tables: Tables, sets: Sets, rows: Longs, watching: Wat
 def relevant(
     bits: npt.NDArray[np.uint64], when: npt.NDArray[np.uint64], unless: npt.NDArray[np.uint64], selection: Longs
 ) -> int:
-    """The events that can move or start anything; how many."""
+    """Write the events that can move or start anything to `selection`; returns how many these are."""
     n = 0
     for i in range(bits.shape[0]):
         some = np.uint64(0)
@@ -220,7 +220,7 @@ def laid_out(rows: Rows, masks: Masks) -> Events:
 
 @inlined
 def starts(i: int, events: Events, tables: Tables) -> bool:
-    """Whether a run may begin at event i, as far as the event alone tells."""
+    """Whether a run may begin at event i, as far as the event alone can tell."""
     initial = tables.shape[INITIAL]
     possible = tables.shape[LATE] == 1
     for x in range(tables.first[initial], tables.first[initial + 1]):
@@ -235,7 +235,7 @@ def starts(i: int, events: Events, tables: Tables) -> bool:
 
 @inlined
 def recall(y: int, d: int, i: int, events: Events, sets: Sets, scratch: Scratch) -> bool:
-    """Note the moves of set d, the y-th that moves, if they are known for an event with these bits."""
+    """Note the moves of set d, the y-th to move, if they are known for an event with these bits."""
     known, cursor = sets.known, sets.cursor
     count = known[d, COUNT]
     if count < 0 or known[d, BITS] != np.int64(events.bits[i, 0]) or cursor.moves + count > scratch.move.shape[0]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from cerite.engine.registers.interpret import COMPARE_STRING, CONSTANT, DIFFERENT, EQUAL, EVENT, STORED
 from cerite.engine.registers.leaves import Leaf, Running
 
-Slot = tuple[str, Leaf | Running]  # a register and what is stored of its event, or of all its events
+Slot = tuple[str, Leaf | Running]  # a register and what it stores of its event, or of all its events
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class Program:
 
     code: list[tuple[int, int]] = field(default_factory=list)
     slots: frozenset[int] = frozenset()
-    needs: frozenset[int] = frozenset()  # those of them whose register must hold an event: not what aggregates keep
+    needs: frozenset[int] = frozenset()  # those whose register must hold an event: not the values of aggregates
     simple: Simple | None = None
     text: str = ""
 
@@ -54,7 +54,7 @@ class Pool:
         return self.leaves.setdefault(leaf, len(self.leaves))
 
     def slot(self, register: str, leaf: Leaf | Running) -> int:
-        """The number of a value stored of a register's event, or of all its events."""
+        """The number of a value that is stored of a register's event, or of all its events."""
         self.leaf(leaf.of if isinstance(leaf, Running) else leaf)
         return self.slots.setdefault((register, leaf), len(self.slots))
 

@@ -94,9 +94,9 @@ class RegisterRecogniser(RegisterEngine, Finder):
         return self._read(events)
 
     def decide(self, low: int = MOST, *, everywhere: bool = False) -> Iterator[MatchChunk]:
-        """The matches whose windows are over, where only events with this low or a later one come any more.
+        """The matches whose windows are over if all events to come have this low or a greater one.
 
-        That is said of the one clock that all partitions go by; `everywhere` says it of all of them.
+        This applies to the one clock that drives all partitions, or, with `everywhere`, to the clocks of all of them.
         """
         self._begin()
         return self._decide(low, everywhere=everywhere)
@@ -113,7 +113,7 @@ class RegisterRecogniser(RegisterEngine, Finder):
         self._reading = False
 
     def _drain_decided(self) -> Iterator[MatchChunk]:
-        """The matches under the roots noted so far, of which each knows its end."""
+        """The matches under the roots noted so far, each of which has its own end."""
         assert self.deadlines is not None
         n, noted, limited = self.deadlines.progress[ROOT], self.deadlines.noted, self._limited
         ends = noted.ends[:n] if limited is None else np.arange(n)
@@ -152,7 +152,7 @@ class RegisterRecogniser(RegisterEngine, Finder):
         self._wait()
 
     def still_needed(self) -> Longs:
-        """The positions that matches to come may contain, and where those end that do not show their last event."""
+        """The positions that matches to come may contain, and the ends of those that do not show their last event."""
         slot = self.machine.ended
         if slot < 0:
             return Finder.still_needed(self)
@@ -190,7 +190,7 @@ class RegisterRecogniser(RegisterEngine, Finder):
         self._reading = False
 
     def reclaim(self) -> None:
-        """Compact the tECS; sets that hold nothing any more are left to `rebuild`."""
+        """Compact the tECS; sets that no longer hold anything are left to `rebuild`."""
         n, sets = self.nodes.shape[0], self.cursor.sets
         self.cursor.free_slots = 0
         every, cleared = np.arange(sets, dtype=np.int32), np.zeros(sets, np.int64)
@@ -200,7 +200,7 @@ class RegisterRecogniser(RegisterEngine, Finder):
         self._fit_nodes()
 
     def forget(self, lows: Longs) -> None:
-        """Let go of all that no event can bind any more; `lows` is by partition, for matches that end from now on."""
+        """Forget all that no event can bind any more; `lows` is by partition, for matches that end from now on."""
         self.raise_lows(lows)
         self.reclaim()
         self._pack_cells()
@@ -218,8 +218,8 @@ class RegisterRecogniser(RegisterEngine, Finder):
 # Algorithm 1 of CORE over sets of configurations: each holds one union-list, found through the index.
 #
 # As in `subset.recogniser`: the lists of the sets that move are taken out and handled latest maximum-start first,
-# a fresh bottom node before all. Acceptance belongs to the move, not to the set: what a marked event completes is
-# noted as a root at once, and the final state is never stored.
+# a fresh bottom node before all others. Acceptance belongs to the move, not to the set: what a marked event completes
+# is noted as a root at once, and the final state is never stored.
 #
 # Invariant: `head[d, 0]` is the union-list of set d or -1. Room for the whole event is ensured before anything
 # is changed.
@@ -229,9 +229,9 @@ MANY_SETS = 1 << 12
 
 @inlined
 def latest_first(n: int, low: int, head: Ints, tecs: Tecs, scratch: Scratch) -> int:
-    """Order scratch.moving[:n] by maximum-start; lists that n_left the window are dropped. How many are left."""
+    """Order scratch.moving[:n] by maximum-start, and drop lists that have left the window; returns how many remain."""
     nodes, cell_node = tecs.nodes, tecs.cell_node
-    n_left = np.int64(0)  # of one type from the start: a literal would be compiled for apart
+    n_left = np.int64(0)  # of one type from the start: for a literal, a second version would be compiled
     for y in range(n):
         d = scratch.moving[y]
         start = nodes[cell_node[head[d, 0]], MAX]
@@ -263,7 +263,7 @@ def needed(moving: int, head: Ints, scratch: Scratch, tecs: Tecs) -> int:
 
 @inlined
 def note_completed(i: int, node: int, events: Events, roots: Roots, tecs: Tecs, deadlines: Deadlines | None) -> None:
-    """Note what event i completes; where other matches are decided later, with its low and its end."""
+    """Note what event i completes; if other matches are decided later, with its low and its end."""
     if deadlines is None:
         note_root(i, node, roots, tecs.cursor)
         return
@@ -311,7 +311,7 @@ def execute(y: int, taken: int, i: int, events: Events, configs: Configurations,
 
 @inlined
 def remember(part: int, watching: Watching | None) -> None:
-    """The partition's common sets after the event."""
+    """Take over the partition's common sets after the event."""
     if watching is not None and watching.common.size:
         for k in range(watching.following.size):
             watching.common[part, k] = watching.following[k]
@@ -399,7 +399,7 @@ def decide(clock: int, low: int, consume: int, configs: Configurations, watching
 @kernel
 def decide_until(first: int, low: int, consume: int, configs: Configurations, watching: Watching | None, tecs: Tecs,
                  roots: Roots, deadlines: Deadlines) -> int:  # fmt: skip
-    """`decide` between two batches, by all clocks from this one on."""
+    """`decide` between two batches, for all clocks from this one on."""
     for clock in range(first, deadlines.first.size):
         why = decide(clock, low, consume, configs, watching, tecs, roots, deadlines)
         if why != DONE:

@@ -66,9 +66,9 @@ def excluded(x: int, row: Longs, i: int, events: Events, tables: Tables, code: C
 
 @inlined
 def follow(x: int, row: Longs, to: Longs, i: int, events: Events, tables: Tables) -> None:
-    """The row after transition x on event i, watched sets as they are.
+    """The row after transition x on event i, with watched sets unchanged.
 
-    It is compiled into its callers, as `digest` is: to pass the arrays takes longer than what it does with them.
+    It is compiled into its callers, as `digest` is: passing the arrays takes longer than what it does with them.
     """
     values, nulls, actions = events.values, events.nulls, tables.actions
     flags = np.int64(0)
@@ -120,7 +120,7 @@ def same_row(rows: Longs, a: int, others: Longs, b: int) -> bool:
 
 @inlined
 def copy_row(rows: Longs, a: int, to: Longs, b: int) -> None:
-    """to[b] = rows[a]; the assignment of a whole row would first look whether they overlap."""
+    """to[b] = rows[a]; assigning a whole row would first check whether they overlap."""
     for k in range(rows.shape[1]):
         to[b, k] = rows[a, k]
 
@@ -148,7 +148,7 @@ def digest(rows: Longs, order: Longs, begin: int, end: int, part: int) -> int:
 
 @embedded
 def intern(rows: Longs, order: Longs, begin: int, end: int, part: int, sets: Sets) -> int:
-    """The number of the set of rows[order[begin:end]]; a new one if there are more then; -1 without room."""
+    """The number of the set of rows[order[begin:end]], which is new if there are more sets then; -1 without room."""
     cursor = sets.cursor
     h = digest(rows, order, begin, end, part)
     mask = sets.table.size - 1

@@ -43,7 +43,7 @@ NULL_VALUE = Literal(float("nan"))  # a part that is always NULL, such as `1 / 0
 
 
 def simplified(condition: Expression, types: ColumnTypes) -> Expression:
-    """The condition by comparisons, of texts each of one event."""
+    """The condition in terms of comparisons, each text in which is that of one event."""
     return transform(transform(condition, _comparisons), partial(_spread, types))
 
 
@@ -97,7 +97,7 @@ def _apart(types: ColumnTypes, node: Comparison | Like | IsNull, number: int, si
     cases: list[Expression] = []
     null = [_spread(types, IsNull(each)) for each in side.arguments]
     for at, argument in enumerate(side.arguments):
-        # where all are NULL the last decides: its test is NULL as well, which NOT must not turn into true
+        # if all are NULL, the last one decides: its test is NULL as well, which NOT must not turn into true
         there = [Not(null[at])] if at + 1 < len(side.arguments) else []
         changed: dict[str, Any] = {field_name: argument}
         test = _spread(types, replace(node, **changed))
@@ -106,14 +106,14 @@ def _apart(types: ColumnTypes, node: Comparison | Like | IsNull, number: int, si
 
 
 def since_1970(node: Expression) -> Expression:
-    """A written time as the duration since 1970, as which instants are stored."""
+    """A written time as the duration since 1970, the form in which instants are stored."""
     if not isinstance(node, Literal) or not isinstance(node.value, str):
         return node
     return Literal(utc(datetime.fromisoformat(node.value)) - EPOCH, span=node.span)
 
 
 def source_of(node: Expression) -> str | None:
-    """The one event a part reads: '' for the event at hand, a register's name, None for several or none."""
+    """The only event that a part reads: '' for the event at hand, else a register's name; None for several or none."""
     if aggregates(node):
         return None
     sources = {each.variable if isinstance(each, Reference) else "" for each in walk(node)

@@ -4,8 +4,8 @@ Registers hold only values that some later condition reads, and only while one m
 values that some path from q on still reads before they are written again. What is not live is zero, so that
 configurations with equal futures are equal rows and merge (docs/registers.md, *How it runs*).
 
-Every guard is split. What looks at the event alone becomes a bit per event (`guards`), evaluated by columns; the rest
-is a list of programs that must hold and of negated groups, each a bit and programs that must not all hold.
+Every guard is split. Tests of the event alone become one bit per event (`guards`), evaluated by columns; the rest is a
+list of programs that must hold and of negated groups, each of which is a bit and programs that must not all hold.
 """
 
 from __future__ import annotations
@@ -60,8 +60,8 @@ class Machine:
         self.programs: list[Program] = []
         self._known: dict[object, int] = {}
         self.splits = [self._split(guard) for guard in automaton.conditions]
-        # what runs in tails know: since when the windows last that they wait for (`waits`) and with which event they
-        # began (`began`), or where the match began; and where it ended
+        # what runs in tails know: when the windows that they wait for began (`waits`) and with which event (`began`),
+        # or where the match began; and where it ended
         self.waits = tuple(pool.slot(register, Mark(size, low=False)) for register, size in automaton.waits)
         place, waits = Value(Attribute(POSITION), "int"), automaton.waits if automaton.tails else ()
         self.began = tuple(pool.slot(register, place) for register, _ in waits)  # LIMIT counts by these
@@ -89,7 +89,7 @@ class Machine:
         self.read = frozenset(leaf_name for leaf in self.leaves for leaf_name in _attributes(leaf, time))
 
     def leaf_columns(self) -> LeafColumns:
-        """What evaluates the leaves in one run: it numbers the strings that it meets."""
+        """An evaluator of the leaves for one run, which numbers the strings that it meets."""
         return self._leaf_columns()
 
     def _split(self, guard: Guard) -> Split:
@@ -168,7 +168,7 @@ class Machine:
 
     @staticmethod
     def _ended(slot: Slot, writes: frozenset[str], clears: frozenset[str]) -> frozenset[str]:
-        """The registers of which a step ends what was stored before; what is written joins an aggregate."""
+        """The registers whose stored value ends with a step; an event that is written joins an aggregate instead."""
         return clears if isinstance(slot[1], Running) else writes | clears
 
     def _watching(self) -> list[frozenset[int]]:
@@ -214,14 +214,14 @@ class Machine:
         return values
 
     def opening(self, watcher: Watcher) -> list[int]:
-        """What a watched pattern begins with: the registers around it, but none where ways from any start compare."""
+        """What a watched pattern begins with: the registers around it, or none if ways from all starts are compared."""
         if watcher.reads_around:
             return self.actions(frozenset(), frozenset(), watcher.entry)
         return [DROP] * (len(self.slots) + len(self.automaton.watchers))
 
 
 def _sooner(sizes: list[Size], schema: pa.Schema, time: str | None, unit: str) -> tuple[int, ...]:
-    """By how much windows of these sizes end sooner than the longest of them, as their keys count; none if all do."""
+    """How much sooner windows of these sizes end than the longest of them, in steps of their keys; none if all do."""
     if len({size.width for size in sizes}) < 2:
         return (0,) * len(sizes)
     if sizes[0].unit == "events":

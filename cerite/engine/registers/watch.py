@@ -1,14 +1,15 @@
 """The sets of configurations that a run carries along: see `automaton.automaton`.
 
 A watched set is a set of rows like any other. A strategy's rows also say, in their state, how their way compares so far
-with the way of the run: `WORSE`, `SAME` or `BETTER`. Beside the runs, every partition has *common* sets: for each
+with the way of the run: `WORSE`, `SAME` or `BETTER`. In addition to runs, every partition has *common* sets: for each
 strategy all ways begun so far from any start, and the ways that have not marked anything yet (`EARLY` transitions).
 
 A watched row may carry watched sets of its own, for which `Watching` has room level by level. One kernel, `operate`,
-calls itself for them; it has to be one, because Numba crashes where it loads kernels from disk that call each other.
+calls itself for them; it has to be a single one, because Numba crashes when it loads kernels from disk that call each
+other.
 
-Invariant: a watched set holds exactly the configurations of the watched pattern's ways since it was opened, and of a
-strategy those that may still turn out better.
+Invariant: a watched set holds exactly the configurations of the watched pattern's ways since it was opened; for a
+strategy, only those that may still turn out better.
 """
 
 import numpy as np
@@ -58,7 +59,7 @@ def compared_now(kind: int, so_far: int, marks: int, mine: int) -> int:
 
 @inner
 def beside_others(row: Longs, part: int, tables: Tables, watching: Watching) -> None:
-    """What began before a row in which nothing is bound: the ways that the partition's runs have in common."""
+    """Give a row in which nothing is bound the ways that began before it, which all runs of the partition share."""
     first = VALUES + tables.shape[STORED_VALUES]
     for k in range(tables.shape[WATCHERS]):
         if tables.watchers[k, KIND] == OTHERS:
@@ -67,7 +68,7 @@ def beside_others(row: Longs, part: int, tables: Tables, watching: Watching) -> 
 
 @inner
 def spawned(k: int, row: Longs, fresh: Longs, part: int, tables: Tables, watching: Watching) -> None:
-    """The configuration in which watcher k begins beside a row (`Machine.opening`)."""
+    """Write the configuration in which watcher k begins, within a row, to `fresh` (`Machine.opening`)."""
     stored = tables.shape[STORED_VALUES]
     actions = tables.actions[tables.watchers[k, LIVE]]
     fresh[:] = 0
@@ -104,7 +105,7 @@ def gathered(level: int, n: int, sets: Sets, watching: Watching) -> int:
 @inlined
 def advance(level: int, row: Longs, so_far: int, kind: int, mine: int, early: int, n: int, now: Moment,
             configs: Configurations, code: Code | None, watching: Watching) -> tuple[int, bool]:  # fmt: skip
-    """Add the rows reached from a watched row: how many there are then, or -what is missing; whether one completes.
+    """Add the rows reached from a watched row: how many there are now, or -what is missing; and whether one completes.
 
     With `early`, only ways that have marked nothing yet.
     """
@@ -142,7 +143,7 @@ def advance(level: int, row: Longs, so_far: int, kind: int, mine: int, early: in
 @inlined
 def carry(level: int, x: int, row: Longs, to: Longs, now: Moment, configs: Configurations, code: Code | None,
           watching: Watching) -> int:  # fmt: skip
-    """Carry the watched sets of a row over transition x; 1, 0 if the step is forbidden, -what there is no room for."""
+    """Carry the watched sets of a row over transition x: 1, or 0 if the step is forbidden, or -what lacks room."""
     tables, done = configs.tables, np.int64(1)
     for o in range(tables.t[x, OPS], tables.t[x, OPS_END]):
         done = np.int64(operate(level, o, row, to, now, configs, code, watching))
@@ -160,7 +161,7 @@ def carry(level: int, x: int, row: Longs, to: Longs, now: Moment, configs: Confi
 @inner
 def operate(level: int, o: int, row: Longs, to: Longs, now: Moment, configs: Configurations, code: Code | None,
             watching: Watching) -> int:  # fmt: skip
-    """One op: 1 if the step is possible, 0 if it is forbidden, -what there is no room for."""
+    """Do one op: 1 if the step is possible, 0 if it is forbidden, -what lacks room."""
     tables, sets, part = configs.tables, configs.sets, now.part
     k = tables.ops[o, WATCHER]
     first = VALUES + tables.shape[STORED_VALUES]
@@ -208,7 +209,7 @@ def watch(x: int, row: Longs, to: Longs, now: Moment, configs: Configurations, c
 
 @inner
 def advance_common(now: Moment, configs: Configurations, code: Code | None, watching: Watching) -> int:
-    """What becomes of the partition's common sets, in watching.following; `DONE`, or what there is no room for."""
+    """Write what becomes of the partition's common sets to watching.following; `DONE`, or what lacks room."""
     tables, sets, part = configs.tables, configs.sets, now.part
     watchers, top = tables.shape[WATCHERS], np.int64(0)
     fresh = watching.fresh[top]

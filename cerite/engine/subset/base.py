@@ -23,7 +23,7 @@ class SubsetEngine(Generic[D]):
     """One automaton without registers, determinised while it runs."""
 
     def __init__(self, automaton: Automaton, determinised: D, classes: EventClasses) -> None:
-        """`automaton` is trimmed; it is `determinised` over these `classes`, none or such as another run has met."""
+        """`automaton` is trimmed; it is `determinised` over these `classes`, which are empty or from another run."""
         self.automaton = automaton
         self.det = determinised
         self.classes = classes

@@ -1,10 +1,10 @@
-"""Some thousand events at a time: of which classes they are, where windows begin, which events matter.
+"""Some thousand events at a time: their classes, where their windows begin, and which events matter.
 
-A batch may have so many events that what is worked out of all of them leaves the cache before it is read, above all
-where several threads share it. A kernel that reads block by block works it out just before, in one small piece of
-memory, and without Python between the steps.
+A batch may have so many events that what is computed for all of them leaves the cache before it is read, above all if
+several threads share it. A kernel that reads block by block computes it just before, in one small piece of memory, and
+without Python between the steps.
 
-Invariant: what a block holds of an event is what `Rows` has of it in the whole batch.
+Invariant: what a block holds about an event is what `Rows` of the whole batch has.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ SIZE = 1 << 12  # events of a block
 
 
 class Block(NamedTuple):
-    """Room for one block, and the classes of events that are known; no table where it does not tell what matters."""
+    """Room for one block, and the known classes of events; the table is empty if it does not tell what matters."""
 
     low: Longs
     classes: Ints
@@ -33,7 +33,7 @@ class Block(NamedTuple):
 
 
 def new_block() -> Block:
-    """Room for a block; which classes are known is said before every use (`EventClasses.tables`)."""
+    """Room for a block; the known classes are put in before every use (`EventClasses.tables`)."""
     none = np.zeros(0, np.int32)
     return Block(np.empty(SIZE, np.int64), np.empty(SIZE, np.int32), np.empty(SIZE + 1, np.int64), none, none)
 
@@ -52,7 +52,7 @@ def bits_of(lookup: Lookup) -> Words:
 
 @embedded
 def look(begin: int, end: int, key: Longs, lookup: Lookup, reach: Reach, block: Block) -> int:
-    """Work out a block; returns how many of its events matter, or -1 if one is of a class that is not known yet."""
+    """Compute a block; returns how many of its events matter, or -1 if one is of a class that is not known yet."""
     n = end - begin
     part = Lookup(lookup.codes[begin:end], lookup.masks, lookup.others[begin:end], lookup.other_masks)
     write_lows(key[begin:end], reach, block.low[:n])

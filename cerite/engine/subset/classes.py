@@ -1,8 +1,8 @@
 """Event classes: events whose conditions have the same truth values are the same to the automaton (CORE section 4.4).
 
 An event is dropped before the loop when, in its class, no state can do more than its unmarked self-loop. With
-contiguity such an event still kills the states that have no self-loop, so the first after a relevant one stays and the
-following ones of its run, per partition, go: they find nothing left to kill.
+contiguity, such an event still kills the states that have no self-loop; so the first one after a relevant event is kept
+and those that follow it directly, per partition, are dropped: they find nothing left to kill.
 
 Invariant: an event that could start a run, move or mark a state, or complete a match is never dropped. A state
 without outgoing transitions counts as moved by nothing: only the event that reaches it reports it.
@@ -19,7 +19,7 @@ from cerite.core.jit import inlined, kernel
 from cerite.engine.subset.determinise import Determinised
 from cerite.predicate.columns.kernels import Lookup
 
-NARROW = 16  # conditions up to which a direct table of 2**conditions classes is used
+NARROW = 16  # the most conditions for which a direct table of 2**conditions classes is used
 
 
 class EventClasses:
@@ -67,7 +67,7 @@ class EventClasses:
         return classes, relevant[:n]
 
     def coded(self, lookup: Lookup) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int64]] | None:
-        """`batch` for a single stream whose bits follow from codes; None where they have to be worked out."""
+        """`batch` for a single stream whose bits follow from codes; None if the bits themselves are needed."""
         classes = self._buffers.take("classes", lookup.codes.size, np.int32)
         relevant = self._buffers.take("relevant", lookup.codes.size + 1, np.int64)
         n = -1 if self.tables is None else keep_coded(lookup, *self.tables, classes, relevant)
@@ -75,7 +75,7 @@ class EventClasses:
 
     @property
     def tables(self) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]] | None:
-        """The class of every word of bits, and what classes do, where that is enough to pick events (`keep_known`)."""
+        """The class of every word of bits, and what classes do, if that is enough to pick events (`keep_known`)."""
         return (self._table, self._effect) if self._narrow and len(self._kills) == 1 else None
 
     def restore(self, holds: list[int], last: npt.NDArray[np.int32]) -> None:
@@ -87,11 +87,11 @@ class EventClasses:
         self.last = last
 
     def keep(self, partitions: npt.NDArray[np.int64]) -> None:
-        """Number these partitions from 0 on and forget the others; a kill that is forgotten is only done again."""
+        """Number these partitions from 0 on and forget the others; a kill that is forgotten is simply repeated."""
         self.last = picked(self.last, partitions)
 
     def forget(self) -> None:
-        """Forget all partitions, and let go of the memory for batches; the classes stay."""
+        """Forget all partitions, and free the memory for batches; the classes stay."""
         self.last = np.zeros(1, np.int32)
         self._buffers = Buffers()
 
@@ -134,7 +134,7 @@ class EventClasses:
         self._effect = np.append(self._effect, np.int32(effect))
 
     def _killed(self, holds: int) -> frozenset[int] | None:
-        """The states such an event kills, or None when it can do more than kill."""
+        """The states that such an event kills, or None if it can do more than kill."""
 
         def fires(t: Transition) -> bool:
             return t.condition == TRUE or bool(holds >> t.condition & 1)
@@ -149,7 +149,7 @@ class EventClasses:
 # Invariant: equal rows get equal classes, classes are dense and in order of first appearance.
 
 PURE = -1  # no state moves: the event can go
-MOVES = 0  # some state moves, or a match may end here: the event stays; greater effects are kill sets
+MOVES = 0  # some state moves, or a match may end here: the event stays; greater numbers are kill sets
 
 
 @kernel
@@ -219,7 +219,7 @@ def keep(
     classes: npt.NDArray[np.int32],
     relevant: npt.NDArray[np.int64],
 ) -> int:
-    """Note the class of event i and, after n others, that it matters, if it does; how many do, or -1: unknown class."""
+    """Note the class of event i and, after n others, that it matters if it does; how many do, or -1 if unknown."""
     number = table[np.int64(bits & np.uint64(table.size - 1))]
     if number < 0:
         return -1
@@ -236,7 +236,7 @@ def keep_known(
     classes: npt.NDArray[np.int32],
     relevant: npt.NDArray[np.int64],
 ) -> int:
-    """`classify_narrow` and `keep_moving` at once, where all events are of known classes; else -1."""
+    """`classify_narrow` and `keep_moving` at once, if all events are of known classes; else -1."""
     n = 0
     for i in range(bits.size):
         n = keep(i, bits[i], n, table, effect, classes, relevant)
@@ -282,9 +282,9 @@ def keep_first_kill(
     last: npt.NDArray[np.int32],
     relevant: npt.NDArray[np.int64],
 ) -> int:
-    """As `keep_moving`, and drops a killing event when its partition's previous one killed at least as much.
+    """As `keep_moving`, but drops a killing event if the previous one of its partition killed at least as much.
 
-    `last` carries each partition's latest effect over batches; `partition` is empty for a single stream.
+    `last` carries each partition's latest effect from batch to batch; `partition` is empty for a single stream.
     """
     n = 0
     for i in range(classes.size):

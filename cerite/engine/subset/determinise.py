@@ -76,7 +76,7 @@ class Determinised:
 
     @property
     def ended(self) -> Ints:
-        """The dstates that no event can take any further: what they hold is reported already."""
+        """The dstates that no event can take any further: what they hold has been reported already."""
         return np.array([d for d, each in enumerate(self.subsets) if self._ends(each)], np.int32)
 
     def add_class(self, holds: int) -> None:
@@ -174,7 +174,7 @@ class Determinised:
 
 # Determinisation for MAX: only the markings that no other marking with the same start strictly contains accept.
 #
-# Beside the states S of this marking, a dstate holds the states E of the markings of the same positions (under any
+# Besides the states S of this marking, a dstate holds the states E of the markings of the same positions (under any
 # labels) and the states B of the markings of strictly more positions. B gains from E whenever this marking skips an
 # event that another marks. A match of this marking is maximal among those of its start iff some state of S and none
 # of B is final (docs/architecture.md, *Selection strategies*, after ICDT 2019, theorem 5). Starts are compared with

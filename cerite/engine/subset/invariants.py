@@ -1,7 +1,7 @@
 """The invariants of the tECS and of union-lists (CORE sections 4.1, 4.2 and appendix B.3) as checks, for tests.
 
-They hold in both engines that find matches. Each raises AssertionError with the node at fault. `check_duplicate_free`
-walks every path: for small structures.
+They hold in both engines that find matches on the tECS. Each check raises AssertionError with the node at fault.
+`check_duplicate_free` walks every path, so it is for small structures.
 """
 
 from cerite.engine.subset.recogniser import Recogniser
@@ -31,7 +31,7 @@ def check_3_bounded(finder: Finder) -> None:
 
 
 def check_lists(finder: Finder) -> None:
-    """Heads are no union nodes, maximum-starts decrease, and no list is longer than there are dstates."""
+    """Heads are not union nodes, maximum-starts decrease, and no list is longer than the number of dstates."""
     for row in finder.head:
         for first in row[row >= 0]:
             starts, cell = [], int(first)

@@ -3,9 +3,8 @@
 `Recogniser` owns the run state: the tECS, T of every partition, the determinised automaton and the event classes.
 
 Invariants: results do not depend on where batches are cut; matches of an event are enumerated before the nodes under
-them can be reclaimed. `low` must not decrease inside a partition, nor, with `shared_clock`,
-over the whole stream. A batch's chunks are read to the end before the next
-batch.
+them can be reclaimed. `low` must not decrease inside a partition, nor, with `shared_clock`, over the whole stream. A
+batch's chunks are read to the end before the next batch.
 """
 
 from collections.abc import Iterator
@@ -188,7 +187,7 @@ class Recogniser(SubsetEngine[Determinised], Finder):
         self._fit_nodes()
 
     def forget(self, lows: Longs) -> None:
-        """Let go of all that no event can bind any more; `lows` is by partition, for matches that end from now on."""
+        """Forget all that no event can bind any more; `lows` is by partition, for matches that end from now on."""
         slots = self.slots.slot_of[: lows.size]
         owners = np.flatnonzero(slots >= 0)
         self.lows[slots[owners]] = np.maximum(self.lows[slots[owners]], lows[owners])
@@ -198,11 +197,11 @@ class Recogniser(SubsetEngine[Determinised], Finder):
 
     @property
     def size(self) -> int:
-        """How much there is to look at when something is forgotten."""
+        """How much there is to look through when something is to be forgotten."""
         return self.cursor.nodes + self.head.size + self.slots.slot_of.size
 
     def _pack(self) -> None:
-        """Keep of slots and cells only those in use, and room for as many more."""
+        """Keep only the slots and cells in use, and room for as many more."""
         used = self.slots.pack()
         self.cursor.free_slots = self.slots.n_free
         for name, fill in _BY_SLOT.items():
@@ -232,7 +231,7 @@ class Recogniser(SubsetEngine[Determinised], Finder):
 # Algorithm 1 of CORE over event classes: T maps dstates to union-lists, one T per partition.
 #
 # Only the dstates that move in the event's class are visited. Their lists are taken out and handled latest maximum-
-# start first, a fresh bottom node before all. A list goes unchanged to its unmarked successor and, merged and
+# start first, a fresh bottom node before all others. A list goes unchanged to its unmarked successor and, merged and
 # extended, to its marked ones. At a target the contribution with the latest maximum-start is the base (its head is
 # never a union node) and the other is merged and inserted, whichever of the two was there first; so lists stay as
 # short as the paper proves.
@@ -373,7 +372,7 @@ def update(batch: Batch, consume: int, steps: Steps, lists: Lists, tecs: Tecs, r
             d = moving[y]
             moving[n + y] = head[s, d]
             head[s, d] = -1
-        for y in range(-1, n):  # the start first; one call, because it is compiled into every place that it stands in
+        for y in range(-1, n):  # the start first; only one call, because it is compiled into every place of a call
             if y >= 0:
                 offset, taken = int(entry[c, moving[y]]), int(moving[n + y])
             elif succ[start]:

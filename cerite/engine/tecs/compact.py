@@ -1,4 +1,4 @@
-"""Windowed compaction of the tECS: what no live union-list can still report is reclaimed.
+"""Windowed compaction of the tECS: reclaims what no live union-list can report any more.
 
 Children have smaller numbers than parents, so one downward sweep marks what is reachable inside the window and one
 upward sweep moves it. A union node whose right side left the window is replaced by its left side, which keeps every

@@ -1,15 +1,16 @@
 """Algorithm 2 of CORE: enumerate the matches under a root, with output-linear delay, into flat arrays.
 
-A depth-first walk with an explicit stack, left child first, right child only when its maximum-start is in the window.
-Positions come latest first, so the path is kept right-aligned and is ascending as it lies: a match is one copy.
+A depth-first walk with an explicit stack, left child first, right child only if its maximum-start is in the window.
+Positions come latest first, so the path is kept right-aligned and is ascending in memory: a match is a single copy.
 
-As long as all matches of a chunk have the same labels, those of the first are written and no offsets: `width` says how
-many they are. The path knows it without comparing matches, since only marks that are new in it can differ. The first
-match that differs has the labels and offsets of those before it written (`spread`), and `width` is `MIXED` from there.
+As long as all matches of a chunk have the same labels, only the labels of the first are written, and no offsets:
+`width` is their number. The walk knows this without comparing matches, since only marks that are new in the path can
+differ. When a match differs, the labels and offsets of those before it are written (`spread`), and `width` is `MIXED`
+from there on.
 
 With a `chooser`, only children that hold their parent's best set (see `select`) are walked, and the best set of
-an event is chosen when its first root is reached: later windows may change what is remembered. Without one (None) Numba
-compiles a kernel that knows nothing of it.
+an event is chosen when its first root is reached: later windows may change what is remembered. Without one (None),
+Numba compiles a kernel that knows nothing about it.
 
 Invariant: the last `depth` places of the path are the marks between the root and the node at hand; every node on the
 stack has a start inside the window, so every descent ends in a match. The walk stops between matches and resumes there.
@@ -31,7 +32,7 @@ from cerite.engine.tecs.select import UNKNOWN, Chooser, Selector, choose
 S = TypeVar("S", bound=np.generic)
 
 MIXED = -1
-LAST_MARK = np.iinfo(np.int64).min  # instead of the position of the event: a match ends at its last mark
+LAST_MARK = np.iinfo(np.int64).min  # in place of the event's position: a match ends at its last mark
 ONE = np.uint64(1)
 
 
@@ -84,10 +85,10 @@ def note(top: int, m: int, k: int, width: int, same: bool, walk: Walk) -> None:
 def write_siblings(
     node: int, depth: int, end: int, oldest: int, m: int, k: int, nodes: Longs, trail: Trail, room: Room
 ) -> tuple[int, int, int]:
-    """Write the matches at hand that differ in their first mark only; the node to walk next or -1, and `m` and `k`.
+    """Write the matches at hand that differ in their first mark only; returns the node to walk next or -1, `m` and `k`.
 
     They lie under a chain of union nodes whose left children are one mark over a bottom node: most matches of most
-    patterns. All have the labels of the path. Room for one match more is left.
+    patterns. All have the labels of the path. Room for one more match is left.
     """
     path, starts, ends, positions = trail.path_position, room.starts, room.ends, room.positions
     first, after = np.uint64(path.size - depth), np.uint64(path.size)
@@ -218,7 +219,7 @@ def enumerate_roots(
 # Invariant: a chunk holds at most `CHUNK` matches; nothing is walked before it is requested.
 
 CHUNK = 1 << 14
-FEWEST_MARKS = 32  # of a match that there is room for to begin with
+FEWEST_MARKS = 32  # the marks of a match that there is room for at first
 
 
 class Walker(Protocol):
@@ -226,17 +227,17 @@ class Walker(Protocol):
 
     @property
     def marks(self) -> int:
-        """Of a match that there is room for."""
+        """The most marks of a match that there is room for."""
 
     def advance(self, room: Room, walk: Walk) -> int:
         """Fill one chunk; `DONE`, `CHUNK_FULL` or what there is no room for."""
 
     def make_room(self, why: int) -> None:
-        """Room for that."""
+        """Make room for what `advance` had no room for."""
 
 
 class _RootWalker:
-    """`enumerate_roots` with what it walks on."""
+    """`enumerate_roots` with the arrays that it walks on."""
 
     def __init__(self, roots: Roots, low: Longs, position: Longs, limit: int, nodes: Longs, selector: Selector) -> None:
         self._given = roots, low, position, limit, nodes
@@ -271,7 +272,7 @@ def enumerate_matches(
 
 
 def chunks(walker: Walker, pool: Pool) -> Iterator[MatchChunk]:
-    """What a walk leads to, some at a time, in memory of the pool."""
+    """The matches that a walk leads to, some at a time, in memory of the pool."""
     walk = fresh(Walk)
     none = np.empty(0, np.int64)
     room = Room(none, none, none, none, np.empty(0, np.int32))
@@ -295,17 +296,17 @@ def chunks(walker: Walker, pool: Pool) -> Iterator[MatchChunk]:
 
 
 def doubled(stack: npt.NDArray[S]) -> npt.NDArray[S]:
-    """Twice the room, what there is as it lies."""
+    """The stack with twice the room; its contents stay at the left."""
     return np.concatenate([stack, np.zeros_like(stack)])
 
 
 def doubled_left(path: npt.NDArray[S]) -> npt.NDArray[S]:
-    """Twice the room, what there is at the right."""
+    """The path with twice the room; its contents stay at the right."""
     return np.concatenate([np.zeros_like(path), path])
 
 
 def _longer(room: Room, marks: int) -> Room:
-    """Room for a match of so many marks."""
+    """The room, enlarged for a match of so many marks."""
     if room.positions.size >= marks:
         return room
     positions, labels = np.empty(marks, np.int64), np.empty(marks, np.int32)
@@ -315,7 +316,7 @@ def _longer(room: Room, marks: int) -> Room:
 
 
 def _emptied(room: Room, mixed: bool, marks: int, pool: Pool) -> Room:
-    """Arrays for the next chunk; offsets and labels that no match of the last one refers to serve again."""
+    """Arrays for the next chunk; offsets and labels that no match of the last one refers to are reused."""
     offsets, labels = room.offsets, room.labels
     if mixed or labels.size < marks:
         offsets, labels = np.empty(CHUNK + 1, np.int64), np.empty(marks, np.int32)

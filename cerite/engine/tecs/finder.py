@@ -27,7 +27,7 @@ class Finder:
     """The tECS of one run and the roots that wait to be enumerated."""
 
     head: Ints  # the first cells of the union-lists
-    suppressor: Suppressor | None = None  # what decides which events report, if not all
+    suppressor: Suppressor | None = None  # decides which events report, if not all do
 
     def __init__(self, strategy: str, limit: int | None) -> None:
         self.strategy, self.limit = strategy, limit
@@ -39,7 +39,7 @@ class Finder:
         self._pool = Pool()  # of the memory of chunks
         self._reading = False
         self._silent = False
-        self._fewest_roots = 0  # that there is room for, whatever the number of cells
+        self._fewest_roots = 0  # there is room for these, whatever the number of cells
         self.relevant: Longs = np.zeros(0, np.int64)  # the events of the last batch that could be part of a match
 
     def still_needed(self) -> Longs:
@@ -49,7 +49,7 @@ class Finder:
 
     @property
     def tecs(self) -> Tecs:
-        """As kernels read it."""
+        """The tECS, as kernels read it."""
         return Tecs(self.nodes, self.cell_node, self.cell_next, self.cursor)
 
     @property
@@ -97,7 +97,7 @@ class Finder:
         return enumerate_matches(roots, low, position, limit, self.nodes, self._selector, self._pool)
 
     def _fit_nodes(self) -> None:
-        """After compaction: if more than half of the nodes are alive or needed at once, double the room."""
+        """After compaction: double the room if more than half of the nodes are alive or needed at once."""
         self._selector.forget()
         n = self.nodes.shape[0]
         alive = self.cursor.nodes + self.cursor.need
@@ -116,7 +116,7 @@ class Finder:
         self._take_cells(self.cell_node[order], links)
 
     def _take_cells(self, cell_node: Ints, cell_next: Ints) -> None:
-        """Cells that are all in use, and room for more."""
+        """Take over cells that are all in use, and make room for more."""
         self.cell_node, self.cell_next = cell_node, cell_next
         self.cursor.free_cell = -1
         self._more_cells()
@@ -131,14 +131,14 @@ class Finder:
 
 
 class Limited:
-    """At most so many matches of every occurrence, over all chunks; those of one come one after the other."""
+    """Keeps at most `limit` matches of every occurrence, over all chunks; those of one occurrence are consecutive."""
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
         self._occurrence, self._taken = 0, 0
 
     def of(self, chunk: MatchChunk, ends: Longs, occurrences: Longs) -> MatchChunk:
-        """What is left of the next matches, which have the numbers of their roots in place of ends."""
+        """What is left of the next matches; the ends in their chunk are the numbers of their roots."""
         if not len(chunk):
             return chunk
         own, roots = ends[chunk.ends], chunk.ends

@@ -2,8 +2,8 @@
 
 A node is a row of four int64: `KIND` (`UNION`, `BOTTOM`, or the label > 0 of an output node), `LEFT` (next(o) of an
 output node, left(u) of a union node), `OTHER` (pos of a bottom or output node, right(u) of a union node) and `MAX`, the
-maximum-start. The start of a run is known by the window key of its first event, so MAX compares with `low` directly;
-keys do not decrease with position, so ordering by key is ordering by time.
+maximum-start. The start of a run is represented by the window key of its first event, so MAX compares with `low`
+directly; keys do not decrease with position, so ordering by key is ordering by time.
 
 Invariants (paper, section 4.2): time-ordered, MAX(left) >= MAX(right); 3-bounded, at most three union nodes on a
 leftmost path before an output or bottom node; duplicate-free, no two full paths from a node mean the same. Children
@@ -47,7 +47,7 @@ class Cells(Protocol):
 class Lists(NamedTuple):
     """T of Algorithm 1: `head[s, d]` is the list of dstate d in slot s, or -1; a partition's slot is `slot_of[part]`.
 
-    `epochs` and `lows` say of slots when they were last cleared and where their windows begin.
+    `epochs` and `lows` say when each slot was last cleared, and where its window begins.
     """
 
     slot_of: Ints
@@ -88,7 +88,7 @@ def extend(tecs: Tecs, n: int, position: int, label: int) -> int:
 
 @inlined
 def link(tecs: Tecs, left: int, right: int) -> int:
-    """A union node over two children, MAX(left) >= MAX(right)."""
+    """A union node over two children with MAX(left) >= MAX(right)."""
     return add_node(tecs, UNION, left, right, tecs.nodes[left, MAX])
 
 
@@ -113,7 +113,7 @@ def union(tecs: Tecs, a: int, b: int) -> int:
 # list. Nodes whose starts all left the window (MAX < low) may be forgotten anywhere but at the head: `low` never
 # decreases.
 
-FEWEST_CELLS = 1 << 10  # in the smallest arena; tests begin with less
+FEWEST_CELLS = 1 << 10  # in the smallest arena; tests begin with fewer
 
 
 def more_cells(cell_next: Ints, cursor: Cursor) -> Ints:
@@ -150,7 +150,7 @@ def drop_list(cells: Cells, head: int) -> None:
 
 @inlined
 def note_root(event: int, node: int, roots: Roots, cursor: Cursor) -> None:
-    """An open match that the event completes."""
+    """Note an open match that the event completes."""
     roots.event[cursor.roots], roots.node[cursor.roots] = event, node
     cursor.roots += 1
 
@@ -167,7 +167,7 @@ def length(cells: Cells, head: int) -> int:
 
 @embedded
 def merge(tecs: Tecs, head: int, low: int) -> int:
-    """merge(ul): one safe node for the list without what left the window, the chain of Figure 5 (e).
+    """merge(ul): one safe node for the list without what has left the window, the chain of Figure 5 (e).
 
     Its union nodes are u0 = (n0, u1), u1 = (n1, u2), …; the last comes first, so that children have smaller numbers.
     """

@@ -1,14 +1,14 @@
 """NEXT and LAST (ICDT 2019, section 4) on the tECS, without enumerating the candidates.
 
 Both orders compare sets of positions and do not change when the same later position joins both sets; so the best set
-below a node follows from its children's: best(union) is the better of two, best(output) adds a position. This is
-remembered per node with the latest start that reaches it. A memory is good as long as that start is in the window: a
+below a node follows from its children's: best(union) is the better of two, best(output) adds a position. It is
+remembered per node, with the latest start that reaches it, and is valid as long as that start is in the window: a
 window that moves on only takes other candidates away.
 
 Sets are interned: number 0 is the empty set, set k is `before[k]` plus the later position `position[k]`; equal sets
-have equal numbers; `sets[0]` is how many there are. So the sets form a tree, and where two of them differ first is
-where their paths part. A set may be as long as the stream; `size` and `jump` find that place without walking it
-(Myers' skew-binary pointers: one ancestor besides `before`, so chosen that any is reached in logarithmic time).
+have equal numbers; `sets[0]` is how many there are. So the sets form a tree, and two of them first differ where their
+paths part. A set may be as long as the stream; `size` and `jump` find that place without walking it (Myers'
+skew-binary pointers: one ancestor besides `before`, chosen so that any is reached in logarithmic time).
 
 Invariant: `best_set[n]` is the winner among the open matches of n with start >= low whenever `known`.
 """
@@ -29,7 +29,7 @@ UNKNOWN = -1
 
 
 class Chooser(NamedTuple):
-    """What NEXT and LAST remember: of nodes their best sets, and the sets themselves."""
+    """What NEXT and LAST remember: the best sets of nodes, and the sets themselves."""
 
     last: bool
     best_set: Ints
@@ -45,7 +45,7 @@ class Chooser(NamedTuple):
 
 @inner
 def known(n: int, low: int, chooser: Chooser) -> bool:
-    """Whether what is remembered about a node is good for this window."""
+    """Whether what is remembered about a node is valid for this window."""
     return bool(chooser.best_set[n] != UNKNOWN and chooser.best_start[n] >= low)
 
 
@@ -116,7 +116,7 @@ def rehash(chooser: Chooser) -> None:
 
 @inner
 def evaluate(root: int, low: int, nodes: Longs, chooser: Chooser) -> bool:
-    """Make the best set of a node known; False when there is no room for more sets, and nothing is lost."""
+    """Determine the best set of a node; False if there is no room for more sets, and then nothing is lost."""
     best_set, best_start, stack = chooser.best_set, chooser.best_start, chooser.stack
     stack[0] = root
     top = 0
@@ -169,14 +169,14 @@ def choose(roots: Roots, begin: int, low: int, nodes: Longs, chooser: Chooser) -
 
 # The Python side of `choose`: what is remembered about the tECS's nodes, and its growth.
 #
-# Invariant: memories belong to node numbers, so compaction forgets them all (`forget`).
+# Invariant: what is remembered belongs to node numbers, so compaction forgets all of it (`forget`).
 
 
 FEWEST_SETS = 1 << 10  # room to begin with
 
 
 class Selector:
-    """What enumeration needs to walk to the NEXT- or LAST-greatest sets only; idle for any other strategy."""
+    """What enumeration needs in order to walk only to the NEXT- or LAST-greatest sets; idle for other strategies."""
 
     def __init__(self, strategy: str) -> None:
         self.active = strategy in ("next", "last")
@@ -184,7 +184,7 @@ class Selector:
         self.forget()
 
     def forget(self) -> None:
-        """Start anew, with other nodes."""
+        """Forget everything, because node numbers change."""
         self._chooser = self._empty(0) if self.active else None
 
     def fit(self, nodes: int) -> None:
@@ -221,7 +221,7 @@ def _doubled(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
     return np.concatenate([values, np.zeros_like(values)])
 
 
-# MAX (ICDT 2019, section 4): of the matches with one end, those whose set of positions no other strictly contains.
+# MAX (ICDT 2019, section 4): of the matches with one end, those whose set of positions no other one strictly contains.
 #
 # The candidates of one event, already maximal among the matches of their start (see `MaxDeterminised`), are
 # enumerated and compared with larger ones.
@@ -244,7 +244,7 @@ def _within(positions: Longs, a: int, a_end: int, b: int, b_end: int) -> bool:
 
 @kernel
 def _keep(ends: Longs, offsets: Longs, positions: Longs, by_length: Longs, maximal: npt.NDArray[np.bool_]) -> None:
-    """`by_length` orders the matches by end, then longest first; a maximal set excludes everything it contains."""
+    """Mark the maximal sets; `by_length` orders matches by end, then longest first; a set excludes all it contains."""
     begin = 0
     for x in range(by_length.size):
         m = by_length[x]

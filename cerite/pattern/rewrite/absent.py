@@ -1,9 +1,9 @@
-"""NOT at the ends of a pattern, brought to the form that the engine decides: one window around it, nothing asked later.
+"""NOT at the ends of a pattern, in the form that the engine decides: one window around it, and no condition after it.
 
 A window, a name, a filter and a projection leave a match's start and end as they are, and an absence binds nothing. So
-these may change places: a second window, and a condition on the whole, hold for what occurs as well as for all.
+they may change places: a second window, or a condition on the whole, may as well be on the part that occurs.
 
-Invariant: the matches are those of the pattern; `tests/properties/test_absences.py` asks the judge.
+Invariant: the matches are those of the pattern; `tests/properties/test_absences.py` compares them with the judge's.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ from cerite.predicate.expression import aggregates, variables
 
 
 def one_window(pattern: Pattern, within: Size | None) -> tuple[Pattern, Size | None]:
-    """A pattern with its absences directly inside one window, and that window; as it is if it has none of its own.
+    """A pattern with its absences directly inside one window, and that window; unchanged without windows of its own.
 
-    Of the windows around an absence the innermost is the one that it looks at; the others are about the match alone.
+    Of the windows around an absence, the innermost is the one in which it holds; the others limit only the match.
 
     >>> from cerite.language.ceql import parse_pattern
     >>> made, size = one_window(parse_pattern("(A ; NOT B WITHIN 9 EVENTS) AS x"), Size.events(4))
@@ -53,7 +53,7 @@ def one_window(pattern: Pattern, within: Size | None) -> tuple[Pattern, Size | N
 
 
 def _outward(pattern: Pattern) -> tuple[Pattern, list[Size]]:
-    """A pattern without the windows around its absences, and these, the innermost last."""
+    """A pattern without the windows around its absences, and these windows, the innermost last."""
     if isinstance(pattern, Window):
         core, sizes = _outward(pattern.operand)
         return core, [pattern.size, *sizes]
@@ -68,7 +68,7 @@ def _outward(pattern: Pattern) -> tuple[Pattern, list[Size]]:
 
 
 def _bounded(node: Pattern, size: Size) -> Pattern:
-    """What occurs fits into a window, too."""
+    """The pattern, where what occurs also fits into this window."""
     if isinstance(node, Sequence) and (node.before or node.after):
         occurs = Window(replace(node, before=(), after=()), size)
         return Sequence((occurs,), (), node.before, node.after, span=node.span)
@@ -85,8 +85,8 @@ def _bounded(node: Pattern, size: Size) -> Pattern:
 def kept_open(pattern: Pattern, within: Size | None) -> tuple[Pattern, Size | None]:
     """A pattern with such parts, and a window around it that lasts as long as they may be undecided.
 
-    Where they begin the match and the window is at least as long as theirs, it does. Else a longer one takes its place,
-    and what it asked for is asked of the pattern as of a part.
+    Where such parts begin the match and `within` is at least as long as their windows, that is `within` itself.
+    Otherwise a longer window takes its place, and `within` becomes a window around a part.
 
     >>> from cerite.language.ceql import parse_pattern
     >>> pattern, size = kept_open(parse_pattern("C ; (A ; NOT B WITHIN 5 EVENTS)"), Size.events(4))
@@ -108,8 +108,8 @@ def kept_open(pattern: Pattern, within: Size | None) -> tuple[Pattern, Size | No
             )  # fmt: skip
     if within is None and size.attribute is not None:
         raise PatternError(
-            f"the engine runs NOT at the end of a part in a window of {size} only inside one over the same attribute, "
-            "in the order of which the events then come", span=parts[0].span,
+            f"the engine runs NOT at the end of a part in a window of {size} only inside a window over the same "
+            "attribute, which then orders the events", span=parts[0].span,
             hint=f"give the query one, too: `WITHIN 100 [{quoted(size.attribute)}]`",
         )  # fmt: skip
     if within is None:
@@ -121,7 +121,7 @@ def kept_open(pattern: Pattern, within: Size | None) -> tuple[Pattern, Size | No
         )  # fmt: skip
     if not late and size.width <= within.width and _begins(pattern):
         return pattern, within
-    amount = within.width + 2 * size.width  # of which one half is for what floats round away
+    amount = within.width + 2 * size.width  # twice, to allow for what floats round away
     longer = Size.events(int(amount)) if size.unit == "events" else Size(amount, "milliseconds")
     if size.attribute is not None:
         longer = Size.of(size.attribute, amount)
@@ -143,7 +143,7 @@ def _begins(node: Pattern) -> bool:
 
 
 def asked_before(node: Pattern) -> Pattern:
-    """A condition on the whole asked of what occurs, before what is absent: both only leave matches out."""
+    """A condition on the whole, moved to what occurs and before what is absent: both only leave matches out."""
     if not isinstance(node, Having) or next(absences(node), None) is None:
         return node
     operand = node.operand
@@ -185,5 +185,5 @@ def _reads(node: Having) -> frozenset[str]:
 
 
 def _counts_all(node: Having) -> bool:
-    """Whether it counts what the whole pattern shows: a projection changes that."""
+    """Whether the condition counts all events that the pattern shows, which a projection changes."""
     return any(each.variable is None for condition in node.conditions for each in aggregates(condition))

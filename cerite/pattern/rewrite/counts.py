@@ -33,7 +33,7 @@ Range = tuple[float, float]
 
 
 def bounded_counts(pattern: Pattern) -> Pattern:
-    """The same matches, with thresholds on counts inside the iterations that they are about.
+    """The same pattern, with thresholds on counts moved into the iterations that they are about.
 
     >>> from cerite.language.ceql import parse_pattern
     >>> print(bounded_counts(parse_pattern("A ; (B AS y)+ ; C FILTER COUNT(y) >= 5 AND AVG(y.v) > 3")))
@@ -58,7 +58,7 @@ def bounded_counts(pattern: Pattern) -> Pattern:
 
 
 def threshold(condition: Expression) -> tuple[str, Range] | None:
-    """The variable and how often it is bound, at least and at most, where the condition says just that."""
+    """The variable and how often it is bound, at least and at most, if that is all that the condition says."""
     if isinstance(condition, InRange):
         low, high = _whole(condition.low), _whole(condition.high)
         variable = _counted(condition.operand)
@@ -87,7 +87,7 @@ def _whole(node: Expression) -> int | None:
 
 
 def _bounded(node: Pattern, variable: str | None, bounds: Range) -> Pattern | None:
-    """The matches with so many events of the variable (None: so many marked ones); None where no iteration decides."""
+    """The pattern with bounds on the variable's events (None: on marked ones); None where no iteration decides."""
     least, most = _numbers(node, variable)
     low, high = bounds
     if low <= least and most <= high:

@@ -32,10 +32,10 @@ from cerite.predicate.formula import Formulas, atoms, attributes
 
 Condition = tuple["str | None", "Expression | None"]  # event type or None for any, expression or None for true
 
-_BLOCK = 1 << 18  # events; fewer, and several threads spend their time handing over Python's lock
+_BLOCK = 1 << 18  # events; with fewer, several threads spend their time handing over Python's lock
 _WORD = 2**64 - 1
 _FEW = 1 << 12  # values of a dictionary that is worth remembering from run to run
-_MOST_TYPES = 1_000  # event types that are worth remembering: more of them, and the column is something else
+_MOST_TYPES = 1_000  # event types that are worth remembering; a column with more is something else
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,18 +82,18 @@ class ConditionBits:
             for users, factors in self._plan.computed
         ]
         self._type = type_column
-        self.by_codes = self._words == 1 <= len(self._plan.masks) <= 2  # and what is computed, if that holds everywhere
-        self._earlier: dict[str, _Tables] = {}  # of the runs so far, shared by all of them
+        self.by_codes = self._words == 1 <= len(self._plan.masks) <= 2  # if what is computed holds everywhere
+        self._earlier: dict[str, _Tables] = {}  # tables of the runs so far, shared by all of them
         self._begin()
 
     def _begin(self) -> None:
-        """What changes from batch to batch."""
+        """Set up what changes from batch to batch."""
         self._coders = {name: Coder() for name in self._plan.coded}
         self._tables: dict[str, _Tables] = {}
         self.types: set[str] | None = set()  # event types of the batches so far, or more; None: too many
 
     def fresh(self) -> ConditionBits:
-        """The same conditions for another run, which has met no batch yet."""
+        """The same conditions for another run, which has seen no batch yet."""
         other = copy(self)
         other._begin()
         return other
@@ -119,7 +119,7 @@ class ConditionBits:
         return out
 
     def lookup(self, batch: pa.RecordBatch) -> Lookup | None:
-        """What the bits of a batch follow from, for whoever works them out later; None where codes are not enough."""
+        """What the bits of a batch can be computed from later; None where codes are not enough."""
         if not self.by_codes:
             return None
         self._check_kinds(batch.schema)
@@ -177,7 +177,7 @@ class ConditionBits:
         return self._tables[name]
 
     def _evaluated(self, name: str, column: Coded) -> _Tables:
-        """What the codes of a column mean, whatever rows have them."""
+        """What the codes of a column mean, whichever rows have them."""
         size = len(column.dictionary) + 1
         block = Block({name: column.values()}, 0, size)
         masks = np.repeat(self._start[:, None], size, axis=1)

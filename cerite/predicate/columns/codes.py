@@ -19,7 +19,7 @@ from cerite.predicate.columns.kernels import Codes, number_strings
 from cerite.predicate.columns.read import Column, aligned, fixed_width, plain
 
 _MOST = 1 << 15  # more distinct strings than this are not worth numbering: the hash table would leave the cache
-_MANY = 1 << 12  # rows for which a table of our own is worth its making, and values up to which it is the faster one
+_MANY = 1 << 12  # rows from which a table of our own is worth building, and values up to which it is faster
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class Coded:
         return Column(pa.concat_arrays([self.dictionary, pa.nulls(1, self.dictionary.type)]))
 
     def means_the_same(self, other: Coded) -> bool:
-        """Whether the codes of both stand for the same values; quick where those are the same memory."""
+        """Whether the codes of both stand for the same values; quick where these are the same memory."""
         mine, others = self.dictionary, other.dictionary
         if mine.type != others.type or len(mine) != len(others):
             return False
@@ -51,7 +51,7 @@ class Coder:
         self._strings: Strings | None = None
 
     def coded(self, array: pa.Array) -> Coded:
-        """The codes of the next batch. A string column with very many values gets its rows as codes."""
+        """The codes of the next batch. A string column with very many values gets its row numbers as codes."""
         if is_.is_dictionary(array.type):
             return _indexed(array.indices, plain(array.dictionary))
         array = plain(array)
@@ -68,7 +68,7 @@ class Coder:
 
 
 class Strings:
-    """The strings seen so far and their numbers, at most `most`; the layout is `number_strings`' own."""
+    """The strings seen so far, at most `most`, and their numbers, in the layout of `number_strings`."""
 
     def __init__(self, most: int) -> None:
         self._slots = np.zeros(2 * most, np.int32)
@@ -110,7 +110,7 @@ class Strings:
 
 
 def encoded(array: pa.Array) -> pa.DictionaryArray:
-    """Strings with their values numbered: Arrow's `dictionary_encode`, which takes several times as long.
+    """Strings with their values numbered, as by Arrow's `dictionary_encode`, which takes several times as long.
 
     >>> encoded(pa.array(["b", None, "a", "b"])).indices.to_pylist()
     [0, None, 1, 0]
@@ -123,7 +123,7 @@ def encoded(array: pa.Array) -> pa.DictionaryArray:
 
 
 def _text(array: pa.Array) -> Iterator[tuple[Codes, Words]]:
-    """Offsets and bytes of a string array: as they are, then the end of it copied to where reading past it is safe."""
+    """Offsets and bytes of a string array: as they are, then of its end, copied so that reading past it is safe."""
     kind = np.dtype(np.int64 if is_.is_large_string(array.type) else np.int32)
     _, offsets, text = array.buffers()
     starts = aligned(np.frombuffer(offsets, kind, len(array) + 1, array.offset * kind.itemsize))

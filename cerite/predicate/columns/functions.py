@@ -1,7 +1,7 @@
-"""Functions and the arithmetic of time on blocks of values: what `functions` says of one value, vectorised.
+"""Functions and the arithmetic of time on blocks of values: `predicate.functions`, vectorised.
 
-Instants and durations are whole numbers of a unit; of two, the finer unit is taken. Invariant: no function raises on
-any value; what `functions` gives NULL for, and what 64 bits of the unit do not hold, is NULL.
+Instants and durations are whole numbers of a unit; where two units meet, the finer one is used. Invariant: no function
+raises on any value; what `predicate.functions` gives NULL for, and what 64 bits of the unit do not hold, is NULL.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def negative(value: Instants) -> Instants:
 
 
 def nanoseconds(value: timedelta) -> int:
-    """A duration's length."""
+    """A duration's length in nanoseconds."""
     return value // MICROSECOND * _MICRO
 
 
@@ -150,9 +150,9 @@ def _absolute(value: Any) -> Any:
 
 
 def _cased(name: str, value: pa.Array) -> pa.Array:
-    """Lower or upper case: plain letters by Arrow; what has others by Python, once per distinct text.
+    """Lower or upper case: plain letters by Arrow; texts with other letters by Python, once per distinct text.
 
-    Arrow maps characters one by one; Python and Spark follow Unicode where one becomes several.
+    Arrow maps characters one by one; Python and Spark follow Unicode, where one may become several.
     """
     text = (pc.ascii_lower if name == "lower" else pc.ascii_upper)(value)
     plain = pc.fill_null(pc.string_is_ascii(value), True)
@@ -184,7 +184,7 @@ def _text_array(value: pa.Array | str, size: int) -> pa.Array:
 
 
 def _coalesced_integers(values: list[Any], size: int) -> Integers:
-    """Whole numbers of 64 bits; beside signed ones, what only an unsigned column holds is refused."""
+    """Whole numbers of 64 bits; where some are signed, one that only fits an unsigned column is refused."""
     parts: list[tuple[npt.NDArray[Any], Flags | None]] = []
     signed = any(value < 0 if isinstance(value, int) else value.values.dtype == np.int64 for value in values)
     if not signed:
@@ -193,9 +193,7 @@ def _coalesced_integers(values: list[Any], size: int) -> Integers:
     for value in values:
         block = value if isinstance(value, Integers) else Integers(np.array([value], np.int64), None)
         if block.values.dtype == np.uint64 and (block.values > np.uint64(_MOST)).any():
-            raise StreamError(
-                "`coalesce` meets a number beyond 2^63 beside signed ones", hint="cast the column to float"
-            )
+            raise StreamError("`coalesce` has a number beyond 2^63 among signed ones", hint="cast the column to float")
         parts.append((block.values.astype(np.int64), block.valid))
     return _filled(parts, size)
 
@@ -208,7 +206,7 @@ def _coalesced_times(blocks: list[Instants], size: int) -> Instants:
 
 
 def _filled(parts: list[tuple[npt.NDArray[Any], Flags | None]], size: int) -> Integers:
-    """The first that is there, row by row."""
+    """Row by row, the first value that is not NULL."""
     filled, known = np.zeros(size, parts[0][0].dtype), np.zeros(size, np.bool_)
     for values, valid in parts:
         new = ~known if valid is None else ~known & valid

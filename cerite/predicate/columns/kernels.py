@@ -1,4 +1,4 @@
-"""The compiled inner loops of vectorised conditions: gather masks by code, clear bits, number strings.
+"""The compiled inner loops of vectorised conditions, which gather masks by code, clear bits and number strings.
 
 Each works on one word (64 conditions) of a block of events. Invariant: the kernels are the same for every query;
 what a query asks for is in their tables.
@@ -41,7 +41,7 @@ def gather(codes: Codes, table: npt.NDArray[W], out: npt.NDArray[W]) -> None:
 
 @kernel
 def gather_both(codes: Codes, table: Words, others: Codes, other_table: Words, out: Words) -> None:
-    """`gather` and `gather_and` in one pass: types and one more column of strings, which most queries read."""
+    """`gather` and `gather_and` in one pass, for types and one more column of strings: what most queries read."""
     for i in range(codes.size):
         out[i] = table[codes[i]] & other_table[others[i]]
 
@@ -70,7 +70,7 @@ def _load(words: Words, at: Any) -> Any:
 
 @inlined
 def _first(word: Any, size: Any) -> Any:
-    """Only the first `size` of eight bytes, fewer than all."""
+    """Only the first `size` of eight bytes; `size` is less than eight."""
     return word & ((_ONE << (np.uint64(size) << _THREE)) - _ONE)
 
 
@@ -88,7 +88,7 @@ def number_strings(
 ) -> tuple[int, int]:
     """Give every string from `row` on its number among the strings seen so far, adding those that are new.
 
-    `words` are the strings' bytes, with at least eight more behind the last. Known string k is the bytes of `text` from
+    `words` are the strings' bytes, with at least eight more after the last. Known string k is the bytes of `text` from
     `ends[k]` to `ends[k + 1]` and starts with `heads[k]`; `slots` is a hash table of k + 1, never full. Returns the row
     for which there was no room (the number of rows if none did) and how many strings are known.
     """

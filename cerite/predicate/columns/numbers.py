@@ -1,7 +1,7 @@
-"""Arithmetic and comparison of blocks of numbers and instants, as `evaluate` does them one by one.
+"""Arithmetic and comparison on blocks of numbers and instants, with the results that `evaluate` gives one by one.
 
 An operand is a block or a constant. Comparisons are exact whatever kinds of numbers meet; whole numbers and decimals
-are exact in arithmetic, too: results that leave 64 bits are NULL. In arithmetic a number meets a float as a float.
+are exact in arithmetic, too: results that leave 64 bits are NULL. In arithmetic with a float, every number is a float.
 Invariant: no function raises or warns on any value, except that arithmetic refuses decimals of too many digits; what
 has no result is NULL (NaN in a float block).
 """
@@ -74,7 +74,7 @@ def arithmetic(op: str, left: Operand, right: Operand) -> Operands:
 
 
 def _is_float(operand: Operand) -> bool:
-    """Whether it makes a float of a decimal that it meets; finite constants do not."""
+    """Whether arithmetic with it turns decimals into floats; with finite constants it does not."""
     return isinstance(operand, np.ndarray) or (isinstance(operand, float) and not math.isfinite(operand))
 
 
@@ -125,7 +125,7 @@ def _rescaled(operand: Operand, scale: int) -> Integers | int | None:
 
 
 def at_scale(operand: Operand, scale: int) -> Integers:
-    """Whole numbers and decimals by their digits at a scale of at least their own; NULL where they are too many."""
+    """Whole numbers and decimals by their digits at a scale of at least their own; NULL where these are too many."""
     if isinstance(operand, Wide):
         raise _too_wide("a condition across events", operand)
     scaled = _rescaled(operand, scale)
@@ -227,7 +227,7 @@ def _compare_scales(op: str, left: Integers | Decimals, right: Integers | Decima
 
 
 def _compare_floats(op: str, left: Integers | Decimals, right: Floats) -> Flags:
-    """Numbers against floats by their exact values: against the whole number below and whether there is more."""
+    """Numbers against floats by their exact values: against the float's whole part below, and whether there is more."""
     scale = _scale(left)
     if not scale and (left.values.dtype.itemsize < 8 or not left.values.size or _small(left.values)):
         floats = as_float(left)
@@ -297,7 +297,7 @@ def among_wholes(floats: Floats) -> npt.NDArray[np.int64]:
 
 
 def _rank(floats: Floats) -> npt.NDArray[np.int64]:
-    """2^61 and floats above it by their order, those that no whole number reaches alike; nonsense below."""
+    """Floats from 2^61 on by their order, all beyond the whole numbers alike; meaningless below 2^61."""
     most = np.float64(2.0 * _SIGN)
     return 2**61 + np.minimum(floats, most).view(np.int64) - np.float64(_RANKED).view(np.int64)
 
@@ -381,7 +381,7 @@ def _truth(array: pa.BooleanArray) -> Flags:
 
 
 def compare_constant(op: str, values: npt.NDArray[Any], constant: Fraction) -> Flags:
-    """Whole numbers against any constant, also one their type cannot hold or between two of them."""
+    """Whole numbers against any constant, even one that their type cannot hold or that lies between two of them."""
     whole, rest = divmod(constant, 1)
     if rest and op in ("=", "!="):
         return np.full(values.shape, op == "!=")
@@ -412,7 +412,7 @@ def _compare_units(op: str, left: Instants, right: Instants) -> Flags:
 
 
 def _compare_coarse(op: str, left: npt.NDArray[Any], right: npt.NDArray[Any], ratio: int) -> Flags:
-    """Numbers in steps that are `ratio` times as large as the others'."""
+    """Numbers on the left count steps that are `ratio` times as large as those on the right."""
     if ratio == 1:
         return _compare_blocks(op, left, right)
     if ratio >= _SIGN:  # a step on the left is more than the right side reaches
@@ -436,7 +436,7 @@ def _compare_blocks(op: str, left: npt.NDArray[Any], right: npt.NDArray[Any]) ->
 
 
 def _ordered(op: str, below: Flags, equal: Flags) -> Flags:
-    """A comparison from where left is below right and where they are equal."""
+    """The comparison, worked out from where left is below right and where they are equal."""
     if op in ("=", "!="):
         return equal if op == "=" else ~equal
     if op in ("<", ">="):
@@ -445,7 +445,7 @@ def _ordered(op: str, below: Flags, equal: Flags) -> Flags:
 
 
 def _exact(op: str, left: Operand, right: Operand) -> tuple[npt.NDArray[np.int64], Flags]:
-    """The result modulo 2**64, and where that is the result.
+    """The result modulo 2**64, and where that is the true result.
 
     The floats' result is off by less than 2**14 where it matters, and a wrapped one by at least 2**64.
     """

@@ -1,4 +1,4 @@
-"""How a list of conditions is evaluated on batches: which part of which condition is looked up, which computed.
+"""How a list of conditions is evaluated on batches: which parts of which condition are looked up, which are computed.
 
 Each condition's formula is a conjunction of factors. A factor that reads one column with codes (strings, dictionaries)
 goes into that column's table of masks; the others are computed on the events. Inside those, the largest parts that

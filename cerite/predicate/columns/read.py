@@ -22,13 +22,13 @@ from cerite.core.arrays import Flags
 Floats = npt.NDArray[np.float64]
 
 _NANOSECONDS = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
-LONG_DIGITS = 18  # decimals of so many digits fit 64 bits
+LONG_DIGITS = 18  # decimals with this many digits fit 64 bits
 _MOST_DIGITS = 9 * 10**18  # so that a float next to them does not round beyond 64 bits
 
 
 @dataclass(frozen=True, slots=True)
 class Integers:
-    """64-bit integers, signed or unsigned, and which of them are there (None: all)."""
+    """64-bit integers, signed or unsigned, and which of them are not NULL (None: all)."""
 
     values: npt.NDArray[Any]
     valid: Flags | None
@@ -36,7 +36,7 @@ class Integers:
 
 @dataclass(frozen=True, slots=True)
 class Decimals:
-    """Decimals of one scale by their digits (1.50 of scale 2 is 150), and which of them are there (None: all)."""
+    """Decimals of one scale by their digits (1.50 of scale 2 is 150), and which of them are not NULL (None: all)."""
 
     values: npt.NDArray[np.int64]
     scale: int
@@ -52,7 +52,7 @@ class Wide:
 
 @dataclass(frozen=True, slots=True)
 class Instants:
-    """Times since 1970 UTC, or durations, in units of `unit` nanoseconds, and which of them are there (None: all)."""
+    """Times since 1970 UTC or durations, in units of `unit` nanoseconds, and which of them are not NULL (None: all)."""
 
     values: npt.NDArray[np.int64]
     unit: int

@@ -39,7 +39,7 @@ _STRINGS: dict[str, Any] = {
     "=": pc.equal, "!=": pc.not_equal, "<": pc.less, "<=": pc.less_equal, ">": pc.greater, ">=": pc.greater_equal,
 }  # fmt: skip
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
-_MANY = 8  # items from which a list is looked up in a hash table instead of compared one by one
+_MANY = 8  # items from which on a list is looked up in a hash table instead of compared one by one
 
 
 class Block:
@@ -53,7 +53,7 @@ class Block:
         self._values: dict[str, Any] = {}
 
     def remember(self, formula: Formula, flags: Flags) -> None:
-        """Take this as the formula's value."""
+        """Keep these flags as the formula's value."""
         self._truths[id(formula)] = flags
 
     def truth(self, formula: Formula) -> Flags:
@@ -64,7 +64,7 @@ class Block:
         return flags
 
     def holds_everywhere(self, formula: Formula) -> bool:
-        """Whether the formula is that a column is not NULL, and none of its values is; False does not say no."""
+        """Whether the formula says that a column is not NULL, and none of its values is NULL; False decides nothing."""
         if not isinstance(formula, Negated) or not isinstance(formula.part, IsNull):
             return False
         operand = formula.part.operand
@@ -159,7 +159,7 @@ class Block:
 
 
 def _look_up(value: Any, points: list[Any], flags: Flags) -> list[Any]:
-    """Set where the value is one of the points, by hashing; returns the points this does not compare exactly."""
+    """Set flags where the value is one of the points, by hashing; returns points that this cannot compare exactly."""
     if isinstance(value, Integers):
         limits = np.iinfo(value.values.dtype)
         exact = [point for point in points if isinstance(point, int) and limits.min <= point <= limits.max]
@@ -192,7 +192,7 @@ def _nanoseconds(text: str) -> int:
 
 @lru_cache(maxsize=512)
 def _like(pattern: str) -> str:
-    """A LIKE pattern in the regular expressions of Arrow (RE2)."""
+    """A LIKE pattern as a regular expression in Arrow's dialect (RE2)."""
     out: list[str] = []
     characters = iter(pattern)
     for character in characters:

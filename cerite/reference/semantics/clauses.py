@@ -1,13 +1,13 @@
-"""A query's clauses in the order in which they mean something.
+"""A query's clauses, in the order in which they take effect.
 
 FROM and PARTITION BY make substreams; WHERE gives valuations on each; SELECT projects; WITHIN drops what is too long;
 the strategy selects among what is left with the same end (docs/semantics.md, *Selection and windows*); CONSUME BY
-restarts after a match was decided; LIMIT bounds what one occurrence reports; SUPPRESS leaves out what becomes known
-too soon after the last match that was reported.
+restarts after a match has been decided; LIMIT bounds what one occurrence reports; SUPPRESS leaves out what becomes
+known too soon after the last match that was reported.
 
 A match is decided at the event that completes it. Where something is absent after it (docs/semantics.md, *Absence*), it
-is decided just before the first event past the window, in the order in which the windows end; at the end of the stream
-all that are still open are.
+is decided just before the first event past the window, in the order in which the windows end; the end of the stream
+decides all matches whose windows are still open.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def matches(
     type: str = "type",
     time: str | None = None,
 ) -> list[Match]:
-    """Every match in the order in which they are decided, then by end, latest start first, then by positions.
+    """All matches in the order in which they are decided, then by end, latest start first, then by positions.
 
     >>> from cerite.language.ceql import parse_query
     >>> rows = [{"type": kind} for kind in "ABAC"]
@@ -74,9 +74,10 @@ def occurrences(
     type: str = "type",
     time: str | None = None,
 ) -> dict[Match, object]:
-    """What LIMIT or SUPPRESS counts each match by: of equal ones it is not said which are reported.
+    """What LIMIT or SUPPRESS counts each match by; which of several matches with equal keys are reported is left open.
 
-    That is the event that ends it, or the one that the window began with which decides it; under SUPPRESS the deadline.
+    That is the event that ends the match, or the first event of the window that decides it; under SUPPRESS, in the case
+    of a window, its deadline.
     """
     every = replace(query, limit=None, suppress=None)
     events = stream if isinstance(stream, Stream) else Stream.of(stream, type=type, time=time)
@@ -91,7 +92,7 @@ def occurrences(
     }
 
 
-# The event, and which of the windows that it closes; its own matches come after those.
+# The event, and which of the windows that it closes; matches that the event itself completes come after those.
 Moment = tuple[float, Union[float, Fraction]]
 
 
@@ -99,7 +100,7 @@ Moment = tuple[float, Union[float, Fraction]]
 class Decided:
     """A match, when it is decided, and by what: its last event, or the end of a window.
 
-    `by` is the position of the event that ends it, or that the window began with; `time` is when that is known: the
+    `by` is the position of the event that ends it, or with which the window began; `time` is when it is decided: the
     event's time, or the deadline, if the window is one of time.
     """
 
@@ -110,17 +111,17 @@ class Decided:
 
     @property
     def late(self) -> bool:
-        """Whether it is decided later than at its end."""
+        """Whether it is decided only after its last event."""
         return self.moment[1] < inf
 
     @property
     def last(self) -> float:
-        """The last event that has been read when it is decided: one that closes a window is not part of it."""
+        """The position of the last event read when it is decided; an event that closes a window comes after that."""
         return self.moment[0] - 1 if self.moment[1] < inf else self.moment[0]
 
 
 def _once(decided: Iterable[Decided]) -> list[Decided]:
-    """Each match when it is decided first."""
+    """Each match once, as it is decided first."""
     first: dict[Match, Decided] = {}
     for each in decided:
         if each.match not in first or (each.moment, each.by) < (first[each.match].moment, first[each.match].by):
@@ -141,7 +142,7 @@ def _consumed(query: QuerySpec, stream: Stream, on: On) -> list[Decided]:
 
 
 def _restarting(parts: list[Stream], on: On) -> list[Decided]:
-    """The matches that are decided first, then the same on what comes after."""
+    """The matches that are decided first, then, again and again, those on what comes after."""
     decided: list[Decided] = []
     last: float = -1
     while True:
@@ -180,7 +181,7 @@ def _decided(each: Valuation, stream: Stream, whole: Stream) -> Decided:
 
 
 def _rank(size: Size, start: StreamEvent, clock: Stream) -> float | Fraction:
-    """The place of a window among those that the same event closes: by its deadline, else by its first event."""
+    """The rank of a window among those that the same event closes: by its deadline, else by its first event."""
     if size.is_time and start.time is not None and isfinite(start.time):
         return Fraction(start.time) + size.width
     return clock.first_with(size, start)
@@ -203,7 +204,7 @@ def _known(rank: int | None) -> int:
 
 
 def _limited(decided: list[Decided], limit: int | None) -> list[Decided]:
-    """At most so many matches that end at one event, or that wait for the window that one event began."""
+    """At most `limit` matches that end at one event, or that wait for the window that one event began."""
     reported: dict[tuple[bool, int], int] = {}
     left = []
     for each in decided:
@@ -215,7 +216,7 @@ def _limited(decided: list[Decided], limit: int | None) -> list[Decided]:
 
 
 def _suppressed(decided: list[Decided], query: QuerySpec, stream: Stream) -> list[Decided]:
-    """What is left of the matches, in the order of report, if a reported one silences what is known soon after it."""
+    """The matches that are left, in the order of reporting, if a reported one silences those known soon after it."""
     if query.suppress is None:
         return decided
     scope = query.partition if query.suppress.per_partition else ()

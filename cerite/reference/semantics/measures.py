@@ -1,4 +1,4 @@
-"""What SELECT measures of every match: the match is projected first, then each value is taken from its events."""
+"""What SELECT measures for every match: the match is projected first, then each value is taken from its events."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def measures(
     type: str = "type",
     time: str | None = None,
 ) -> list[tuple[Match, dict[str, Any]]]:
-    """Every match, and the values of its measures by name.
+    """Every match, with the values of its measures by name.
 
     >>> from cerite.language.ceql import parse_query
     >>> query = parse_query("SELECT x.v AS low, SUM(y.v) AS sum, DURATION() AS took FROM S WHERE A AS x ; B+ AS y")
@@ -58,7 +58,7 @@ def _measured(query: QuerySpec, match: Match, rows: Sequence[Event], time: str |
 
 
 def _of_ends(node: Expression) -> Expression:
-    """Moments as what the ends of the match have; a duration is the difference."""
+    """Moments in terms of the times at the match's ends; a duration is their difference."""
     if not isinstance(node, Moment):
         return node
     return {"START_TIME": _START, "END_TIME": _END}.get(node.function, Arithmetic("-", _END, _START))

@@ -66,7 +66,7 @@ class Valuation:
     end: int | None = None
     bindings: Pairs = _NO_PAIRS
     stores: Pairs = _NO_PAIRS
-    waits: frozenset[tuple[Size, int]] = frozenset()  # windows, by their starts, that must be over: absences at ends
+    waits: frozenset[tuple[Size, int]] = frozenset()  # windows with their starts that must be over: absences at ends
 
     @property
     def is_empty(self) -> bool:
@@ -174,7 +174,7 @@ Stretch = tuple[int, int]  # the first rank and the last
 class Evaluator:
     """Evaluates (resolved) patterns on one stream.
 
-    `past` are the events before it: they are part of no match, but an absence before a match looks at them, too.
+    `past` has the events before it: they are part of no match, but an absence before a match looks at them, too.
     """
 
     def __init__(self, stream: Stream, past: Stream | None = None) -> None:
@@ -190,7 +190,7 @@ class Evaluator:
         self._alive: list[Pattern] = []  # keeps ids valid
 
     def within(self, pattern: Pattern, size: Size | None) -> Valuations:
-        """Every valuation of a pattern that stands in this window: its absences look so far."""
+        """Every valuation of a pattern directly inside this window, which bounds the pattern's absences."""
         if size is not None:
             self._sizes |= {id(each): size for each in absences(pattern)}
         return self.all(pattern)
@@ -268,7 +268,7 @@ class Evaluator:
                 yield Valuation(rank, rank, marked, marked, bindings, stores)
 
     def _satisfies(self, valuation: Valuation, conditions: tuple[On, ...], env: Pairs) -> bool:
-        """Every event of each filtered variable satisfies the condition (for all over x's events)."""
+        """Whether every event of each filtered variable satisfies the condition (for all over x's events)."""
         registers = env | valuation.registers
         return all(
             self._holds(on.condition, rank, registers)
@@ -363,7 +363,7 @@ class Evaluator:
         return ((lo, hi) for lo, hi in stretches if before.hi < lo and hi < after.lo)
 
     def _absences(self, node: Sequence, valuations: Iterable[Valuation], env: Pairs) -> Iterator[Valuation]:
-        """The valuations with nothing that is negated at an end there, inside the window around."""
+        """The valuations around which, inside the window, nothing occurs that is negated at an end."""
         if id(node) not in self._sizes:
             raise PatternError(f"`{node}` needs a window: for how long is it absent?", span=node.span)
         size = self._sizes[id(node)]
@@ -454,7 +454,7 @@ class Evaluator:
 
 
 def _bound_to(registers: Pairs, variable: str | None) -> set[int]:
-    """The events that a variable holds; None: those of all."""
+    """The events that a variable holds; None: those of all variables."""
     return {rank for name, rank in registers if variable is None or name == variable}
 
 

@@ -74,14 +74,14 @@ class Stream:
         return Stream(tuple(event for event in self.events if event.position <= position))
 
     def past(self, size: Size, start: StreamEvent) -> int | None:
-        """The position of the first event after which no window that began at `start` is open; None if none is."""
+        """The position of the first event past the window that began at `start`; None if there is none."""
         for rank, event in enumerate(self.events):
             if event.position > start.position and _known(size, event) and not self._holds(size, start, rank):
                 return event.position
         return None
 
     def first_with(self, size: Size, start: StreamEvent) -> int:
-        """The position of the first event that the window places where it places `start`: their windows end at once."""
+        """The position of the first event to which the window gives the same place as to `start`: they end together."""
         if size.unit == "events":
             return start.position
         value = _place(size, start)
@@ -116,7 +116,7 @@ def _place(size: Size, event: StreamEvent) -> Any:
 
 
 def _known(size: Size, event: StreamEvent) -> bool:
-    """Whether the event has what the window is measured by."""
+    """Whether the event has the value by which the window is measured."""
     if size.unit == "events":
         return True
     value = _place(size, event)
@@ -124,7 +124,7 @@ def _known(size: Size, event: StreamEvent) -> bool:
 
 
 def deadline(size: Size, start: StreamEvent) -> Number | None:
-    """When a window of time is over that begins with an event; None for windows that time does not end."""
+    """When a window of time that begins with this event is over; None for windows that time does not end."""
     if not size.is_time or start.time is None:
         return None
     if isinstance(start.time, float):

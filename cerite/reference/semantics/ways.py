@@ -1,8 +1,8 @@
-"""The ways in which given events could be a match of a pattern, and what holds of each and what does not.
+"""The ways in which given events could be a match of a pattern, and which conditions hold in each of them.
 
 The judge keeps the valuations of which every condition is true. Here the events of the match are given (a *word*, in
 stream order), and a way keeps every condition that it meets with its verdict: a pattern reads a stretch of the word as
-a grammar reads a text. Types and order must fit; conditions, contiguity, negation, windows and strategies are checks
+a grammar reads a text. Types and order must fit; conditions, contiguity, negations, windows and strategies are checks
 that may fail. Events that no variable of the match shows (passed over, or projected away) are not in the word: they are
 looked for in the stream, and must satisfy their conditions.
 
@@ -53,7 +53,7 @@ Kind = Literal["condition", "contiguity", "negation", "window", "strategy", "con
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One thing that must hold of a match. `rank` is the event at which it is decided, `about` the one it is about."""
+    """One thing that must hold in a match. `rank` is the event at which it is decided, `about` the one it is about."""
 
     kind: Kind
     holds: bool
@@ -61,7 +61,7 @@ class Check:
     rank: int
     about: int | None = None
     owner: Pattern | None = field(default=None, compare=False, repr=False)
-    part: Expression | Pattern | None = field(default=None, compare=False, repr=False)  # of the owner: what it is of it
+    part: Expression | Pattern | None = field(default=None, compare=False, repr=False)  # of the owner, what is checked
 
 
 Checks = tuple[Check, ...]
@@ -69,14 +69,14 @@ Checks = tuple[Check, ...]
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """A valuation that would be, and what is checked of it, in the order in which it is decided."""
+    """A possible valuation, and the checks on it in the order in which they are decided."""
 
     valuation: Valuation
     checks: Checks
 
     @property
     def failing(self) -> Checks:
-        """What does not hold."""
+        """The checks that fail."""
         return tuple(check for check in self.checks if not check.holds)
 
 
@@ -90,9 +90,9 @@ class _Step(NamedTuple):
 
 @dataclass(slots=True)
 class Reached:
-    """How far the word was read before its types stopped fitting, and what the pattern has there; None is its end.
+    """How far the word was read before its types stopped fitting, and what the pattern expects there; None is its end.
 
-    `types` are those that the pattern has at every place, also where the word has one of them; None is any type.
+    `types` are those that the pattern expects at every place, even where the word has one of them; None is any type.
     """
 
     at: int = -1
@@ -100,7 +100,7 @@ class Reached:
     types: dict[int, set[str | None]] = field(default_factory=dict)
 
     def note(self, at: int, expected: str | None) -> None:
-        """The pattern wants this at a place of the word."""
+        """Note that the pattern expects this at a place of the word."""
         if at > self.at:
             self.at, self.expected = at, {}
         if at == self.at:
@@ -133,7 +133,7 @@ class Ways(Evaluator):
                 yield Way(valuation, tuple(sorted(checks, key=lambda check: check.rank)))
 
     def all(self, pattern: Pattern, env: Pairs = frozenset()) -> frozenset[Valuation]:
-        """The judge's matches, where they are needed; not without end."""
+        """The judge's valuations, where they are needed; they count towards `MOST_STEPS`."""
         valuations = super().all(pattern, env)
         self._spend(1 + len(valuations))
         return valuations
@@ -143,7 +143,7 @@ class Ways(Evaluator):
         if self._left < 0:
             raise BudgetError(
                 "there are too many ways to read these events as a match to go through",
-                hint="explain fewer events at a time, of data cut to what is near them",
+                hint="explain fewer events at a time, on data cut down to what is near them",
             )
 
     # ------------------------------------------------------------ parts of the pattern
@@ -240,7 +240,7 @@ class Ways(Evaluator):
                 between = tuple(self._missing(node, each, before, after, env) for each in gap)
                 if isinstance(node, Concat) and not before.is_empty:
                     if after.lo > begin and after.lo not in self.word:
-                        continue  # what is looked for is looked for where it must be
+                        continue  # an event outside the word is looked for only where it must be
                     between += (self._near(node, before, after),)
                 joined = _Step(more.at, before.then(after), step.checks + more.checks + between)
                 yield from rest(index + 1, joined, following)
@@ -381,7 +381,7 @@ class Ways(Evaluator):
         return Check("negation", stretch is None, text, rank, None, node, negated)
 
     def _absent(self, node: Sequence, step: _Step, env: Pairs) -> _Step:
-        """What is negated at the ends; behind the end it is decided when the window is over."""
+        """The step with checks on what is negated at its ends; after the end these are decided when the window ends."""
         size, each = self._sizes[id(node)], step.valuation
         checks = step.checks
         start, end = self._row(each.start or 0), self._row(each.end or 0)
@@ -405,7 +405,7 @@ class Ways(Evaluator):
         return step._replace(valuation=replace(each, waits=waits), checks=checks)
 
     def _chosen(self, node: Select, step: _Step, env: Pairs) -> Checks:
-        """What a strategy on a part chooses among the part's valuations; of one that is none it says nothing."""
+        """Whether a strategy on a part chooses this valuation; nothing where the part's own checks already fail."""
         each = step.valuation
         if each.is_empty or not all(check.holds for check in step.checks):
             return ()

@@ -171,7 +171,7 @@ def _complement(node: nodes.Complement, operand: Transducer, place: _Place) -> T
         # What is longer than the bound is outside a window, whatever the complement says of it.
         ends = [end for end in (longest_run(plain), place.bound) if end is not None]
         if plain.read & plain.written and ends:
-            plain = unroll(plain, min(ends))  # also so that it writes copies, and not the registers of what is around
+            plain = unroll(plain, min(ends))  # also so that it writes copies, not the registers of what is around
         return complement(plain)
 
     return _placed(construct, node)

@@ -1,8 +1,8 @@
 """The conditions of transitions (SRT report, definitions 10 and 13).
 
-A condition says of single tests which must hold and which must not; a test is what one terminal of an expression asks
-for: an event type, and a formula over the event and the registers. Intersection needs no more than conjunction of
-conditions, and minterms no more than negation of tests. (The engine's guards test windows as well.)
+A condition says which tests must hold and which must not; a test is what one terminal of an expression demands: an
+event type, and a formula over the event and the registers. Intersection needs no more than conjunction of conditions,
+and minterms no more than negation of tests. (The engine's guards test windows as well.)
 
 A test that reads an empty register is false as a whole, whatever its formula says (docs/semantics.md, *References*); a
 negated test holds exactly where the test does not. So negation is two-valued, as definition 13 has it, NULLs and empty
@@ -37,7 +37,7 @@ class Condition:
 
     @property
     def reads(self) -> frozenset[str]:
-        """The registers that it looks at."""
+        """The registers that the condition looks at."""
         return frozenset().union(*map(_read_by, self.tests | self.negated))
 
     def holds(self, event: StreamEvent, lookup: Lookup) -> bool:

@@ -1,4 +1,4 @@
-"""What is known about registers at a state, whatever the run, and transducers that owe nothing to earlier contents.
+"""What is known about registers at a state, whatever the run, and transducers that ignore what registers held before.
 
 `surely_written` and `live` are the two data flows that the constructions need; both take ε-free or other transducers.
 `from_empty` makes the assumption of theorems 31 and 34, that a transducer starts with empty registers, true wherever
@@ -14,7 +14,7 @@ from cerite.reference.srt.transducer import NO_REGISTERS, Registers, Transducer
 
 
 def surely_written(transducer: Transducer) -> dict[int, Registers]:
-    """For each state the registers that every run from the start has written before."""
+    """For each state, the registers that every run from the start has written by then."""
     known = dict.fromkeys(range(transducer.n_states), transducer.registers)
     known[transducer.start] = NO_REGISTERS
     changed = True
@@ -28,7 +28,7 @@ def surely_written(transducer: Transducer) -> dict[int, Registers]:
 
 
 def live(transducer: Transducer) -> dict[int, Registers]:
-    """For each state the registers that some run from there reads before writing them."""
+    """For each state, the registers that some run from there reads before writing them."""
     known = dict.fromkeys(range(transducer.n_states), NO_REGISTERS)
     changed = True
     while changed:
@@ -41,7 +41,7 @@ def live(transducer: Transducer) -> dict[int, Registers]:
 
 
 def from_empty(transducer: Transducer) -> Transducer:
-    """The transducer as it runs from empty registers, whatever they hold: what it did not write, it reads as empty.
+    """The transducer as it runs from empty registers, whatever they hold: those it did not write, it reads as empty.
 
     A state of the result also knows what has been written since the start.
     """

@@ -81,7 +81,7 @@ def runs(transducer: Transducer, string: Stream) -> Iterator[Run]:
 
 @dataclass(frozen=True, slots=True)
 class Reached:
-    """Where some runs have come to: their configuration, what they marked, and whether the last event is marked."""
+    """Where some runs have arrived: their configuration, what they marked, and whether the last event is marked."""
 
     configuration: Configuration
     marked: Positions = frozenset()
@@ -89,7 +89,7 @@ class Reached:
 
 
 def reached(transducer: Transducer, string: Stream) -> set[Reached]:
-    """Where the runs over all prefixes of the string come to; runs that agree in this are followed once."""
+    """Where the runs over all prefixes of the string arrive; runs that agree in this are followed once."""
     todo = [Reached(initial(transducer))]
     seen = set(todo)
     while todo:

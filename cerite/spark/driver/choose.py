@@ -8,8 +8,8 @@
 
 A hot key under a window is cut like an unpartitioned stream, by its own ranks if the window counts events. Invariant:
 chunks are used only where a match is decided by the events inside its window alone. That excludes consumption and
-suppression (what is forgotten or left out depends on all matches before), a window applied after a selection (what it
-is selected from may lie outside) and absence (the window goes on after the match, or began before it).
+suppression (what is forgotten or left out depends on all earlier matches), a window applied after a selection (a match
+may be selected from others that lie outside) and absence (the window goes on after the match, or began before it).
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def choose(plan: Plan, clock: str | None) -> Choice:
 
 
 def choose_live(plan: Plan, clock: str | None, time: str | None) -> Choice:
-    """The operator for a live stream: nobody has counted its events, and chunks are of time, which every event has."""
+    """The operator for a live stream: its events are not numbered, so only time, which all have, is cut into chunks."""
     at_rest = choose(plan, clock)
     if at_rest.operator != "chunks" or plan.window is None:
         return at_rest

@@ -1,9 +1,9 @@
-"""Conditions as Spark Column expressions: the third form of a condition beside `evaluate` and `columns`.
+"""Conditions as Spark Column expressions: for Spark what `predicate.columns` is for the local engine.
 
-A condition first becomes a two-valued formula over atoms (`predicate.columns_formula`), as in the local engine; here
-the atoms become Columns. Spark differs from `evaluate` in four things, which are put right here: NaN is the largest
-number there and NULL here; integer overflow and division by zero raise there and are NULL here; LIKE refuses some
-escapes there; zone-less times depend on the session there and are UTC here.
+A condition first becomes a two-valued formula over atoms (`predicate.formula`), as in the local engine; here the atoms
+become Columns. Spark differs from `predicate.evaluate` in four ways, which are corrected here: in Spark, NaN is the
+largest number, and here it is NULL; integer overflow and division by zero are errors, and here they are NULL; LIKE
+refuses some escapes, and here it takes them; times without a zone depend on the session, and here they are UTC.
 
 Invariant: the Column of a formula is TRUE exactly where `evaluate.holds` says True, and FALSE or NULL elsewhere;
 comparisons of a plain column with a constant stay plain, so that Spark can push them into the source.
@@ -41,7 +41,7 @@ _MANY = 8  # constants from which a list of integers or strings is one IN instea
 
 
 class Guards(ABC):
-    """Formulas of guards, made of those of their tests."""
+    """Formulas of guards, built from those of their tests."""
 
     def __init__(self, kinds: Mapping[str, Kind]) -> None:
         self._formulas = Formulas(kinds)
@@ -77,19 +77,19 @@ class Guards(ABC):
 
 
 class BitConditions(Guards):
-    """Says guards by the bits of the conditions on one event."""
+    """Formulas of guards over the bits of the conditions on one event."""
 
     def __init__(self, plan: Plan) -> None:
         self._bits = {test: Attribute(f"{BIT}{number}") for number, test in enumerate(unary_tests(plan))}
         super().__init__({bit.name: "bool" for bit in self._bits.values()})
 
     def test(self, test: Test) -> Formula:
-        """Where the test's bit is set; what asks nothing has none."""
+        """Where the test's bit is set; a test that asks nothing has no bit."""
         return self._bits.get(test.split()[0], True)
 
 
 class Conditions(Guards):
-    """Makes Columns for the conditions of one query over one DataFrame."""
+    """Builds Columns for the conditions of one query over one DataFrame."""
 
     def __init__(self, frame: Frame, type_column: str | None) -> None:
         super().__init__(frame.kinds)

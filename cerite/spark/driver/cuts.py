@@ -1,9 +1,10 @@
 """T-CER's chunks (DEBS 2024, listing 4): where the time line is cut, and what each chunk reads besides what it owns.
 
-The paper cuts time into pieces of one size; here the cuts are quantiles of the data, so that tasks are even whatever
-the stream's rhythm. Chunk c owns the matches that end in [own_c, own_{c+1}) and reads from `read_c` on, which is
-exactly the window before `own_c`. Invariant: both sequences are non-decreasing, read_c <= own_c, and every match that
-ends in a chunk's own range lies inside what the chunk reads: exactly once, no coordination.
+The paper cuts time into pieces of one size; here the cuts are quantiles of the data, so that tasks have equal shares
+whatever the stream's rhythm. Chunk c owns the matches that end in [own_c, own_{c+1}) and reads from `read_c` on, which
+is exactly the window before `own_c`. Invariant: both sequences are non-decreasing, read_c <= own_c, and every match
+that ends in a chunk's own range lies inside what the chunk reads, so every match is found exactly once, without
+coordination.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from cerite.spark.worker.job import Cut, Number
 
 ROWS_PER_CHUNK = 8_000_000
 FEW_ROWS = 20_000  # fewer are not worth a second task
-SPAN = 3  # a chunk owns at least so many windows, so that reading the overlap costs at most a third
+SPAN = 3  # the least number of windows that a chunk owns, so that reading the overlap costs at most a third
 
 
 def reach(end: Number, width: Fraction) -> Number:
@@ -67,7 +68,7 @@ def count_cuts(edges: Sequence[Number], rows: Sequence[int], count: int, size: i
 
 
 def chunk_count(rows: int, tasks: int) -> int:
-    """How many chunks so many rows are worth: as many for every task that runs at once.
+    """How many chunks this many rows are worth: the same number for every task that runs at once.
 
     >>> chunk_count(1_000, 4), chunk_count(1_000_000, 4), chunk_count(50_000_000, 4)
     (1, 4, 8)

@@ -37,7 +37,7 @@ _ARROW = (
 
 @dataclass(frozen=True)
 class Frame:
-    """A DataFrame whose columns are looked up by the names the user knows."""
+    """A DataFrame whose columns are looked up by the names that the user gave them."""
 
     original: DataFrame
 
@@ -52,7 +52,7 @@ class Frame:
 
     @cached_property
     def names(self) -> tuple[str, ...]:
-        """The names of the columns, and of what structs hold: `ctx.ip`."""
+        """The names of the columns and of the members of structs, as in `ctx.ip`."""
         for name in self._members:
             if name in self.top:
                 raise StreamError(
@@ -63,7 +63,7 @@ class Frame:
 
     @cached_property
     def _members(self) -> dict[str, tuple[str, ...]]:
-        """What structs hold, to any depth: the path of every dotted name."""
+        """The members of structs, to any depth: the path of every dotted name."""
         return {".".join(path): path for path, _ in _leaves(self.original.schema)}
 
     @cached_property
@@ -123,12 +123,12 @@ class Frame:
 
     @property
     def files(self) -> tuple[str, ...]:
-        """The files whose places among all stand for them in the order of events; none if there are too many."""
+        """The files that are known by their number in the order of events; none if there are too many."""
         return self.paths if len(self.paths) <= MOST_NUMBERED else ()
 
     @property
     def root(self) -> str:
-        """The folder that all files are in: what matches are called should not depend on where it lies."""
+        """The folder that all files are in: the ids of matches should not depend on where it lies."""
         shared = commonprefix(self.paths)  # noqa: RUF071  (of characters, and then of folders)
         return shared[: shared.rfind("/") + 1]
 
@@ -136,7 +136,7 @@ class Frame:
     def row_index(self) -> tuple[Column, Column] | None:
         """File and row index of every row, where the source exposes them (Parquet)."""
         file, row = fn.col("_metadata.file_path"), fn.col("_metadata.row_index")
-        talkative = logging.getLogger("DataFrameQueryContextLogger")  # would print the refusal, an answer here
+        talkative = logging.getLogger("DataFrameQueryContextLogger")  # would print the error, which is an answer here
         before, talkative.disabled = talkative.disabled, True
         try:
             _ = self.df.select(file, row).schema
@@ -212,7 +212,7 @@ def ticks(column: Column, spark: ty.DataType, name: str) -> Column:
 
 
 def ticks_per_second(spark: ty.DataType, unit: TimeUnit = "ms") -> int:
-    """How much of a time column's value makes a second; plain numbers count `unit`, days are in milliseconds."""
+    """How many steps of a time column make a second; plain numbers count `unit`, days are in milliseconds."""
     if isinstance(spark, (ty.TimestampType, ty.TimestampNTZType)):
         return 1_000_000
     return 1_000 if isinstance(spark, ty.DateType) else {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 10**9}[unit]

@@ -20,7 +20,7 @@ from cerite.spark.worker.job import Cut
 
 @dataclass(frozen=True)
 class Layout:
-    """How rows are spread: over how many tasks, cut where, and which tasks the units go to."""
+    """How rows are spread: over how many tasks, cut where, and which task each unit goes to."""
 
     tasks: int
     cuts: tuple[Cut, ...] = ()
@@ -34,7 +34,7 @@ class Layout:
 
 
 def laid_out(request: Request, choice: Choice, tasks: int, *, forced: bool) -> tuple[Choice, Layout]:
-    """The layout for a choice, after a look at the data where that decides it; `forced` is a number the user named."""
+    """The layout for a choice, after a look at the data if need be; `forced` if the user set the number of tasks."""
     if choice.operator == "sequence":
         return choice, Layout(1, sequence=True)
     window = request.plan.window
@@ -46,7 +46,7 @@ def laid_out(request: Request, choice: Choice, tasks: int, *, forced: bool) -> t
         by_rank = window.unit == "events"
         width = window.width - 1 if by_rank else request.width(window)
         seen = None if by_rank else _known(request)
-        if seen is not None:  # chunks of time with all keys inside are even whatever the keys, and nobody has to look
+        if seen is not None:  # chunks of time with all keys inside are even whatever the keys: no look at the data
             count = tasks if forced else chunk_count(seen.rows, tasks)
             cuts = time_cuts(seen.quantiles, count, width, spaced=not forced)
             if len(cuts) + 1 == count:
@@ -69,7 +69,7 @@ def laid_out(request: Request, choice: Choice, tasks: int, *, forced: bool) -> t
 
 
 def _known(request: Request) -> Survey | None:
-    """What footers tell of the data, if they tell all: of floats they do not say whether some are NaN."""
+    """What footers say about the data, if they say everything; for floats, they do not say whether some are NaN."""
     if isinstance(request.footers, Rejected) or not all(
         isinstance(group.least, int) for group in request.footers.groups
     ):
@@ -93,7 +93,7 @@ def by_rank(request: Request, layout: Layout) -> bool:
 
 
 def hot_units(hot: Hot, tasks: int) -> tuple[dict[int, int], tuple[int, ...]]:
-    """The number of every hot bucket's first chunk, other buckets having their own; and the task of each number."""
+    """The number of every hot bucket's first chunk, other buckets keeping their own; and the task of each number."""
     sizes, first = list(hot.sizes), dict[int, int]()
     for index, cuts in hot.cuts.items():
         share = sizes[index] // (len(cuts) + 1)

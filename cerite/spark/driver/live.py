@@ -60,7 +60,7 @@ _CLOCK = "cerite_clock"
 
 @dataclass(frozen=True)
 class LiveOptions:
-    """What `match` takes for live streams only; see there."""
+    """The options of `match` that are for live streams only; `match` describes them."""
 
     watermark: Width | None = None
     shards: int | None = None
@@ -110,7 +110,7 @@ class LivePlan:
 
     @cached_property
     def delay(self) -> Fraction:
-        """How far events may lie behind the greatest time seen, in milliseconds."""
+        """How far an event may lie behind the greatest time seen, in milliseconds."""
         request, given = self.request, self.options.watermark
         assert request.time is not None
         if given is None:
@@ -188,7 +188,7 @@ class LivePlan:
 
     @cached_property
     def schema(self) -> ty.StructType:
-        """The columns of the result; with late events beside the matches, either may be missing in a row."""
+        """The columns of the result; if it has late events as well as matches, a row has the columns of one of them."""
         schema = self.request.schema
         if self.options.late != "side":
             return schema
@@ -260,7 +260,7 @@ class LivePlan:
         return fn.element_at(fn.array(*(fn.lit(seat) for seat in seats)), shard + 1)
 
     def _closing(self, schema: ty.StructType) -> DataFrame:
-        """A row once there is a file in the folder that says that the stream is over."""
+        """A row as soon as there is a file in the folder, which says that the stream is over."""
         assert self.options.final is not None
         ready(self.session, self.options.final)
         nothing = [fn.lit(None).cast(each.dataType).alias(each.name) for each in schema.fields[:-1]]
@@ -286,7 +286,7 @@ def live_plan_of(request: Request, options: LiveOptions) -> LivePlan:
 
 
 def _check_spark(session: SparkSession) -> None:
-    """Refuse a Spark that cannot hold state for Python, and choose the store that can."""
+    """Refuse a Spark that cannot hold state for Python, and choose the state store that can."""
     if not hasattr(GroupedData, "transformWithState"):
         raise StreamError("live streams need PySpark 4.1 or later", hint="pip install --upgrade 'cerite[spark]'")
     load("google.protobuf")
@@ -317,12 +317,12 @@ def ready(session: SparkSession, folder: str) -> None:
 
 
 def finish(session: SparkSession, folder: str) -> None:
-    """Say that a stream is over: one that watches the folder decides all that is pending in its next micro-batch."""
+    """Declare streams that watch the folder to be over: the next micro-batch of each decides all that is pending."""
     session.range(1).selectExpr("'the stream is over'").coalesce(1).write.mode("append").text(folder)
 
 
 def _instant(tick: Column, per_millisecond: Fraction) -> Column:
-    """A number of ticks as a timestamp; NULL, which moves nothing, beyond what timestamps hold."""
+    """A number of ticks as a timestamp; NULL, which does not move the watermark, beyond what timestamps hold."""
     micros = Fraction(1_000) / per_millisecond
     value = fn.floor(tick.cast("decimal(38,6)") * fn.lit(micros.numerator) / fn.lit(micros.denominator))
     small = fn.when(value.between(fn.lit(-(10**17)), fn.lit(10**17)), value.cast("bigint"))
@@ -330,7 +330,7 @@ def _instant(tick: Column, per_millisecond: Fraction) -> Column:
 
 
 def _plain_zero(request: Request, name: str) -> Column:
-    """A key column as it is hashed: there is one zero."""
+    """A key column as it is hashed: -0.0 becomes 0.0."""
     column = request.frame.column(name)
     return column + fn.lit(0.0) if isinstance(request.frame.types[name], (ty.FloatType, ty.DoubleType)) else column
 

@@ -53,7 +53,7 @@ def _limit(session: SparkSession) -> int:
 
 
 def travelling(request: Request, layout: Layout) -> DataFrame:
-    """The rows as they come to Python first."""
+    """The rows as Python first gets them."""
     columns = {name: fn.col(inner_name(request, name)) for name in request.shipped}
     columns |= {name: column for name, column in request.order.items() if name not in request.frame.names}
     if len(request.frame.files) == 1:
@@ -78,7 +78,7 @@ def addresses(request: Request, layout: Layout, columns: Sequence[str]) -> Addre
 
 
 def parcelled(request: Request, layout: Layout, job: Job) -> DataFrame:
-    """The parcels, each where it goes."""
+    """The parcels, each with the task that it goes to."""
     rows = travelling(request, layout)
     names = {inner_name(request, name): name for name in (*job.columns, _BUCKET)}
     where = addresses(request, layout, [names[name] for name in rows.columns])
@@ -86,5 +86,5 @@ def parcelled(request: Request, layout: Layout, job: Job) -> DataFrame:
 
 
 def exchanged(parcels: DataFrame, layout: Layout) -> DataFrame:
-    """Every parcel in its task."""
+    """The parcels, each moved to its task."""
     return parcels.repartition(layout.tasks, "seat").select("parcel")

@@ -86,7 +86,7 @@ def stretches(request: Request, plan: ParquetPlan) -> OrderedParquet:
 
 
 def foreign_column(request: Request, footers: Footers) -> str | None:
-    """A column to be read that Spark reads in another type than the files have; None if there is none."""
+    """A needed column that Spark reads as another type than the files have; None if there is none."""
     for name in columns_read(request):
         known = name in footers.schema.names
         if not known or not same_type(footers.schema.field(name).type, request.frame.types[name]):

@@ -1,4 +1,4 @@
-"""Tasks for groups of rows: Spark's hash partitioning puts every unit where we want it.
+"""Tasks for groups of rows: gets Spark's hash partitioning to put every unit where it is wanted.
 
 `repartition(n, column)` puts a row into partition pmod(murmur3(column), n). `placement(n)` finds, for every partition,
 an integer that hashes there; a column that holds these integers then spreads units exactly as planned, on any Spark
@@ -19,7 +19,7 @@ _MASK = 0xFFFFFFFF
 
 @lru_cache(maxsize=64)
 def placement(partitions: int) -> tuple[int, ...]:
-    """For every partition an integer that Spark's hash sends there."""
+    """For every partition, an integer that Spark's hash sends to it."""
     hashed: dict[int, int] = {}
     candidate = 0
     while len(hashed) < partitions:

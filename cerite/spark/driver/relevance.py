@@ -1,7 +1,7 @@
 """Which rows can matter to a query: the filter that Spark applies, and pushes into the source, before anything travels.
 
-`automaton.relevance` says what can happen to a run at an event, here it is said of rows: where some transition that
-moves a run may fire, and where the loops of a state in which runs wait under a condition (`NOT` in a gap) may not hold.
+`automaton.relevance` says what can happen to a run at an event; here that is said of rows: where some transition that
+moves a run may fire, and where the loops of a state in which runs wait under a condition (`NOT` in a gap) may fail.
 
 Invariant: recognition on the rows kept gives the matches of all rows, provided that, where `gaps` is set, every row
 that follows a kept one in its (partition's) stream is kept as well.

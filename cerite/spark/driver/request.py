@@ -1,7 +1,7 @@
 """A query and the DataFrame that it is about, checked against each other before anything runs.
 
-Whatever is wrong with names, kinds, order or result columns is reported here, on the driver. Invariant: what a task
-may still refuse is only what the data's values decide: ties, missing times, positions that do not rise.
+Whatever is wrong with names, kinds, order or result columns is reported here, on the driver. Invariant: a task may
+still refuse only what depends on the data's values: ties, missing times, positions that do not rise.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ QueryLike = str | Query | QuerySpec | Builder | Pattern
 
 @dataclass(frozen=True)
 class Options:
-    """How the rows of a DataFrame are events, and when two matches differ: the keywords that all questions share."""
+    """How rows of a DataFrame are events, and when two matches differ: what `match`, `count` and `explain` all take."""
 
     time: str | None = None
     type: str | None = None
@@ -64,8 +64,8 @@ class Options:
 class Request:
     """A query about a frame; `type`, `time`, `order_by` and `position` name columns of the frame.
 
-    `unit` is what a time column of plain numbers counts. `sources` are the DataFrames that the frame puts together,
-    `carried` columns that travel although neither query nor result need them.
+    `unit` is what a time column of plain numbers counts. `sources` are the DataFrames that the frame consists of,
+    `carried` are columns that travel although neither the query nor the result needs them.
 
     Where matches are only counted, nothing of them is shown.
     """
@@ -132,7 +132,7 @@ class Request:
 
     @cached_property
     def footers(self) -> Footers | Rejected:
-        """What the footers of the Parquet files say about the clock, or why nobody can ask them."""
+        """What the footers of the Parquet files say about the clock, or why they cannot be read for it."""
         if self.clock is None:
             return Rejected("no column says when events happen")
         why = scan_obstacle(self.frame.original)
@@ -151,7 +151,7 @@ class Request:
 
     @property
     def per_millisecond(self) -> Fraction:
-        """How much of the time column's value makes a millisecond."""
+        """How many steps of the time column make a millisecond."""
         return Fraction(ticks_per_second(self.frame.types[self.time], self.unit) if self.time else 1_000, 1_000)
 
     def width(self, size: Size) -> Fraction:
@@ -311,7 +311,7 @@ def _check(request: Request) -> None:
 
 
 def _check_declared(frame: Frame, declared: Mapping[str, Kind]) -> None:
-    """Refuse columns of other kinds than is declared."""
+    """Refuse columns whose kind is not the declared one."""
     for name, kind in declared.items():
         actual = frame.kinds.get(name)
         if name not in frame.names or isinstance(frame.types[name], ty.NullType) or actual == kind:
@@ -346,7 +346,7 @@ def _refuse_guesses(request: Request, declared: Mapping[str, Kind]) -> None:
 
 
 def _warn_of_numbers(frame: Frame, names: Sequence[str]) -> None:
-    """Warn where text that somebody else typed so, and that is compared by order, begins with numbers."""
+    """Warn of columns that others made text, that are compared by order, and that begin with numbers."""
     some = frame.df.limit(SAMPLE)
     for name, odd in sights(some, {name: frame.column(name) for name in names}).items():
         if "number" in odd:
@@ -364,7 +364,7 @@ def _numbers_as_text(name: str, odd: Mapping[str, Sight]) -> str:
 
 
 def _check_names(request: Request) -> None:
-    """Refuse results with two columns of one name, as Spark compares names."""
+    """Refuse a result with two columns that have the same name for Spark."""
     sensitive = request.frame.original.sparkSession.conf.get("spark.sql.caseSensitive", "false") == "true"
     seen: dict[str, str] = {}
     for name in request.schema.names:

@@ -1,6 +1,6 @@
-"""The plans that shuffle: rows in parcels, read by tasks or by Spark; or sorted by Spark, where rows count that stay.
+"""The plans that shuffle: rows in parcels, read by tasks or by Spark; or sorted by Spark, if rows left behind count.
 
-`Shuffle` says who reads and how rows travel, and why not in the ways before it.
+`Shuffle` says who reads and how rows travel, and why not in the ways that would be better.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from cerite.spark.worker.task import COUNTS, counting_task, mapped, task
 
 @dataclass(frozen=True)
 class Shuffle:
-    """A layout, and how rows come to it: why not read by the tasks, and why not in parcels; empty where they are."""
+    """A layout, and how rows get there: why they are not read by the tasks, why not in parcels; empty if they are."""
 
     layout: Layout
     tasks: int

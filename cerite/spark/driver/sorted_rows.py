@@ -1,7 +1,8 @@
 """The plan in which Spark sorts: rows are hashed to tasks one by one, sorted there, and handed to Python as Arrow.
 
-It is for queries that count rows Python never sees, neighbours or ranks: Spark's windows need them in order. All other
-rows travel in parcels (`parcels.py`). Invariant: rows of a group are in one task, next to each other, in stream order.
+It is for queries in which rows that Python never sees count as neighbours or for ranks: Spark's windows need them in
+order. Rows of all other queries travel in parcels (`parcels.py`). Invariant: rows of a group are in one task, next to
+each other, in stream order.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ def prepared(request: Request, layout: Layout, job: Job) -> DataFrame:
     rows = _placed(request, layout, rows)
     counts = request.all_rows_counted and not by_rank(request, layout)
     if counts:
-        place = [fn.col(_PLACE)] if layout.chunked else []  # the rows are where the window wants them: no more shuffle
+        place = [fn.col(_PLACE)] if layout.chunked else []  # rows are where the window needs them: no more shuffle
         rows = _counted(request, rows, Window.partitionBy(*place, *unit).orderBy(*order))
     if layout.sequence or not counts:  # else Spark has sorted them for the window
         rows = rows.sortWithinPartitions(*sorting, *order)
@@ -96,7 +97,7 @@ def _by_bucket(hot: Hot, which: str) -> str:
 
 
 def _counted(request: Request, rows: DataFrame, window: WindowSpec) -> DataFrame:
-    """Ranks among all rows, then the relevant rows, and where gaps count the first row after each."""
+    """Ranks among all rows; then only the relevant rows and, if gaps count, the first row after each."""
     needed = fn.col(_RELEVANT)
     if request.ranked:
         rows = rows.withColumn(inner_name(request, RANK), fn.row_number().over(window).cast("bigint"))

@@ -1,4 +1,4 @@
-"""The DataFrame that a query runs on: the one that is given, or those that FROM names, put together."""
+"""The DataFrame that a query runs on: the one that is given, or the union of those that FROM names."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from cerite.pattern.query import QuerySpec
 
 
 def several(query: QuerySpec, data: Any) -> list[DataFrame]:
-    """The DataFrames that FROM names, or the one there is; all of them live streams, or none."""
+    """The DataFrames that FROM names, or the only one; refused unless all of them are live streams, or none."""
     if not isinstance(data, Mapping):
         if not hasattr(data, "sparkSession"):
             raise StreamError(

@@ -1,7 +1,7 @@
 """A look at the data before it is cut: one Spark job that counts rows and takes quantiles, nothing more.
 
-It runs only where its answer changes the plan: for chunks (how many rows, cut where; not where footers know) and for
-partitions under a window (is some key hot?). Keys are looked at in hashed buckets, so the answer stays small.
+It runs only where its answer changes the plan: for chunks, unless footers tell (how many rows, and where to cut?), and
+for partitions under a window (is some key hot?). Keys are looked at in hashed buckets, so the answer stays small.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _TICK = "cerite_tick"
 
 @dataclass(frozen=True)
 class Survey:
-    """Rows, those among them without a tick, and quantiles of the ticks, the least first."""
+    """The number of rows, the number of those without a tick, and quantiles of the ticks, the least first."""
 
     rows: int
     missing: int
@@ -63,7 +63,7 @@ def bucket(keys: Sequence[Column]) -> Column:
 def hot_buckets(
     df: DataFrame, keys: Sequence[Column], tick: Column | None, width: Fraction, tasks: int, *, least: int = _HOT_ROWS
 ) -> Hot:
-    """Which buckets of keys hold more than a task's share, and where to cut them: by tick, or without one by rank.
+    """Which buckets of keys hold more than a task's share, and where to cut them: by tick, or without one, by rank.
 
     Quantiles are taken only of buckets that turn out to be hot, by a second job.
     """

@@ -36,7 +36,7 @@ def job_of(request: Request, layout: Layout) -> Job:
 
 
 def inner_name(request: Request, name: str) -> str:
-    """What a shipped column is called inside Spark: names of any spelling are Python's business."""
+    """What a shipped column is called inside Spark; only Python uses its own name, which may have any spelling."""
     if name in request.frame.names:
         return f"c{request.frame.names.index(name)}"
     return name.replace(".", "_")

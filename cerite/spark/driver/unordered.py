@@ -1,8 +1,8 @@
 """The plan in which the tasks read Parquet themselves, in whatever order it lies, and send on what matters in parcels.
 
-Used where the DataFrame is nothing but a scan of Parquet, its footers are known, and rows are told apart by time or
-all go to one task: neither does Spark decode rows then, nor does it hash them. Invariant: the parcels are those that
-Spark's own rows would give.
+Used where the DataFrame is nothing but a scan of Parquet, its footers are known, and rows are spread by time or all go
+to one task: then Spark neither decodes rows nor hashes them. Invariant: the parcels are those that Spark's own rows
+would give.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def obstacle(request: Request, layout: Layout) -> str:
 
 
 def read_parcels(request: Request, layout: Layout, job: Job, tasks: int) -> DataFrame:
-    """The parcels, each where it goes; so many tasks read."""
+    """The parcels, each in its task; the row groups are shared out among the reading tasks."""
     known = request.footers
     assert isinstance(known, Footers)
     shares = _shares(known, tasks)
@@ -55,7 +55,7 @@ def read_parcels(request: Request, layout: Layout, job: Job, tasks: int) -> Data
 
 
 def _shares(footers: Footers, tasks: int) -> tuple[tuple[int, ...], ...]:
-    """The row groups in the order of files and rows in even shares: rows of one share lie before those of the next."""
+    """The row groups in even shares, in the order of files and rows: rows of one share lie before those of the next."""
     groups = footers.groups
     places = sorted(range(len(groups)), key=lambda place: (groups[place].file, groups[place].index))
     count = max(1, min(len(groups), chunk_count(footers.rows, tasks)))

@@ -1,8 +1,8 @@
 """Numbers, strings and instants as Spark Columns, with the arithmetic and the comparisons of `predicate.evaluate`.
 
 Integers are exact in 64 bits and NULL beyond, and so are decimals by their digits; numbers of different kinds compare
-by their exact values, where Spark would round (constants are brought to the column's type); NaN is NULL, which is put
-right where a value is compared or tested for NULL; instants compare in microseconds UTC.
+by their exact values, where Spark would round (constants are converted to the column's type); NaN counts as NULL, which
+is taken care of where a value is compared or tested for NULL; instants compare in microseconds UTC.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
 @dataclass(frozen=True)
 class Value:
-    """A Column with its kind; `nan` if it may hold NaN, `constant` if it is one, `digits` of a computed decimal."""
+    """A Column with its kind; `nan` if it may hold NaN, `constant` if it is one, `digits` if a computed decimal."""
 
     column: Column
     kind: str
@@ -62,7 +62,7 @@ class Value:
 
     @property
     def is_decimal(self) -> bool:
-        """Whether it is exact with places behind the point."""
+        """Whether it is exact, with places behind the decimal point."""
         return isinstance(self.spark, ty.DecimalType)
 
     @property
@@ -76,7 +76,7 @@ class Value:
 
     @property
     def exact(self) -> Fraction:
-        """A constant's value beside decimals."""
+        """A constant's value, to be compared with decimals."""
         assert isinstance(self.constant, (int, float))
         return exactly(self.constant, beside_decimals=True)
 
@@ -87,7 +87,7 @@ class Value:
 
 
 class Values:
-    """Makes the values of expressions over one DataFrame."""
+    """Builds the values of expressions over one DataFrame."""
 
     def __init__(self, frame: Frame) -> None:
         self._frame = frame
@@ -111,7 +111,7 @@ class Values:
         raise TypeError(f"not a value: {node!r}")
 
     def attribute(self, name: str) -> Value:
-        """A column's value; short floats are doubles."""
+        """A column's value; 32-bit floats become doubles."""
         column, spark, kind = self._frame.column(name), self._frame.types[name], self._frame.kinds[name]
         if isinstance(spark, ty.FloatType):
             column = column.cast("double")
@@ -170,7 +170,7 @@ def _at_scale(op: str, left: Value, constant: Fraction, scale: int) -> Column:
 
 
 def _decimals(op: str, left: Value, right: Value) -> Column:
-    """Where at least one is a decimal."""
+    """Where `left op right` is true, at least one of which is a decimal."""
     if right.constant is not None and left.places is not None:
         return _at_scale(op, left, right.exact, left.places)
     if left.places is None or right.places is None:
@@ -292,7 +292,7 @@ def _times(op: str, left: Value, right: Value) -> Value:
 
 
 def _called(name: str, values: list[Value]) -> Value:
-    """A function, as `predicate.functions` says it of one value."""
+    """A function, as `predicate.functions` computes it for one value."""
     value = values[0]
     if name == "coalesce":
         return _coalesced(values)

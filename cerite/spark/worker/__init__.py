@@ -1,1 +1,1 @@
-"""What runs in Spark's tasks, and what travels there; it knows neither the driver nor what users hold."""
+"""What runs in Spark's tasks, and what travels there; it depends neither on the driver nor on `cerite.api`."""

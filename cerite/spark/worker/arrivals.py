@@ -1,9 +1,9 @@
 """Behind the exchange: the parcels of a task become its rows, group by group and in stream order.
 
-Rows are sorted in memory as long as they fit there; what is more is sorted in runs, which wait in temporary files, and
-the runs are merged. Columns are compared as 64-bit numbers in the order of their values, NULLs last, and only as many
+Rows are sorted in memory as long as they fit there; more than that are sorted in runs, which wait in temporary files
+and are then merged. Columns are compared as 64-bit numbers in the order of their values, NULLs last, and only as many
 of them as it takes to tell rows apart. Invariant: rows come in the order of `job.unit` and `job.order`, so that those
-of a group are next to each other; `HELD` bytes of rows are held, about twice, however many there are.
+of a group are next to each other; about twice `HELD` bytes of rows are in memory, however many rows there are.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from cerite.spark.worker.packing import read
 Batches = Iterator[pa.RecordBatch]
 HELD = 1 << 27  # bytes of rows that are sorted at once
 PIECE = 1 << 20  # bytes of a run that are looked at together
-_DIGIT = 16  # bits by which NumPy sorts without comparing
+_DIGIT = 16  # width in bits of the numbers that NumPy sorts without comparing
 
 
 def arrived(job: Job, batches: Batches) -> Batches:
@@ -57,7 +57,7 @@ def arrived(job: Job, batches: Batches) -> Batches:
 
 
 def _sorted(batches: list[pa.RecordBatch], columns: Sequence[str], lead: int) -> Batches:
-    """The rows of some parcels in order, piece by piece; the list is emptied: they are not held twice for long."""
+    """The rows of some parcels in order, piece by piece; the list is emptied, so as not to hold them twice for long."""
     if not batches:
         return
     rows, same = joined(_in_line(batches, columns[lead:])), constants(batches)
@@ -76,7 +76,7 @@ def _taken(rows: pa.RecordBatch, begin: int, places: Longs, same: frozenset[str]
 
 
 def _in_line(parcels: list[pa.RecordBatch], columns: Sequence[str]) -> list[pa.RecordBatch]:
-    """The parcels by what breaks ties in their first rows, if that is numbers: mostly all rows lie in its order."""
+    """The parcels sorted by what breaks ties in their first rows, if that is numbers: mostly, this sorts all rows."""
     firsts = [tuple(first_number(parcel, name) for name in columns) for parcel in parcels]
     if any(number is None for first in firsts for number in first):
         return parcels
@@ -96,7 +96,7 @@ class Runs:
         self.count = 0
 
     def add(self, pieces: Batches) -> None:
-        """A further run."""
+        """Write another run."""
         if self._folder is None:
             self._folder = Path(tempfile.mkdtemp(prefix="cerite-", dir=_local_folder()))
         writer: pa.ipc.RecordBatchFileWriter | None = None
@@ -111,7 +111,7 @@ class Runs:
             self.count += 1
 
     def merged(self) -> Batches:
-        """The rows of all runs in order: each time those up to the first end of a piece of some run."""
+        """The rows of all runs in order: in each step, those up to the first end of a piece in any run."""
         waiting = [_pieces(self._folder / str(number)) for number in range(self.count) if self._folder is not None]
         heads = [next(pieces) for pieces in waiting]
         while heads:
@@ -155,9 +155,9 @@ def _local_folder() -> str | None:
 
 
 def order_of(rows: pa.RecordBatch, columns: Sequence[str], lead: int) -> Longs | None:
-    """The places of the rows in the order of some columns, None if they are in it; mostly `lead` of them decide.
+    """The places of the rows in the order of some columns, None if rows are in order; mostly the first `lead` decide.
 
-    Sorting leaves rows that are equal as they lie: where they lie in the order of the other columns, that is all.
+    Sorting is stable, so where rows already lie in the order of the other columns, nothing else has to be done.
     """
     keys = Keys(rows, columns)
     if keys.rise(None):
@@ -167,7 +167,7 @@ def order_of(rows: pa.RecordBatch, columns: Sequence[str], lead: int) -> Longs |
 
 
 class Keys:
-    """Columns as numbers in the order of their values, worked out when they are needed."""
+    """Columns as numbers in the order of their values, computed when they are needed."""
 
     def __init__(self, rows: pa.RecordBatch, columns: Sequence[str]) -> None:
         self._ways: list[Callable[[], list[Longs]]] = [partial(_numbers, rows.column(name)) for name in columns]
@@ -195,7 +195,7 @@ class Keys:
         return True
 
     def sorted(self, count: int) -> Longs:
-        """The rows by the first so many columns, else as they lie."""
+        """The places of the rows sorted by the first `count` columns; equal rows stay as they lie."""
         order: Longs | None = None
         for place in reversed(range(count)):
             for key in reversed(self.of(place)):
@@ -204,7 +204,7 @@ class Keys:
 
 
 def _sorted_further(key: Longs, order: Longs | None) -> Longs | None:
-    """An order (None: as rows lie) sorted by one more key, stably: by counting digits, where NumPy would compare."""
+    """An order (None: as rows lie), sorted stably by one more key: by counting digits, where NumPy would compare."""
     least, most = (int(key.min()), int(key.max())) if key.size else (0, 0)
     if most == least:
         return order
@@ -248,7 +248,7 @@ def _floats(column: pa.Array) -> Longs:
 
 
 def _ranks(column: pa.Array) -> Longs:
-    """The rank of each value among the different ones: texts by their bytes."""
+    """The rank of each value among the distinct ones; texts are ranked by their bytes."""
     coded = column.dictionary_encode()
     rank = np.empty(len(coded.dictionary) + 1, np.int64)
     rank[pc.sort_indices(coded.dictionary).to_numpy(zero_copy_only=False)] = np.arange(len(coded.dictionary))

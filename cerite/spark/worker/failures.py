@@ -1,7 +1,8 @@
-"""Errors of Cerite that come back from a task: Spark wraps them in its own, `task_error` finds them in it.
+"""Cerite's errors that come back from a task: Spark wraps them in errors of its own, in which `task_error` finds them.
 
 In the task the error is raised without the frames of the worker (`refusal_first`), so that whoever calls `collect` on a
-result reads the message first, before whatever Java adds. Where the call is ours, `refusals` raises the error itself.
+result reads the message first, before anything that Java adds. Where Cerite makes the call, `refusals` raises the
+error itself.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ _RAISED = re.compile(
 
 
 def task_error(failure: BaseException) -> CeriteError | None:
-    """What a task refused, as the error it raised there, also of a streaming query; None if the failure is another.
+    """The error of Cerite that a task raised, in a streaming query as well; None if the failure is of another kind.
 
     >>> task_error(RuntimeError("Traceback …\\ncerite.core.errors.StreamError: two events tie\\nhint: order_by=…"))
     StreamError('two events tie')
@@ -46,7 +47,7 @@ def task_error(failure: BaseException) -> CeriteError | None:
 
 @contextmanager
 def refusals() -> Iterator[None]:
-    """What a task refuses in here is raised as the error it raised there."""
+    """If a task fails within this context with an error of Cerite, that error is raised."""
     try:
         yield
     except Exception as failure:
@@ -72,9 +73,9 @@ def refusal_first(function: Callable[[Batches], Batches]) -> Callable[[Batches],
 
 @lru_cache(maxsize=1)
 def leave_quietly() -> None:
-    """Once in a worker: it says nothing when Spark stops listening, as it does after the rows of a `show` or `limit`.
+    """Called once in a worker, which then is silent when Spark stops reading, as after the rows of `show` or `limit`.
 
-    PySpark's daemon prints the broken pipe with a traceback, which looks like a failure and is none.
+    PySpark's daemon would print the broken pipe with a traceback, which looks like a failure but is not one.
     """
     printed = traceback.print_exc
 

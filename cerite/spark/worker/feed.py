@@ -1,6 +1,6 @@
 """A task's rows on their way into the engine: packs of many small groups, checked, numbered, and kept while needed.
 
-Python is entered per pack, not per key: a pack has many groups, and the engine takes them as partitions of one stream.
+Python runs once per pack, not per key: a pack has many groups, and the engine takes them as partitions of one stream.
 After some hundred thousand rows the next group begins a new run of the engine, so that its memory follows the largest
 group, not the task. Rows are kept until no match can contain them any more.
 
@@ -45,7 +45,7 @@ class Pack:
 
 
 class Packs:
-    """The packs of a task, one after the other; one can be put back."""
+    """The packs of a task, one after the other; the last one can be put back."""
 
     def __init__(self, job: Job, batches: Iterator[pa.RecordBatch]) -> None:
         self._job = job
@@ -68,7 +68,7 @@ class Packs:
         return self._numbered(table.rename_columns(list(self._job.columns)).to_batches()[0])
 
     def put_back(self, pack: Pack) -> None:
-        """Give this one again at the next call."""
+        """Have `next` return this pack again."""
         self._back = pack
 
     def _numbered(self, rows: pa.RecordBatch) -> Pack:
@@ -123,7 +123,7 @@ class TaskRows(Source):
         raise NotImplementedError
 
     def _taken(self, pack: Pack) -> pa.RecordBatch:
-        """Drop packs of earlier groups, and of this one what has left the window."""
+        """The pack as the engine reads it; drops packs of earlier groups, and those that have left the window."""
         first = pack.groups[0]
         if self._job.plan.late:  # what is open in earlier groups is decided at the end, in this one by the next pack
             last = self._previous

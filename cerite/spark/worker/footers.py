@@ -25,7 +25,7 @@ from cerite.engine.events.keys import numbers
 
 Number = Any  # int or float: what `keys.numbers` gives
 MOST_FILES = 4096
-AT_ONCE = 16  # footers read at the same time: far away, that is mostly waiting
+AT_ONCE = 16  # footers read at the same time: for remote files, most of that is waiting
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ class Footers:
         return ""
 
     def quantiles(self, count: int) -> tuple[Number, ...]:
-        """So many quantiles of the clock, the least first, as if it rose evenly inside every row group."""
+        """`count` quantiles of the clock, the least first, as if it rose evenly inside every row group."""
         if not self.groups:
             return ()
         each = max(1, -(-4 * count // len(self.groups)))
@@ -101,7 +101,7 @@ class Rejected:
 
 
 def footers(uris: Sequence[str], clock: str) -> Footers | Rejected:
-    """The footers of some files, or why they say nothing of the clock."""
+    """The footers of some files, or why they say nothing about the clock."""
     files = tuple(sorted(uris))
     if len(files) > MOST_FILES:
         return Rejected(f"there are {len(files):,} files; the footers of at most {MOST_FILES:,} are read")
@@ -162,7 +162,7 @@ def _groups(metadata: pq.FileMetaData, file: int, clock: str) -> list[Group] | R
 
 
 def scan_obstacle(df: DataFrame) -> str | None:
-    """Why the DataFrame is more than a scan of Parquet files; None if it is not."""
+    """Why the DataFrame is not just a scan of Parquet files; None if it is one."""
     plan = getattr(df, "_plan", None)
     if plan is not None:  # Spark Connect
         plain = type(plan).__name__ == "DataSource" and getattr(plan, "_format", None) == "parquet"
@@ -186,7 +186,7 @@ _ARROW: dict[type[ty.DataType], pa.DataType] = {
 
 
 def same_type(arrow: pa.DataType, spark: ty.DataType) -> bool:
-    """Whether a column of the file is what Spark makes of it."""
+    """Whether a column has the same type in the file as in Spark."""
     if pa.types.is_dictionary(arrow):
         arrow = arrow.value_type
     if type(spark) is ty.StringType:

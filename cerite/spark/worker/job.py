@@ -41,9 +41,9 @@ class Cut:
 class Job:
     """One query on prepared rows; it travels to the workers.
 
-    `columns` are the names of what arrives. `unit` are those whose change begins a new group, `order` those that order
-    a group's rows. `window` is the column and size that bound a match, where it has one. `files` and `root` are those
-    of `match_ids.Ids`.
+    `columns` are the names of the columns that arrive. `unit` are those whose change begins a new group, `order` those
+    that order a group's rows. `window` is the column and size that bound a match, if there is a window. `files` and
+    `root` are those of `match_ids.Ids`.
     """
 
     plan: Plan
@@ -94,7 +94,7 @@ def unary_tests(plan: Plan) -> tuple[Test, ...]:
 
 
 def computed_by_intake(test: Test | Reach) -> bool:
-    """Whether a test looks at what the engine's intake finds out about absences, which no row says."""
+    """Whether a test looks at what the engine's intake finds out about absences, which is in no row."""
     condition = test.condition if isinstance(test, Test) else None
     return condition is not None and any(isinstance(node, Attribute) and is_own(node.name) for node in walk(condition))
 
@@ -116,7 +116,7 @@ def windows(plan: Plan) -> tuple[Size, ...]:
 
 
 def task_plan(plan: Plan, time: str | None, ticks: Fraction) -> Plan:
-    """The plan that reads prepared rows; `ticks` of the time column make a millisecond."""
+    """The plan that reads prepared rows; `ticks` is how many ticks of the time column make a millisecond."""
 
     def resized(size: Size) -> Size:
         if size.attribute is not None:
@@ -130,7 +130,7 @@ def task_plan(plan: Plan, time: str | None, ticks: Fraction) -> Plan:
 
 
 def live_plan(plan: Plan) -> Plan:
-    """The plan that reads bits, but counts and measures for itself: all rows that count come, in the order of time."""
+    """The plan that reads bits, but counts events and time itself: all rows that count come, in the order of time."""
     return _reading_bits(plan, lambda size: size)
 
 

@@ -20,7 +20,7 @@ from cerite.spark.worker.job import CHUNK, OWNED, Job, live_plan, unary_tests
 
 SEAT, SOURCE, FINAL = "cerite.seat", "cerite.source", "cerite.final"
 PACKED = "seat int, part int, flush int, seen array<bigint>, final boolean, events bigint, payload binary"
-MATCH, LATE, SHARD = "match", "late", "shard"  # kinds of rows that a shard tells
+MATCH, LATE, SHARD = "match", "late", "shard"  # kinds of rows that a shard reports
 COUNTS = ("relevant", "matches", "late", "untimed", "duplicates")  # of one micro-batch
 GAUGES = ("pending", "kept", "live", "state_bytes")  # held after it
 NUMBERS = (*COUNTS, *GAUGES, "watermark")
@@ -79,7 +79,7 @@ class LiveJob:
         plan: Plan, operator: str, chunking: Chunking | None, shard: ShardColumns, *, deduplicate: tuple[str, ...],
         **others: Any,
     ) -> LiveJob:  # fmt: skip
-        """The job for a plan; events are ordered, and are duplicates, inside their partition or chunk."""
+        """The job for a plan; events are ordered, and compared for duplicates, inside their partition or chunk."""
         chunked = chunking is not None
         own = live_plan(plan)
         unit = (CHUNK,) if chunked else () if operator == "sequence" else plan.partition
@@ -95,9 +95,9 @@ class LiveJob:
 
 
 def check_identity(taken: Mapping[str, str], columns: Mapping[str, str], live: LiveJob) -> None:
-    """Refuse a checkpoint that belongs to something else, and say with what.
+    """Refuse a checkpoint that belongs to something else, and say what differs.
 
-    Columns that are not shown any more may go; what the state holds of them is let go with its events.
+    Columns that are not shown any more may be missing; what the state holds of them disappears with its events.
     """
     for part, mine in live.identity.items():
         there = taken.get(part)

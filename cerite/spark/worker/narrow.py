@@ -1,9 +1,9 @@
 """Rows on their way through the exchange: whole numbers and times in as few bytes as they need.
 
 What a row costs between two tasks, in Java and in Python, follows its bytes: they are written, copied, compressed and
-read some ten times. So a column travels as its least value and what its values lie above that, in one, two or four
-bytes; constants and consecutive numbers travel as their first value alone. Columns with NULLs and of other types travel
-as they are. Invariant: `joined(map(narrowed, rows))` are the same rows, in their order, in the same types.
+read some ten times. So a column travels as its least value and the differences of its values from that, in one, two or
+four bytes; constants and consecutive numbers travel as their first value alone. Columns with NULLs or of other types
+travel as they are. Invariant: `joined(map(narrowed, rows))` has the same rows, in the same order, with the same types.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _WIDTHS = ((8, pa.uint8(), np.uint8), (16, pa.uint16(), np.uint16), (32, pa.uint
 
 
 def narrowed(rows: pa.RecordBatch) -> pa.RecordBatch:
-    """The same rows in narrow columns; the schema tells how to get the others back.
+    """The same rows in narrow columns; the schema says how to get the original ones back.
 
     >>> narrowed(pa.record_batch({"at": [1000, 1007, 1003], "file": [3, 3, 3], "row": [5, 6, 7]})).schema.types
     [DataType(uint8), DataType(null), DataType(null)]
@@ -32,7 +32,7 @@ def narrowed(rows: pa.RecordBatch) -> pa.RecordBatch:
 
 
 def joined(batches: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
-    """The rows that some batches, one or more, have narrowed, in one batch as they were.
+    """The rows of one or more narrowed batches, in one batch and as they were before.
 
     >>> batches = [pa.record_batch({"at": times}) for times in ([7, 300], [5, 5])]
     >>> joined([narrowed(batch) for batch in batches])["at"].to_pylist()
@@ -45,7 +45,7 @@ def joined(batches: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
 
 
 def wide_bytes(rows: pa.RecordBatch) -> int:
-    """How many bytes narrowed rows take as they were.
+    """How many bytes narrowed rows took before they were narrowed.
 
     >>> wide_bytes(narrowed(pa.record_batch({"at": [7, 300]})))
     16
@@ -58,7 +58,7 @@ def wide_bytes(rows: pa.RecordBatch) -> int:
 
 
 def constants(batches: Sequence[pa.RecordBatch]) -> frozenset[str]:
-    """The columns that have one value in all rows of some narrowed batches, as far as narrowing has found out.
+    """The columns that have one value in all rows of some narrowed batches, as far as narrowing has noticed.
 
     >>> sorted(constants([narrowed(pa.record_batch({"at": [7, 3], "file": [file, file]})) for file in (3, 3)]))
     ['file']
@@ -113,7 +113,7 @@ def _wide_schema(rows: pa.RecordBatch) -> pa.Schema:
 
 
 def _joined(fields: list[pa.Field], columns: list[pa.Array], kind: pa.DataType) -> pa.Array:
-    """One column of all batches; where some have it narrow and some do not, each is widened by itself."""
+    """One column of all batches; if it is narrow in some of them only, each is widened by itself."""
     if not any(map(_is_narrow, fields)):
         return columns[0] if len(columns) == 1 else pa.concat_arrays(columns)
     if not all(map(_is_narrow, fields)):

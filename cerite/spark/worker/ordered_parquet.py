@@ -1,7 +1,7 @@
 """A stretch of time, read from ordered Parquet inside a task: the rows of one chunk and of the window before it.
 
-Strings are read as dictionaries, which is how the engine likes them. Invariant: rows come in stream order; a match is
-reported only if its end is at or after the chunk's cut, so exactly once over all chunks.
+Strings are read as dictionaries, which suits the engine best. Invariant: rows come in stream order; a match is reported
+only if its end is at or after the chunk's cut, so exactly once over all chunks.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def counting_task(stretches: OrderedParquet) -> Callable[[Batches], Batches]:
 
 
 def counted(stretches: OrderedParquet, chunk: int) -> int:
-    """How many matches end in a chunk: those of all it reads, without those of what it reads but does not own."""
+    """How many matches end in a chunk: all that it reads, less those that end in what it reads but does not own."""
     read, own, end = stretches.ends(chunk)
     parts = [OrderedChunk(stretches, chunk, (read, own, end))] + [
         OrderedChunk(stretches, chunk, (read, own, own))
@@ -104,7 +104,7 @@ class OrderedChunk(Source):
 
     @property
     def program(self) -> Program:
-        """What is run over the rows."""
+        """The program that is run over the rows."""
         return bind(self._of.job.plan, self.schema, self._of.columns)
 
     def batches(self) -> Batches:
@@ -149,7 +149,7 @@ class OrderedChunk(Source):
         return rows.slice(begin, stop - begin)
 
     def _ties_broken(self, parts: Batches) -> Batches:
-        """The rows sorted further; those of a part's last tick wait for the next part, which may have more of them."""
+        """The rows with ties sorted; those of a part's last tick wait for the next part, which may have more."""
         waiting: list[pa.Table] = []
         for part in parts:
             ticks, _ = numbers(part.column(self._clock), self._clock)
@@ -173,7 +173,7 @@ class OrderedChunk(Source):
 
 
 def _place(ticks: Numbers, bound: Any) -> int:
-    """Where the ticks, which rise, reach a bound; whole numbers are never compared as floats."""
+    """Where the rising ticks reach a bound; whole numbers are never compared as floats."""
     if isinstance(bound, float) and math.isinf(bound) and ticks.dtype != np.float64:
         return 0 if bound < 0 else ticks.size
     return int(np.searchsorted(ticks, ticks.dtype.type(bound)))

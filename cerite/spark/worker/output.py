@@ -1,4 +1,4 @@
-"""The rows of the result that a task gives: those of the matches that it owns, in the shape all results have."""
+"""The rows of the result that a task returns: those of the matches that it owns, in the shape that all results have."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from cerite.spark.worker.job import OWNED, Job
 
 
 class Output:
-    """Makes result batches for one job."""
+    """Builds result batches for one job."""
 
     def __init__(self, job: Job) -> None:
         self._owning = job.owned

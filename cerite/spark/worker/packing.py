@@ -1,6 +1,6 @@
 """Before the exchange: the rows of a task become one row for each shard, with the shard's events as Arrow in it.
 
-A shard learns the greatest time seen by every flush, also where it has no event of it, so that all shards have the
+Every flush tells every shard the greatest time seen, even a shard that gets no event of it, so that all shards have the
 same watermark. Invariant: the packed rows of a task, in the order of `flush`, hold its events in their order, each once
 in its shard, or under T-CER once in every chunk that reads it.
 """
@@ -43,7 +43,7 @@ def packer(live: LiveJob) -> Callable[[Batches], Batches]:
 
 
 def gathered(batches: Batches, most_rows: int, most_bytes: int) -> Batches:
-    """Rows in pieces that are worth packing; nothing where there is no row."""
+    """Rows in pieces that are large enough to be worth packing; nothing if there are no rows."""
     some: list[pa.RecordBatch] = []
     for batch in batches:
         some.append(batch)
@@ -85,7 +85,7 @@ def _flushed(live: LiveJob, rows: pa.RecordBatch, part: int, flush: int) -> pa.R
 
 
 def _seen(live: LiveJob, rows: pa.RecordBatch, keys: Longs, missing: Flags | None) -> list[int | None]:
-    """The greatest time of every source, None where it has none here."""
+    """The greatest time of every source, None for one without a time in these rows."""
     source = rows.column(SOURCE).to_numpy(zero_copy_only=False)
     known = np.ones(keys.size, np.bool_) if missing is None else ~missing
     greatest: list[int | None] = []
@@ -111,7 +111,7 @@ def _prepared(live: LiveJob, rows: pa.RecordBatch) -> pa.RecordBatch:
 
 
 def _in_utc(column: pa.Array) -> pa.Array:
-    """A checkpoint may be read in a session of another zone: what it holds is in none but UTC."""
+    """The column with instants in UTC: a checkpoint may be read in a session of another zone."""
     kind = column.type
     return column.cast(pa.timestamp(kind.unit, "UTC")) if pa.types.is_timestamp(kind) and kind.tz else column
 
@@ -165,7 +165,7 @@ def read(payload: bytes) -> pa.RecordBatch:
 
 
 def filled(rows: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
-    """The rows with the columns of a schema; those that they do not have are NULL."""
+    """The rows with the columns of a schema; columns that they lack are NULL."""
     if rows.schema.equals(schema):
         return rows
     have = {name: rows.column(name) for name in rows.schema.names}

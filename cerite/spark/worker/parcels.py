@@ -1,8 +1,8 @@
 """Before the exchange of data at rest: the rows of a task become parcels, one binary of Arrow for each task they go to.
 
-So Spark moves few large values instead of rows, neither sorts them nor turns them into Arrow a second time, and what
-a row needs to find its way does not travel. Invariant: the parcels of a task hold its rows each once, or under T-CER
-once in every chunk that reads it, with the number of the chunk and whether the chunk owns it.
+So Spark moves a few large values instead of rows, and neither sorts rows nor turns them into Arrow a second time; what
+a row needs to find its way does not travel. Invariant: the parcels of a task hold each of its rows once, or under T-CER
+once for every chunk that reads it, with the number of the chunk and whether the chunk owns it.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from cerite.spark.worker.packing import gathered, written
 Batches = Iterator[pa.RecordBatch]
 PARCELS = "seat int, parcel binary"
 FLUSH_ROWS, FLUSH_BYTES = 1 << 20, 1 << 25  # rows that are sorted into parcels at once
-PARCEL_BYTES = 1 << 25  # a parcel has more only if a row has
+PARCEL_BYTES = 1 << 25  # a parcel is larger only if a single row is
 _FEW_ENDS = 8
 _SCHEMA = pa.schema([("seat", pa.int32()), ("parcel", pa.binary())])
 
@@ -33,11 +33,11 @@ _SCHEMA = pa.schema([("seat", pa.int32()), ("parcel", pa.binary())])
 class Addresses:
     """Which task a row goes to; it travels to the workers.
 
-    `columns` are the names of what arrives; `bucket` is one of them, the number of the row's bucket, None if all rows
-    are in bucket 0. A bucket in `cuts` is cut into chunks by the column `clock`. A bucket without cuts is the unit of
-    its own number, chunk c of another is unit `first[bucket] + c`; `tasks` are those of the units, `seats` what Spark's
-    hash sends to each task. Where rows are `numbered`, they come in the order of their numbers (`ROW`), of which only
-    the order matters, and no other parcel's numbers lie between those of a parcel.
+    `columns` are the names of the columns that arrive; `bucket` is the one with the number of the row's bucket, None if
+    all rows are in bucket 0. A bucket in `cuts` is cut into chunks by the column `clock`. A bucket without cuts is the
+    unit with its own number, chunk c of another is unit `first[bucket] + c`; `tasks` are those of the units, `seats`
+    are the integers that Spark's hash sends to each task. Where rows are `numbered`, they come in the order of their
+    numbers (`ROW`), of which only the order matters, and no other parcel's numbers lie between those of a parcel.
     """
 
     columns: tuple[str, ...]
@@ -54,8 +54,8 @@ class Addresses:
 class Copies:
     """Rows by their places, each as often as chunks read it: where each copy goes, its chunk, and whether that owns it.
 
-    Copies for the chunks that own them come first, as the rows lie. In a chunk no other row has the time of one of
-    these, so that what breaks ties still rises wherever it decides.
+    Copies for the chunks that own them come first, as the rows lie. No other row in a chunk has the same time as one of
+    these, so that the columns that break ties still rise wherever they decide.
     """
 
     place: Longs | None
@@ -100,7 +100,7 @@ def posted(job: Job, addresses: Addresses, rows: pa.RecordBatch) -> Batches:
 
 
 def _renumbered(rows: pa.RecordBatch) -> pa.RecordBatch:
-    """The rows under consecutive numbers from the first one's on, which take no room in a parcel."""
+    """The rows under consecutive numbers, starting with the first one's, which take no room in a parcel."""
     place = rows.schema.get_field_index(ROW)
     first = rows.column(place)[0].as_py()
     return rows.set_column(place, ROW, pa.array(np.arange(first, first + rows.num_rows)))
@@ -146,7 +146,7 @@ def chunks_of(ticks: Numbers, cuts: tuple[Cut, ...]) -> tuple[Longs, Longs]:
 
 
 def _reached(ticks: Numbers, ends: Sequence[Number]) -> Longs:
-    """How many of the ends, which rise, are at or below each tick; a few are sooner all compared than searched."""
+    """How many of the rising ends are at or below each tick; to compare with a few of them is faster than to search."""
     exact = np.array(ends, ticks.dtype)
     if exact.size > _FEW_ENDS:
         return np.searchsorted(exact, ticks, side="right")
@@ -157,7 +157,7 @@ def _reached(ticks: Numbers, ends: Sequence[Number]) -> Longs:
 
 
 def _by_task(task: Longs, tasks: int) -> Longs:
-    """Places in the order of their tasks, which are few: small numbers are sorted by counting."""
+    """Places in the order of their tasks; these are few, and small numbers are sorted by counting."""
     return np.argsort(task.astype(np.uint16) if tasks <= 1 << 16 else task, kind="stable")
 
 

@@ -1,6 +1,7 @@
-"""The rows that matches may still need, by position, in one piece when they are needed.
+"""The rows that matches may still need, by position; they are put into one piece when they are needed.
 
-Invariant: positions are those the engine counts, from 0 in every run; `whole` begins at the first row not forgotten.
+Invariant: positions are those that the engine counts, from 0 in every run; `whole` begins at the first row that is
+still kept.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ Tag = TypeVar("Tag")
 
 
 class RowBuffer(Generic[Tag]):
-    """Batches of rows in stream order, each with a tag that tells when it can go."""
+    """Batches of rows in stream order, each with a tag that tells when it can be dropped."""
 
     def __init__(self) -> None:
         self._batches: deque[tuple[int, pa.RecordBatch, Tag]] = deque()
@@ -23,7 +24,7 @@ class RowBuffer(Generic[Tag]):
         self.seen = 0
 
     def add(self, rows: pa.RecordBatch, tag: Tag, stale: Callable[[Tag], bool]) -> None:
-        """The next rows; first those at the beginning that are stale are forgotten."""
+        """Add the next rows, after dropping stale ones at the beginning."""
         while self._batches and stale(self._batches[0][2]):
             self._batches.popleft()
         self._batches.append((self.seen, rows, tag))

@@ -2,9 +2,9 @@
 
     packed rows ──► LiveRun (sorter, engine, event buffer) ──► matches, late events, a row of metrics
 
-Every micro-batch tells every shard the greatest time seen; the watermark is the greater of that less the delay and
-Spark's own, which is one batch behind but also knows the rows that were filtered out. A shard that nothing comes to
-goes on by timer.
+Every micro-batch tells every shard the greatest time seen; the watermark is that time less the delay, or Spark's own if
+it is greater, which is one batch behind but also takes account of rows that were filtered out. A shard that receives
+nothing goes on by timer.
 
 Invariants: Spark's watermark is applied before the events of a batch are pushed, and moves with them afterwards, so
 that all shards agree on what is late; what a shard does follows from its state and the rows of the batch alone, in
@@ -47,7 +47,7 @@ from cerite.spark.worker.stored import bytes_of, text_of
 from cerite.spark.worker.task import settle
 
 _STATE = "shard"
-_NEVER = Fraction(2**65)  # a delay that no time outlasts: with several sources the slowest says how late it is
+_NEVER = Fraction(2**65)  # a delay that no time exceeds: with several sources the slowest one decides what is late
 
 
 @dataclass
@@ -98,8 +98,8 @@ class ShardProcessor(StatefulProcessor):
         settle()
 
     def handleExpiredTimer(self, key: Any, timerValues: Any, expiredTimerInfo: Any) -> Iterator[Row]:  # noqa: N802, N803
-        """Spark's watermark has gone on, and the shard waits for it."""
-        if key[0] in self._served:  # with the batch's rows, under the same watermark
+        """Advance a shard that waits for time, now that Spark's watermark has moved on."""
+        if key[0] in self._served:  # already, with the batch's rows and under the same watermark
             return
         with _refusing():
             shard = self._loaded(None)
@@ -108,7 +108,7 @@ class ShardProcessor(StatefulProcessor):
             yield self._committed(key[0], shard, timerValues)
 
     def close(self) -> None:
-        """Nothing lives outside the state."""
+        """Nothing to do: nothing lives outside the state."""
 
     # ------------------------------------------------------------ events
     def _advanced(self, shard: Shard, watermark: int) -> Iterator[Row]:
@@ -116,7 +116,7 @@ class ShardProcessor(StatefulProcessor):
             yield from self._reported(shard, shard.run.advance(watermark))
 
     def _pushed(self, shard: Shard, packs: list[Row]) -> Iterator[Row]:
-        """Take the events, then the watermark that all of them together make."""
+        """Take the events, and then the watermark that results from all of them together."""
         times = [[row.seen[k] for row in packs] for k in range(self.live.sources)]
         shard.seen = [_greatest([old, *new]) for old, new in zip(shard.seen, times, strict=True)]
         shard.counts["relevant"] += sum(row.events for row in packs)
@@ -153,7 +153,7 @@ class ShardProcessor(StatefulProcessor):
                 yield _row(LATE, None, {}, written(late))
 
     def _own(self, rows: pa.RecordBatch | None) -> pa.RecordBatch | None:
-        """Under T-CER the rows that their chunk owns: others are copies."""
+        """Under T-CER only the rows that their chunk owns: others are copies."""
         return rows if rows is None or self.live.chunking is None else rows.filter(rows.column(OWNED))
 
     # ------------------------------------------------------------ time
@@ -184,7 +184,7 @@ class ShardProcessor(StatefulProcessor):
         return _row(SHARD, self.live.seats.index(number), numbers, None)
 
     def _milliseconds(self, shard: Shard) -> int | None:
-        """The watermark as Spark tells its own."""
+        """The watermark in milliseconds, as Spark reports its own."""
         key, clock = shard.run.metrics.watermark, shard.run.clock
         if key is None or clock is None or key in (LEAST, MOST):
             return None
@@ -224,7 +224,7 @@ class ShardProcessor(StatefulProcessor):
         return text_of(pack(_STATE, meta, {name: np.frombuffer(part, np.uint8) for name, part in parts.items()}))
 
     def _fresh(self, schema: pa.Schema) -> LiveRun:
-        """A run over the columns that recognition looks at; others are only carried along, and may change."""
+        """A fresh run over the columns that recognition looks at; others are only carried along, and may change."""
         live = self.live
         looked_at = {*live.job.read, live.job.time, *live.ties, *live.deduplicate}
         names = [name for name in schema.names if name in looked_at or name.startswith(BIT)]
@@ -238,7 +238,7 @@ class ShardProcessor(StatefulProcessor):
 def check_positions(matches: MatchChunk, rows: pa.RecordBatch, name: str, order: Sequence[str]) -> None:
     """Refuse matches whose events do not have rising positions.
 
-    Data at rest is refused if any two events of a partition do not; a stream would have to remember every key for that.
+    In data at rest, all events of a partition are checked; for that, a stream would have to remember every key.
     """
     values, missing = numbers(rows.column(name), name)
     if missing is not None or values.dtype != np.int64:
@@ -260,7 +260,7 @@ def check_positions(matches: MatchChunk, rows: pa.RecordBatch, name: str, order:
 
 
 def _say_nothing_on_the_driver() -> None:
-    """PySpark asks a process on the driver for the state's schema, and that prints what it does, whoever reads it."""
+    """Silence the process on the driver that PySpark asks for the state's schema: it prints what it does to stdout."""
     spec = getattr(sys.modules.get("__main__"), "__spec__", None)
     if spec is not None and spec.name == "pyspark.sql.streaming.transform_with_state_driver_worker":
         sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115  (for as long as the process lives)
@@ -268,7 +268,7 @@ def _say_nothing_on_the_driver() -> None:
 
 @contextmanager
 def _refusing() -> Iterator[None]:
-    """What is refused in here reaches the driver as its message alone."""
+    """An error of Cerite raised within this context reaches the driver as its message alone."""
     leave_quietly()
     try:
         yield

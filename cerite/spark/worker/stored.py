@@ -1,8 +1,8 @@
 """The state of a shard as Spark's store takes it from Python: text.
 
 Values travel between Python and the store as pickles, and Java's pickler writes bytes one character at a time: some 30
-milliseconds a megabyte, where text takes one or two. So the state is compressed, which also makes what goes to the
-checkpoint small, and spelled in letters (base 64).
+milliseconds per megabyte, where text takes one or two. So the state is compressed, which also makes the checkpoint
+smaller, and then spelled in letters (base 64).
 
 Invariant: `bytes_of(text_of(data)) == data`; a text that is cut or changed is refused with `SnapshotError`, here or by
 the checksum of what it holds.

@@ -48,7 +48,7 @@ def counting_task(job: Job, *, parcels: bool = False) -> Callable[[Batches], Bat
 
 
 def mapped(rows: DataFrame, function: Callable[[Batches], Batches], schema: StructType | str) -> DataFrame:
-    """`mapInArrow`, without what PySpark says about versions of pandas, which is not used here."""
+    """`mapInArrow`, without PySpark's warnings about versions of pandas, which is not used here."""
 
     def settled(batches: Batches) -> Batches:
         yield from refusal_first(function)(batches)
@@ -61,16 +61,16 @@ def mapped(rows: DataFrame, function: Callable[[Batches], Batches], schema: Stru
 
 @lru_cache(maxsize=1)
 def settle() -> None:
-    """Once in a worker, after its first task: what is loaded now, Numba above all, is not looked at for garbage again.
+    """Once per worker, after its first task: exempt what is loaded by now, Numba above all, from garbage collection.
 
-    PySpark collects garbage after every task, which otherwise takes longer than a small task.
+    PySpark collects garbage after every task, which would otherwise take longer than a small task.
     """
     if TaskContext.get() is not None:
         gc.freeze()
 
 
 def clock(job: Job) -> Columns:
-    """Where one task has the whole stream, windows over its time are over by any event; inside groups by their own."""
+    """The columns, with the time if one task has the whole stream: then any event, not just a group's, ends windows."""
     window = job.plan.deciding
     whole = job.plan.late and not job.unit and window is not None and window.attribute == job.time
     return Columns(time=job.time) if whole else Columns()

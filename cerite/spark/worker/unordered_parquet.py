@@ -1,8 +1,8 @@
 """Parquet in any order, read by the tasks themselves: the relevant rows of some row groups, on their way into parcels.
 
-Conditions on one event are evaluated as the local engine does, on dictionaries; what is left has the columns, types and
-bits that Spark's rows would have. Invariant: every row group is in one share; of its rows those are kept that are in a
-partition and that matter to the query.
+Conditions on one event are evaluated as the local engine does, on dictionaries; the rows kept have the columns, types
+and bits that Spark's rows would have. Invariant: every row group is in one share; the rows kept are those that are in a
+partition and matter to the query.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Shares:
 
     @cached_property
     def rows_before(self) -> Longs:
-        """How many rows the files before each file have: rows are numbered through all files where they are."""
+        """How many rows the files before each file have: rows, if they are numbered, are numbered through all files."""
         rows = np.zeros(len(self.footers.files), np.int64)
         for group in self.footers.groups:
             rows[group.file] += group.rows
@@ -109,7 +109,7 @@ def _kept(shares: Shares, group: Group, rows: pa.RecordBatch, conditions: Condit
 
 
 def matters(formula: Formula, bits: Words) -> Flags:
-    """Of which rows a formula over bits is true.
+    """For which rows a formula over bits is true.
 
     >>> matters(All((Attribute(f"{BIT}0"), Negated(Attribute(f"{BIT}1")))), np.array([[0], [1], [2], [3]], np.uint64))
     array([False,  True, False, False])
@@ -132,7 +132,7 @@ def matters(formula: Formula, bits: Words) -> Flags:
 
 
 def _are_set(bits: Words, wanted: Sequence[Attribute], *, every: bool) -> Flags:
-    """Whether every one of some bits is set, or some one, a word at a time."""
+    """Whether all of some bits are set, or (without `every`) any of them, a word at a time."""
     masks: dict[int, int] = {}
     for each in wanted:
         number = int(each.name.removeprefix(BIT))
@@ -145,7 +145,7 @@ def _are_set(bits: Words, wanted: Sequence[Attribute], *, every: bool) -> Flags:
 
 
 def words_of(bits: Words, tests: int) -> list[Longs]:
-    """The words that Spark would send: fewer bits go into each of them than into one of these.
+    """The words that Spark would send, each of which has fewer bits than a word given here.
 
     >>> [word.tolist() for word in words_of(np.array([[1 << 63 | 1, 5]], np.uint64), 66)]
     [[1], [6]]

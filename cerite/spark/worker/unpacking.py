@@ -16,7 +16,7 @@ Batches = Iterator[pa.RecordBatch]
 
 
 def unpacker(schema: StructType, events: list[str], *, side: bool) -> Callable[[Batches], Batches]:
-    """The function for `mapInArrow`; with late events beside the matches, a row has the one or the other."""
+    """The function for `mapInArrow`; with late events (`side`), a row holds a match or a late event."""
 
     def unpacked(batches: Batches) -> Batches:
         whole = to_arrow_schema(schema, timezone="UTC") if side else None
