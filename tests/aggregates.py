@@ -126,6 +126,7 @@ def running(own: str, names: Names) -> st.SearchStrategy[Expression]:
     return opened | opened | short | different | several
 
 
+@cache
 @st.composite
 def _plain(draw: st.DrawFn) -> Pattern:
     """`A AS x ; (B AS y)+ ; C AS z` and patterns like it, mostly with matches."""
@@ -155,6 +156,7 @@ def _plain(draw: st.DrawFn) -> Pattern:
     return whole
 
 
+@cache
 @st.composite
 def _odd(draw: st.DrawFn) -> Pattern:
     """Any pattern with registers, some references turned into aggregates and some parts filtered as a whole."""

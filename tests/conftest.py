@@ -1,7 +1,8 @@
-"""Random tests are short with every change and long at night: `-m nightly` runs all of them on many more cases."""
+"""Random tests are short in CI runs and long in nightly runs: `-m nightly` runs all of them on many more cases."""
 
 from __future__ import annotations
 
+import gc
 import os
 from typing import Any
 
@@ -9,17 +10,17 @@ import pytest
 
 from tests import schedule, telling
 
-JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"  # for tests, of short jobs: starts faster, and compiles less
+JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"  # for the short jobs of tests: starts faster, and compiles less
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Before the tests are imported, which is when they say how often they run."""
+    """Set what tests need to know when they are imported, because that is when they choose how many cases to draw."""
     telling.at_night = config.getoption("markexpr") == "nightly"
     os.environ.setdefault("JDK_JAVA_OPTIONS", JAVA)
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
-    """What draws cases is a test of the night, too."""
+    """In a nightly run, mark every test that draws cases as nightly."""
     function = getattr(item, "obj", None)
     drawing = getattr(function, "is_hypothesis_test", False) or getattr(function, "draws_cases", False)
     if telling.at_night and drawing:
@@ -27,8 +28,14 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    if hasattr(config, "workerinput"):  # of xdist; who runs tests one by one has them in the order named
+    if hasattr(config, "workerinput"):  # a worker of xdist; without workers, tests keep their order
         items.sort(key=lambda item: schedule.place(item.nodeid))
+
+
+def pytest_collection_finish() -> None:
+    """What is there by now stays to the end: Python need not look for garbage in it again and again."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.hookimpl(optionalhook=True)

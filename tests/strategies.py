@@ -371,6 +371,7 @@ def comparisons(readable: Scope) -> st.SearchStrategy[Expression]:
     return short | short | short | short | longer | both
 
 
+@cache
 @st.composite
 def _reading_event(draw: st.DrawFn, scope: Scope) -> Pattern:
     name = draw(st.sampled_from(VARIABLES))
@@ -386,6 +387,7 @@ def _reading_event(draw: st.DrawFn, scope: Scope) -> Pattern:
     return Event(kind, condition, True, name)
 
 
+@cache
 @st.composite
 def _reading(draw: st.DrawFn, scope: Scope, depth: int) -> Pattern:
     """A pattern whose conditions may read the variables in scope, and those that it has already bound."""
@@ -419,6 +421,7 @@ def _reading(draw: st.DrawFn, scope: Scope, depth: int) -> Pattern:
     return Named(inner, draw(st.sampled_from(VARIABLES)))
 
 
+@cache
 @st.composite
 def _sometimes_bound(draw: st.DrawFn, scope: Scope) -> Pattern:
     """A condition on the last event that reads a variable bound by only one way of matching, or by an outer pattern."""
@@ -434,6 +437,7 @@ def _sometimes_bound(draw: st.DrawFn, scope: Scope) -> Pattern:
     return Filter(pattern, (On(last, draw(comparisons((name,)))),))
 
 
+@cache
 @st.composite
 def _reading_sequence(draw: st.DrawFn, scope: Scope, depth: int, *, contiguous: bool) -> Pattern:
     parts: list[Pattern] = []
@@ -468,6 +472,7 @@ def register_patterns(depth: int = 3) -> st.SearchStrategy[Pattern]:
     return _after_an_event(depth).filter(sound)
 
 
+@cache
 @st.composite
 def _after_an_event(draw: st.DrawFn, depth: int) -> Pattern:
     """A pattern that mostly begins with an event to read."""

@@ -9,8 +9,7 @@ A call hands over every array of every record, some hundred words: a helper that
 that than by what it does. So it is compiled into its caller: by Numba where there is one caller (`inlined`), by LLVM
 where there are several (`embedded`), for which a large one need not be typed several times.
 
-To inline a helper Numba copies its blocks, and with every single block all variables of the helper: a third of the time
-that the large kernels take to compile. Here the copies share them (`inlining`), in a Numba that has the parts for it.
+`pipeline` keeps the cost of compiling down: helpers end as LLVM code, and inlining copies no more than it must.
 """
 
 from collections.abc import Callable
@@ -21,8 +20,10 @@ from numba.core.compiler import Flags
 from numba.core.registry import cpu_target
 
 from cerite.core.kernel_cache import KernelCache
+from cerite.core.pipeline import replaced_passes
 
 F = TypeVar("F", bound=Callable[..., object])
+_CALLED_FROM_PYTHON = {"no_cfunc_wrapper": True}  # and not from C
 _CALLED_BY_KERNELS = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 
 
@@ -36,55 +37,18 @@ def borrowing() -> dict[str, Any]:
     return option
 
 
-def inlining() -> dict[str, Any]:
-    """The option that inlines helpers without copying all their variables once a block, if Numba copies them at all."""
-    try:
-        from numba.core import ir
-        from numba.core.compiler import CompilerBase, DefaultPassBuilder
-        from numba.core.compiler_machinery import register_pass
-        from numba.core.untyped_passes import InlineInlinables
-    except ImportError:  # a later Numba's parts may have other names
-        return {}
-    if hasattr(ir.Scope, "__deepcopy__"):
-        return {}
-
-    @register_pass(mutates_CFG=True, analysis_only=False)
-    class Inlining(InlineInlinables):  # type: ignore[misc]
-        """Numba's own, while a copy of a block keeps the block's variables; it runs under Numba's lock."""
-
-        _name = "inline_with_shared_scopes"
-
-        def run_pass(self, state: Any) -> bool:
-            ir.Scope.__deepcopy__ = lambda scope, _: scope
-            try:
-                return bool(super().run_pass(state))
-            finally:
-                del ir.Scope.__deepcopy__
-
-    class Compiler(CompilerBase):  # type: ignore[misc]
-        """Numba's passes in Numba's order."""
-
-        def define_pipelines(self) -> list[Any]:
-            passes = DefaultPassBuilder.define_nopython_pipeline(self.state)
-            passes.passes = [(Inlining if each is InlineInlinables else each, why) for each, why in passes.passes]
-            passes.finalize()
-            return [passes]
-
-    return {"pipeline_class": Compiler}
-
-
 _BORROWS = borrowing()
-_INLINES = inlining()
+_PASSES = replaced_passes()
 
 
 def kernel(function: F) -> F:
     """Compile a function that reads and writes the arrays it is given."""
-    return _compiled(function, _BORROWS)
+    return _compiled(function, _BORROWS | _CALLED_FROM_PYTHON)
 
 
 def maker(function: F) -> F:
     """Compile a function that makes arrays."""
-    return _compiled(function, {})
+    return _compiled(function, _CALLED_FROM_PYTHON)
 
 
 def inner(function: F) -> F:
@@ -103,7 +67,7 @@ def inlined(function: F) -> F:
 
 
 def _compiled(function: F, options: dict[str, Any]) -> F:
-    dispatcher: Any = njit(nogil=True, **options, **_INLINES)(function)
+    dispatcher: Any = njit(nogil=True, **options, **_PASSES)(function)
     if hasattr(dispatcher, "py_func"):  # and not the function itself, as NUMBA_DISABLE_JIT leaves it
         dispatcher._cache = KernelCache(dispatcher.py_func, options)
     return cast(F, dispatcher)

@@ -48,8 +48,9 @@ from numba.misc.appdirs import AppDirs
 
 from cerite.core.turns import Turn, take_turn
 
-_FORMAT = "1"  # of entries
+_FORMAT = "2"  # of entries
 _SUFFIX = ".kernel"
+_LLVM_CODE = "bitcode"  # as Numba calls an entry without machine code
 _DIGEST = 16  # bytes
 _MOST_FOLDERS = 4  # of versions and processors, by last use
 _PACKAGE = Path(__file__).resolve().parents[1]
@@ -239,8 +240,17 @@ def _first_whole(entries: list[Path], target_context: Any) -> Any:
         payload = read_entry(entry)
         if payload is not None:
             with suppress(Exception):  # whatever Numba cannot rebuild is compiled
-                return CompileResult._rebuild(target_context, *pickle.loads(payload))
+                return _rebuilt(target_context, pickle.loads(payload))
     return None
+
+
+def _rebuilt(target_context: Any, reduced: tuple[Any, ...]) -> Any:
+    """A kernel from the parts that its entry holds: machine code, or LLVM code if it is a helper."""
+    if reduced[0][1] == _LLVM_CODE:
+        from cerite.core import helper_code
+
+        return helper_code.rebuild(target_context, reduced)
+    return CompileResult._rebuild(target_context, *reduced)
 
 
 def _stamp(path: Path) -> tuple[int, int] | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 from hypothesis import strategies as st
@@ -53,6 +53,7 @@ INNER_SIZES = (
 RISING_SIZES = st.integers(1, 5).map(Size.events) | st.builds(Size, st.integers(0, 6), st.just("milliseconds"))
 
 
+@cache
 def compared(readable: tuple[str, ...]) -> st.SearchStrategy[Expression]:
     own = st.sampled_from(("id", "price")).map(Attribute)
     other: st.SearchStrategy[Expression] = st.integers(0, 2).map(Literal)
@@ -61,6 +62,7 @@ def compared(readable: tuple[str, ...]) -> st.SearchStrategy[Expression]:
     return st.builds(Comparison, st.sampled_from(["=", "=", "<=", ">=", "!="]), own, other)
 
 
+@cache
 @st.composite
 def absent_patterns(draw: st.DrawFn, readable: tuple[str, ...]) -> Pattern:
     """What must not occur: mostly one event, perhaps one that reads what came before; sometimes several events."""
@@ -79,6 +81,7 @@ def absent_patterns(draw: st.DrawFn, readable: tuple[str, ...]) -> Pattern:
     return Union((one, Iteration(other, 2, 2, draw(st.booleans()))))
 
 
+@cache
 @st.composite
 def remembering(draw: st.DrawFn) -> Pattern:
     """What must not occur before a match, with memory of its own: it compares its events with each other or others."""
@@ -102,10 +105,11 @@ def remembering(draw: st.DrawFn) -> Pattern:
     return Filter(both, (On("v", draw(compared(("u",)))),))
 
 
+@cache
 @st.composite
 def announcing(draw: st.DrawFn) -> Pattern:
     """What must not occur before a match and reads its first event, x."""
-    waiting = draw(compared(("x",)) | compared(("x",)) | compared(("x", "y")))
+    waiting = draw(compared(draw(st.sampled_from((("x",), ("x",), ("x", "y"))))))
     if draw(st.integers(0, 3)) == 0:
         waiting = And((waiting, draw(compared(()))))
     one = Event(draw(st.sampled_from("BBCA")), waiting)
@@ -124,9 +128,20 @@ def announcing(draw: st.DrawFn) -> Pattern:
 
 
 def before_patterns(core: Pattern) -> st.SearchStrategy[Pattern]:
-    return absent_patterns(()) | remembering() | (announcing() if "x" in bound(core) else remembering())
+    return _before("x" in bound(core))
 
 
+@cache
+def _before(is_bound: bool) -> st.SearchStrategy[Pattern]:
+    return absent_patterns(()) | remembering() | (announcing() if is_bound else remembering())
+
+
+@cache
+def several_absent(readable: tuple[str, ...]) -> st.SearchStrategy[tuple[Pattern, ...]]:
+    return st.lists(absent_patterns(readable), min_size=1, max_size=2).map(tuple)
+
+
+@cache
 @st.composite
 def cores(draw: st.DrawFn) -> Pattern:
     """What must occur: an event, a sequence, an iteration, alternatives, now and then with conditions across events."""
@@ -148,14 +163,15 @@ def cores(draw: st.DrawFn) -> Pattern:
     return Sequence((first, second), ((Event("C"),),))
 
 
+@cache
 @st.composite
 def absences(draw: st.DrawFn) -> Pattern:
     core = draw(cores())
     inner = core if isinstance(core, Sequence) and draw(st.booleans()) else Sequence((core,))
     known = tuple(sorted({"x", "y"} & bound(core)))
     where = draw(st.integers(0, 3))
-    after = tuple(draw(st.lists(absent_patterns(known), min_size=1, max_size=2))) if where != 1 else ()
-    before = tuple(draw(st.lists(before_patterns(core), min_size=1, max_size=1))) if where in (1, 2) else ()
+    after = draw(several_absent(known)) if where != 1 else ()
+    before = (draw(before_patterns(core)),) if where in (1, 2) else ()
     made: Pattern = replace(inner, before=before, after=after)
     outer = draw(st.integers(0, 11))
     if outer == 0:
@@ -182,6 +198,7 @@ def _at_least(name: str, number: int) -> Expression:
     return Comparison(">=", Aggregate("COUNT", name, None), Literal(number))
 
 
+@cache
 @st.composite
 def parts(draw: st.DrawFn) -> Pattern:
     """Something that is absent before a part of the pattern, in the part's own window."""
@@ -205,6 +222,7 @@ def parts(draw: st.DrawFn) -> Pattern:
     return Sequence((other, Union((part, Event("C")))))
 
 
+@cache
 @st.composite
 def ending_parts(draw: st.DrawFn) -> tuple[Pattern, Size | None]:
     """Something that is absent after a part of the pattern, in the part's own window, and a window around all of it."""
@@ -221,7 +239,7 @@ def ending_parts(draw: st.DrawFn) -> tuple[Pattern, Size | None]:
     def part(readable: tuple[str, ...] = ()) -> Pattern:
         core = draw(cores())
         known = tuple(sorted({"x", "y"} & bound(core))) + readable
-        after = tuple(draw(st.lists(absent_patterns(known), min_size=1, max_size=2)))
+        after = draw(several_absent(known))
         before = (draw(before_patterns(core)),) if draw(st.integers(0, 7)) == 0 else ()
         inner: Pattern = Sequence((core,), before=before, after=after)
         around = draw(st.integers(0, 9))

@@ -48,6 +48,7 @@ def _compared(scope: Scope) -> st.SearchStrategy[Expression]:
     return st.builds(Comparison, st.sampled_from(["=", "=", "<=", ">=", "!="]), own, other)
 
 
+@cache
 @st.composite
 def _event(draw: st.DrawFn, scope: Scope, name: str) -> Pattern:
     """One event under a name of its own, which often reads what was bound before."""
@@ -55,6 +56,7 @@ def _event(draw: st.DrawFn, scope: Scope, name: str) -> Pattern:
     return Named(Event(draw(st.sampled_from("AABBC")), draw(_compared(scope)) if reads else None), name)
 
 
+@cache
 @st.composite
 def _sequence(draw: st.DrawFn, scope: Scope, depth: int, *, gaps: bool) -> Pattern:
     """Two or three parts, here and there with a NOT between them."""
@@ -73,6 +75,7 @@ def _sequence(draw: st.DrawFn, scope: Scope, depth: int, *, gaps: bool) -> Patte
     return Sequence(tuple(parts), tuple(absent))
 
 
+@cache
 @st.composite
 def _part(draw: st.DrawFn, scope: Scope, depth: int) -> Pattern:
     """Something that is watched if it is negated or selected: it compares its events, has a window or a strategy."""
@@ -97,6 +100,7 @@ def _part(draw: st.DrawFn, scope: Scope, depth: int) -> Pattern:
     return shown if shape == 10 else Iteration(shown, 1, 2)
 
 
+@cache
 @st.composite
 def _patterns(draw: st.DrawFn) -> Pattern:
     first = Named(Event(draw(st.sampled_from("AAB"))), "x")

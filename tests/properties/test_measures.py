@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random as chance
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from itertools import accumulate
 from typing import Any
 
@@ -48,6 +48,7 @@ NUMBERS, ANY = ("id", "price"), ("id", "price", "name", "ok", "at")
 EACH = 12  # measures of a query
 
 
+@cache
 @st.composite
 def leaves(draw: st.DrawFn, variables: tuple[str, ...], *, number: bool) -> Expression:
     variable = draw(st.sampled_from(variables))
@@ -70,6 +71,7 @@ def leaves(draw: st.DrawFn, variables: tuple[str, ...], *, number: bool) -> Expr
     return Aggregate(function, variable, name)
 
 
+@cache
 @st.composite
 def expressions(draw: st.DrawFn, variables: tuple[str, ...]) -> Expression:
     shape = draw(st.integers(0, 9))
@@ -84,6 +86,7 @@ def expressions(draw: st.DrawFn, variables: tuple[str, ...]) -> Expression:
     return Arithmetic(draw(st.sampled_from(["+", "-", "*", "/", "%"])), one, other)
 
 
+@cache
 @st.composite
 def measuring(draw: st.DrawFn) -> QuerySpec:
     """A query with measures; most show and mention everything, some only what is measured."""
