@@ -17,6 +17,11 @@ from __future__ import annotations
 import gc
 from typing import Any
 
+from numba import version_info
+
+_OLDEST = (0, 62)  # the first Numba whose libraries are built as `helper_code` builds them
+_PARTS = ("_finalize_dynamic_globals", "_verify_declare_only_symbols")
+
 
 def replaced_passes() -> dict[str, Any]:
     """The option of Numba by which it compiles with our passes; none, if there are none for this Numba."""
@@ -77,11 +82,14 @@ def shared_scopes() -> dict[Any, Any]:
 def without_machine_code() -> dict[Any, Any]:
     """Numba's pass that ends in machine code, and the one for helpers, which does not."""
     try:
+        from numba.core.codegen import CPUCodeLibrary
         from numba.core.compiler_machinery import register_pass
         from numba.core.typed_passes import NativeLowering
 
         from cerite.core.helper_code import HelperLibrary, entry_point
     except ImportError:
+        return {}
+    if not all(hasattr(CPUCodeLibrary, part) for part in _PARTS) or version_info.short < _OLDEST:
         return {}
 
     @register_pass(mutates_CFG=True, analysis_only=False)
@@ -96,7 +104,7 @@ def without_machine_code() -> dict[Any, Any]:
             super().run_pass(state)
             entry = entry_point(library, state.cr.fndesc, state.cr.env)
             state.targetctx.insert_user_function(entry, state.cr.fndesc, [library])
-            state.reload_init.extend(library._reload_init)
+            state.reload_init.extend(getattr(library, "_reload_init", ()))
             state.cr = state.cr._replace(cfunc=entry)
             return True
 
