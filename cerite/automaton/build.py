@@ -79,7 +79,7 @@ def build(pattern: Pattern, attribute: str | None = None) -> Automaton:
 
 
 def prepared(pattern: Pattern) -> Pattern:
-    """The pattern in the form that the construction reads: skips as sequences, references turned, filters on events."""
+    """The pattern as the construction reads it: skips are sequences, references look back, filters are on events."""
     return lp_normal(bounded_counts(transform(orient_references(pattern), _skips_as_sequences)))
 
 

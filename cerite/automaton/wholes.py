@@ -217,7 +217,7 @@ def _split_by_values(
 
 
 def _values_needed(condition: Expression, node: Aggregate) -> int:
-    """How many different values must be told apart; refused where the count is used in another way."""
+    """How many different values must be distinguished; refused where the count is used in another way."""
     needed: list[int] = []
     for each in walk(condition):
         if isinstance(each, Comparison) and node in (each.left, each.right):

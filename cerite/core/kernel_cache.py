@@ -31,6 +31,7 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import suppress
+from enum import EnumMeta
 from pathlib import Path
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
@@ -344,6 +345,8 @@ def value_lines(name: str, value: Any, seen: set[Any]) -> Iterator[str]:
             yield f"{name} = {value.__name__} {sorted((k, repr(v)) for k, v in constants.items() if k[0] != '_')}"
     elif isinstance(value, np.ndarray):
         yield f"{name} = {value.dtype} {value.shape} {value.tobytes().hex()}"
+    elif isinstance(value, EnumMeta):
+        yield f"{name} = {value.__qualname__} {dict(value.__members__)!r}"
     elif isinstance(value, type):
         yield f"{name} = {value.__qualname__} {getattr(value, '_fields', ())}"
     else:

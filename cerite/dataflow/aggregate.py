@@ -196,7 +196,7 @@ class Aggregate(Operator):
         if self._watermark is not None and watermark.time <= self._watermark:
             if watermark.time < self._watermark:
                 raise StreamError(
-                    f"the watermark went back from {self._watermark} to {watermark.time}",
+                    f"the watermark decreases from {self._watermark} to {watermark.time}",
                     hint="a watermark promises that nothing earlier comes; send it later",
                 )
             return []

@@ -5,27 +5,45 @@ automaton, or more room. It then returns the reason, leaves in its `Cursor` ever
 called again with the same cursor. Kernels read and write the fields as attributes, at no more cost than an array;
 Python does so by the properties that `record` adds.
 
-Invariant: a field means one thing, whichever engine uses it, and a number in the list of reasons means one reason. All
+Invariant: a field means one thing, whichever engine uses it, and a `Stop` means one reason. All
 engines have the same record, so that the kernels they share are compiled once.
 """
 
 from __future__ import annotations
 
+from enum import IntEnum
 from typing import Any, TypeVar
 
 import numpy as np
 
 from cerite.core.arrays import Longs
 
-# Why a kernel stopped. Some helpers return the reason negated, where other results are -1 or not negative.
-DONE, MISS = 0, 1  # the batch is read; an entry of the determinised automaton is missing
-MORE_SLOTS, MORE_NODES, MORE_CELLS, ROOTS_FULL = range(2, 6)  # no room for a partition, in the tECS, for roots
-MORE_SETS, MORE_SCRATCH, MORE_INDEX, RESET = range(6, 10)  # no room with registers; RESET: most of the sets are empty
-MORE_LIMBS, HOT, WIDE = range(10, 13)  # a number needs more limbs, or nears 62 bits; the partition is wide
-CHUNK_FULL, DEEPER, CHOOSER_FULL = range(13, 16)  # of enumeration: no room for matches, in the stack, for best sets
-MORE_STARTS = 16  # no room for a start that stores a value
-
 R = TypeVar("R", bound=np.void)
+
+
+class Stop(IntEnum):
+    """Why a kernel stopped. Some helpers return the reason negated, where other results are -1 or not negative."""
+
+    DONE = 0  # the batch is read
+    MISS = 1  # an entry of the determinised automaton is missing
+    MORE_SLOTS = 2  # no room for a partition
+    MORE_NODES = 3  # no room in the tECS, or in what takes its place
+    MORE_CELLS = 4  # no room for union-lists
+    ROOTS_FULL = 5  # no room for what is to be enumerated
+    # with registers
+    MORE_SETS = 6
+    MORE_SCRATCH = 7
+    MORE_INDEX = 8
+    RESET = 9  # most of the sets are empty
+    MORE_STARTS = 10  # no room for a start that stores a value
+    # counting
+    MORE_LIMBS = 11  # a number needs more limbs
+    HOT = 12  # a number nears 62 bits
+    WIDE = 13  # the partition's numbers have outgrown 62 bits
+    # enumeration
+    CHUNK_FULL = 14  # no room for matches
+    DEEPER = 15  # no room in the stack
+    CHOOSER_FULL = 16  # no room for best sets
 
 
 def record(kind: type[R]) -> type[R]:

@@ -27,12 +27,11 @@ import pyarrow as pa
 from cerite.automaton.absences import LOW, POSITION, since
 from cerite.automaton.absences import low as low_of
 from cerite.core.arrays import Buffers, Flags, Longs, borrowed, distinct, picked
-from cerite.core.errors import Hint, OrderError, Setting, StreamError
+from cerite.core.errors import Hint, OrderError, Setting
 from cerite.engine.bind import Program
 from cerite.engine.events.combined import combined
 from cerite.engine.events.keys import (
     LEAST,
-    MOST,
     Ranks,
     carry,
     count_keys,
@@ -40,11 +39,11 @@ from cerite.engine.events.keys import (
     numbers,
     reach_of,
     signed,
-    tick_text,
     time_of,
     value_keys,
     width_of,
 )
+from cerite.engine.events.order import StreamOrder, whole_positions
 from cerite.engine.events.partitions import Groups
 from cerite.engine.events.rows import Deferred, Rows, positions
 from cerite.engine.events.since import SinceStates
@@ -60,8 +59,8 @@ class Intake:
         self.groups = Groups(program.plan.partition) if program.plan.partition else None
         self.ranks = Ranks()
         self.rows = 0
+        self._order = StreamOrder(program.columns)
         self._buffers = Buffers()
-        self._last: dict[str, tuple[int, str]] = {}  # the last key of a column that must rise, and how it is shown
         self._last_keys: Longs = np.full((2, 1), LEAST, np.int64)  # key and low, by partition
         self.low = LEAST  # of all events to come, where one clock drives all partitions
         self.ticked = LEAST  # the same by the window that decides parts of the pattern, if there is one
@@ -74,13 +73,12 @@ class Intake:
 
     def take(self, batch: pa.RecordBatch) -> Rows:
         """The next batch of the stream; one that is refused leaves everything as it was."""
-        last = dict(self._last)
         partitions = None if self.groups is None else self.groups.counts
         strings = None if self._leaves is None else self._leaves.strings.count
         try:
-            rows = self._taken(batch)
+            with self._order.undone():
+                rows = self._taken(batch)
         except BaseException:
-            self._last = last
             if self.groups is not None and partitions is not None:
                 self.groups.forget(partitions)
             if self._leaves is not None:
@@ -114,7 +112,7 @@ class Intake:
         """Refuse now what `take` would refuse later because of one event alone, whatever lies before it."""
         name, window = self.program.columns.position, self.program.plan.window
         if name is not None:
-            self._whole_positions(batch, name)
+            whole_positions(batch, name)
         if window is not None and window.unit != "events":
             measured = time_of(window, self.program.columns.time)
             if pa.types.is_decimal(batch.schema.field(measured).type):
@@ -133,9 +131,7 @@ class Intake:
         return formed or len(units) > 1 or any(pa.types.is_uint64(kind) for kind in kinds)
 
     def _taken(self, batch: pa.RecordBatch) -> Rows:
-        places = self._places(batch)
-        if self.program.columns.time is not None:
-            self._check_order(self.program.columns.time, batch.column(self.program.columns.time))
+        places = self._order.positions(batch, self.rows)
         deferred = self._deferred(batch, places) if self.program.by_codes else None
         if deferred is not None:
             return deferred
@@ -290,7 +286,7 @@ class Intake:
             "seen": self.ranks.seen,
             "last_keys": self._last_keys,
             "low": np.array([self.low, self.ticked]),
-            "last": np.frombuffer(json.dumps(self._last).encode(), np.uint8),
+            "last": np.frombuffer(json.dumps(self._order.last).encode(), np.uint8),
         }
         for k, each in enumerate(self._preceding):
             kept |= {f"since{k}{name}": value for name, value in each.state().items()}
@@ -306,7 +302,7 @@ class Intake:
         self.ranks.seen = kept["seen"].astype(np.int64)
         self._last_keys = kept["last_keys"].astype(np.int64)
         self.low, self.ticked = int(kept["low"][0]), int(kept["low"][-1])
-        self._last = json.loads(kept["last"].tobytes())
+        self._order.last = json.loads(kept["last"].tobytes())
         for k, each in enumerate(self._preceding):
             each.restore({name: value for name, value in _under(f"since{k}", kept).items() if not name[:1].isdigit()})
         if self.groups is not None:
@@ -319,49 +315,6 @@ class Intake:
         if self.program.plain:
             return raw
         return combined(self.program.guards, self.program.tests, raw)
-
-    def _places(self, batch: pa.RecordBatch) -> Longs | int:
-        """The positions of the events, or the first one's: they are the rows' numbers."""
-        name = self.program.columns.position
-        if name is None:
-            return self.rows
-        values = self._whole_positions(batch, name)
-        self._check_rising("position", name, signed(values), batch.column(name), strictly=True)
-        return values
-
-    def _whole_positions(self, batch: pa.RecordBatch, name: str) -> Longs:
-        values, missing = numbers(batch.column(name), name)
-        whole = pa.types.is_integer(batch.schema.field(name).type)
-        if missing is not None or not whole or (values.size and int(values.max()) > MOST):
-            raise StreamError(f"the position column `{name}` must hold whole numbers below 2^63, none of them NULL")
-        return values.astype(np.int64)
-
-    def _check_order(self, name: str, column: pa.Array) -> None:
-        values, missing = numbers(column, name)
-        if missing is not None:
-            row = int(np.argmax(missing)) + self.rows
-            raise StreamError(f"row {row} has no time in `{name}`", hint="filter such rows out, or fill them in")
-        self._check_rising("time", name, signed(values), column, strictly=False)
-
-    def _check_rising(self, role: str, name: str, keys: Longs, column: pa.Array, *, strictly: bool) -> None:
-        """Refuse a column that decreases, naming the first row where it does."""
-        if not keys.size:
-            return
-        before = self._last.get(role)
-        skipped = int(before is None)  # nothing comes before the first event
-        at = skipped + first_fall(keys[skipped:], int(keys[0]) if before is None else before[0], strictly)
-        if at >= skipped:
-            what = "does not rise" if strictly else "decreases"
-            previous = before[1] if before is not None and not at else tick_text(column[at - 1])
-            raise OrderError(
-                f"`{name}` {what} at row {self.rows + at}: {tick_text(column[at])} after {previous}",
-                name=name,
-                row=at,
-                hint="positions number the events in their order, each once; leave the column out for the rows' numbers"
-                if strictly
-                else Hint("sort by it first, or let Cerite sort: ", Setting("order_by", name)),
-            )
-        self._last[role] = int(keys[-1]), tick_text(column[-1])
 
     def _keys(
         self, batch: pa.RecordBatch, places: Longs | int, partition: Longs | None

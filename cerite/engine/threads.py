@@ -1,42 +1,37 @@
-"""One query on several cores of one machine: T-CER (DEBS 2024, listing 4) inside a process.
+"""One query on several cores of one machine: the segments of a stream at rest, each recognised by one run.
 
-A stream at rest is cut into segments. Each is recognised by one run, which first reads the window before the segment
-and then finds the matches that end in it. Kernels run without Python's lock, so segments run at the same time. A run
-that is done goes on with a later segment and keeps what it has learnt (deterministic states, classes of events).
+A run first reads the window before its segment (`segments`) and then finds the matches that end in the segment. Kernels
+run without Python's lock, so segments run at the same time. A run that is done goes on with a later segment and keeps
+what it has learnt (deterministic states, classes of events).
 
-Invariants: every match ends in one segment, which reads all that decides it, so the matches are those of one run,
-with the same positions, in the order of their ends; an error comes after the matches that end before its segment. At
-most two segments more than there are threads are in memory, and at most `AHEAD` chunks of matches of a segment that is
-ahead of its turn, so memory follows the window. Where a stream cannot be cut, or its events give so many matches that
-their order keeps one thread busy anyway, the last segment goes on to the end of the stream.
+Invariants: the matches are those of one run, with the same positions, in the order of their ends; an error comes after
+the matches that end before its segment. At most two segments more than there are threads are in memory, and at most
+`AHEAD` chunks of matches of a segment that is ahead of its turn, so memory follows the window.
 """
 
 from __future__ import annotations
 
 import os
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from itertools import chain, takewhile
+from itertools import takewhile
 from threading import Condition, Lock
 from time import monotonic
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, Generic, TypeVar
 
-import numpy as np
 import pyarrow as pa
 
-from cerite.core.arrays import Longs
 from cerite.core.errors import StreamError
 from cerite.engine.bind import Program
 from cerite.engine.event_buffer import Placed
-from cerite.engine.events.keys import time_of, value_keys
 from cerite.engine.keeping import KeepingRun
 from cerite.engine.output import MatchChunk
 from cerite.engine.run import Run
+from cerite.engine.segments import Batches, Segment, last_of, pieces, segments, uncut
 
 T = TypeVar("T")
 R = TypeVar("R", Run, KeepingRun)
-Batches = Iterable[pa.RecordBatch]
 
 SEGMENT = 1 << 20  # the most events of a segment, unless its window has many; fewer if each thread would get few
 LONG_SEGMENT = 1 << 21  # the same if kernels read a segment in one piece: only Python between two segments costs then
@@ -45,8 +40,6 @@ PIECE = 1 << 18  # events that a run reads at once: what it computes of them sta
 FEWEST = 1 << 14  # the fewest events that are worth a run of their own
 UNKNOWN = 1 << 16  # events of a segment as long as it is not known how many matches they give
 READY = 1 << 19  # matches of a segment that may wait for their turn: if there are more, its thread waits, too
-LOOK_BACK = 1 << 10  # events in which the beginning of a window is first searched for
-SPAN = 3  # a segment has at least so many events of its own for each that it reads before them
 AHEAD = 64  # chunks of matches that wait for their turn, of each segment: somewhat more than READY
 TELL = 0.02  # seconds after which a thread reports what it has
 VARIABLE = "CERITE_THREADS"
@@ -69,126 +62,6 @@ def thread_count(threads: int | None) -> int:
     if isinstance(threads, bool) or not isinstance(threads, int) or threads < 1:
         raise StreamError(f"{name} must be a whole number from 1 on, not {shown}", hint="1 runs on one core")
     return threads
-
-
-def uncut(program: Program, order: tuple[str, ...] | None = ()) -> str | None:
-    """Why a stream is not cut for this program, None if it is; `order` are the columns that tell events apart."""
-    plan, time = program.plan, program.columns.time
-    window = plan.window
-    if window is None:
-        return "no window: a match may span the whole stream"
-    if plan.consume != "none" or plan.suppress is not None:
-        return "what is consumed or suppressed depends on the matches before"
-    if plan.has_absence or plan.needs_history:
-        return "a match depends on events outside its window"
-    by_time = window.unit != "events" and time_of(window, time) == time
-    if plan.partition and not by_time:
-        return "the window is one of each partition"
-    if order and not by_time:
-        return "events are distinguished by columns that the window does not measure"
-    return None
-
-
-class Segment(NamedTuple):
-    """Events whose matches are reported (`own`), those in the window `before` them, and the number of the first."""
-
-    before: list[pa.RecordBatch]
-    own: Batches
-    first: int
-
-
-def segments(program: Program, batches: Batches, size: Callable[[], int], piece: int) -> Iterator[Segment]:
-    """The stream, cut into segments of the `size` that is right at that moment, or longer if windows have many events.
-
-    The events read before a segment are at most a third of it, unless the rhythm changes within it. A size of 0 ends
-    the cutting: events that give very many matches, in their order, keep one thread busy whatever the others do. A
-    segment is read in pieces of at most `piece` events.
-    """
-    stream = _pieces(batches, lambda: min(size() or piece, piece))
-    behind: list[pa.RecordBatch] = []  # the events in the window before the next one
-    first = 0  # the number of the first of them
-    for batch in stream:
-        behind, dropped = _within_reach(program, behind, batch)
-        first += dropped or 0
-        if dropped is None or not size():
-            yield Segment(behind, chain([batch], stream), first)
-            return
-        own, failure = _at_least(max(size(), SPAN * sum(each.num_rows for each in behind)), batch, stream)
-        yield Segment(behind, own, first)
-        if failure is not None:
-            raise failure
-        behind = [*behind, *own]
-
-
-def _at_least(
-    events: int, batch: pa.RecordBatch, stream: Iterator[pa.RecordBatch]
-) -> tuple[list[pa.RecordBatch], BaseException | None]:
-    """A batch and those after it, with about `events` events, and the error that came after them, if any."""
-    own, size = [batch], batch.num_rows
-    while size < events:
-        try:
-            more = next(stream, None)
-        except BaseException as failure:
-            return own, failure
-        if more is None:
-            break
-        own.append(more)
-        size += more.num_rows
-    return own, None
-
-
-def _pieces(batches: Batches, size: Callable[[], int]) -> Iterator[pa.RecordBatch]:
-    for batch in batches:
-        start = 0
-        while start < batch.num_rows:
-            piece = batch.slice(start, size())
-            start += piece.num_rows
-            yield piece
-
-
-def _within_reach(
-    program: Program, behind: list[pa.RecordBatch], batch: pa.RecordBatch
-) -> tuple[list[pa.RecordBatch], int | None]:
-    """The events before a batch that it can bind, at least one, and how many are dropped (None: that is not known).
-
-    Looks back no further than it must: events out of order before that are refused where they are read.
-    """
-    total = sum(each.num_rows for each in behind)
-    size = LOOK_BACK
-    while behind:
-        keys, low = _reach(program, _last(behind, size), batch.slice(0, 1))
-        if keys is None or bool((keys[1:] < keys[:-1]).any()):
-            return behind, None
-        out = min(int(np.searchsorted(keys, low)), keys.size - 1)
-        if out or size >= total:
-            return _last(behind, keys.size - out), total - keys.size + out
-        size *= 4
-    return behind, 0
-
-
-def _last(batches: list[pa.RecordBatch], count: int) -> list[pa.RecordBatch]:
-    """The last `count` events."""
-    some: list[pa.RecordBatch] = []
-    for each in reversed(batches):
-        if count <= 0:
-            break
-        some.append(each.slice(max(each.num_rows - count, 0)))
-        count -= each.num_rows
-    return some[::-1]
-
-
-def _reach(program: Program, behind: list[pa.RecordBatch], event: pa.RecordBatch) -> tuple[Longs | None, int]:
-    """The keys of events, and the least key at which a match may start that ends at the event after them."""
-    window = program.plan.window
-    assert window is not None
-    if window.unit == "events":
-        count = sum(each.num_rows for each in behind)
-        return np.arange(count, dtype=np.int64), count - (int(window.amount) - 1)
-    name = time_of(window, program.columns.time)
-    parts = [value_keys(each.column(name), name, window, program.columns.unit) for each in (*behind, event)]
-    if any(missing is not None for _, _, missing in parts):
-        return None, 0
-    return np.concatenate([key for key, _, _ in parts[:-1]]), int(parts[-1][1][0])
 
 
 class ThreadedRun:
@@ -302,7 +175,7 @@ class ThreadedRun:
                 self._spare.remove(spare[-1])
         run = spare[-1] if spare else new()
         run.intake.rows = max(run.intake.rows, segment.first)
-        return run, _last(segment.before, segment.first + size - run.intake.rows)
+        return run, last_of(segment.before, segment.first + size - run.intake.rows)
 
     def _size(self) -> int:
         """How many events the next segment should have: fewer if they give many matches, 0 if too many."""
@@ -337,7 +210,7 @@ class ThreadedRun:
     ) -> Iterator[T]:
         """What is recognised in each segment, in the order of the segments."""
         if self._threads == 1 or uncut(self._program, order) is not None:
-            yield from recognise(Segment([], _pieces(batches, lambda: self._piece), 0))
+            yield from recognise(Segment([], pieces(batches, lambda: self._piece), 0))
             return
         cut = self._cut(batches)
         waiting: deque[_Output[T]] = deque()

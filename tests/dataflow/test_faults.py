@@ -65,7 +65,7 @@ def test_parameters(make: Callable[[], Any], message: str) -> None:
 @pytest.mark.parametrize(
     ("elements", "message"),
     [
-        ([Watermark(20), Watermark(10)], "the watermark went back from 20 to 10"),
+        ([Watermark(20), Watermark(10)], "the watermark decreases from 20 to 10"),
         ([Watermark(5)], "a watermark has the time 5, not a multiple of δ = 10"),
         ([StreamTuple(15, "a")], "a tuple has the time 15, not a multiple of δ = 10"),
         ([StreamTuple(1.5, "a")], "a tuple has the time 1.5, not a whole number"),  # type: ignore[arg-type]

@@ -60,10 +60,10 @@ def tallied() -> Iterator[Tally]:
     tally: Tally = Counter()
     with pytest.MonkeyPatch.context() as patch:
         for module, names in ((subset, STOPS), (registers, REGISTER_STOPS)):
-            codes = {getattr(cursor, name): name for name in names}
+            codes: dict[int, str] = {cursor.Stop[name]: name for name in names}
             patch.setattr(module, "update", _counting(module.update, codes, tally))
             patch.setattr(module, "compact", _compacting(module.compact, tally))
-        walk = {getattr(cursor, name): f"walk {name}" for name in WALK_STOPS}
+        walk: dict[int, str] = {cursor.Stop[name]: f"walk {name}" for name in WALK_STOPS}
         patch.setattr(enumerator, "enumerate_roots", _counting(enumerator.enumerate_roots, walk, tally))
         yield tally
 

@@ -90,7 +90,7 @@ EXPECTED = {
         "moved by B",
         "times the different watched sets",
     ),
-    "A ; NEXT(B AS x ; C FILTER C[id = x.id]) ; D": ("NEXT: every other way through the part is compared with",),
+    "A ; NEXT(B AS x ; C FILTER C[id = x.id]) ; D": ("NEXT: every other run through the part is compared with",),
     "A ; (B ; C WITHIN 3 EVENTS)": (
         "windows on parts, as registers that hold the part's first event: WITHIN 3 EVENTS",
         "q2: C inside WITHIN 3 EVENTS, found by order",

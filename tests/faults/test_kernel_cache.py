@@ -11,6 +11,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable
+from enum import IntEnum
 from pathlib import Path
 from typing import Any
 
@@ -228,6 +229,11 @@ def test_the_digest_of_a_kernel_covers_what_it_calls(monkeypatch: pytest.MonkeyP
     union = by_name["cerite.engine.tecs.nodes.union"].py_func
     monkeypatch.setattr(union, "__code__", (lambda tecs, a, b: 0).__code__)
     assert kernel_cache.code_digest(update.py_func, update.targetoptions) != before
+
+
+def test_the_digest_of_a_kernel_covers_the_members_of_enumerations() -> None:
+    lines = [list(kernel_cache.value_lines("Stop", IntEnum("Stop", {"DONE": value}), set())) for value in (0, 1)]
+    assert lines[0] != lines[1]
 
 
 def test_a_numba_that_refuses_the_private_option(monkeypatch: pytest.MonkeyPatch) -> None:

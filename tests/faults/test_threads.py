@@ -10,7 +10,7 @@ import pytest
 
 import cerite
 from cerite.core.errors import CeriteError, OrderError, StreamError
-from cerite.engine import threads
+from cerite.engine import segments, threads
 
 PAIRS = cerite.query("SELECT * FROM S WHERE A AS x ; B AS y WITHIN 3 [at]")
 SCHEMA = pa.schema({"type": pa.string(), "at": pa.int64()})
@@ -112,5 +112,5 @@ def test_the_variable_says_how_many_and_is_checked(monkeypatch: pytest.MonkeyPat
 )
 def test_what_cannot_be_cut_says_why(text: str, why: str | None) -> None:
     run = cerite.query(f"SELECT * FROM S WHERE {text}").run(pa.Table.from_batches([events(0, 10)]), threads=2)
-    reason = threads.uncut(run.prepared.program)
+    reason = segments.uncut(run.prepared.program)
     assert (reason is None) if why is None else (reason is not None and why in reason)

@@ -8,7 +8,7 @@ import pytest
 
 import cerite
 from cerite.errors import ArgumentError, BudgetError
-from cerite.reference.semantics import ways
+from cerite.reference.semantics import derivations
 
 ROWS: list[dict[str, Any]] = [{"type": "A", "v": 1}, {"type": "B", "v": 2}, {"type": "B", "v": 2}]
 QUERY = cerite.query("SELECT * FROM S WHERE A AS x ; B AS y")
@@ -81,7 +81,7 @@ def test_what_can_be_read_in_too_many_ways_is_refused(monkeypatch: pytest.Monkey
     """The events that SELECT hides are looked for one by one, and which of them sum up to 10 000 is hard to see."""
     query = cerite.query("SELECT z FROM S WHERE A+ AS a ; B AS z FILTER SUM(a.v) = 10000")
     rows = [{"type": "A", "v": 3 * 2**at} for at in range(24)] + [{"type": "B", "v": 0}]
-    monkeypatch.setattr(ways, "MOST_STEPS", 3_000)
+    monkeypatch.setattr(derivations, "MOST_STEPS", 3_000)
     match = cerite.Match(0, 24, (24,), (("z", (24,)),))
     with pytest.raises(BudgetError, match="too many ways") as error:
         query.why(match, rows)

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import assume
 from hypothesis import strategies as st
 
-from cerite.engine import threads
+from cerite.engine import segments, threads
 from cerite.pattern import Consume, QuerySpec, Size
 from tests import strategies as random
 from tests.dressed import PLAIN
@@ -42,9 +42,12 @@ SHORT = st.sampled_from([Size.events(2), Size.events(3), Size(1, "milliseconds")
 
 @pytest.fixture(autouse=True, scope="module")
 def _short_segments() -> Iterator[None]:
-    with patch.multiple(
-        threads, SEGMENT=2, LONG_SEGMENT=2, SPAN=1, WORTH_CUTTING=2, PIECE=3, UNKNOWN=2, FEWEST=1, READY=4, LOOK_BACK=1
-    ):  # and no cutting from four matches an event
+    with (
+        patch.multiple(segments, SPAN=1, LOOK_BACK=1),
+        patch.multiple(
+            threads, SEGMENT=2, LONG_SEGMENT=2, WORTH_CUTTING=2, PIECE=3, UNKNOWN=2, FEWEST=1, READY=4
+        ),  # and no cutting from four matches an event
+    ):
         yield
 
 
@@ -60,7 +63,7 @@ def test_matches_are_those_of_one_run(
     one = ready(query).run(table, time="at", semantics=semantics, threads=1)
     many = ready(query).run(table, time="at", semantics=semantics, threads=2)
     expected = judged(query, whole.to_pylist(), semantics)
-    share.note(bool(expected) and threads.uncut(many.prepared.program) is None)
+    share.note(bool(expected) and segments.uncut(many.prepared.program) is None)
     actual = list(many)
     same(actual, expected, query, expected)
     assert [each.end for each in actual] == [each.end for each in one], "in the order of their ends"
@@ -79,10 +82,10 @@ def test_a_run_goes_on_with_any_later_segment(
     table = PLAIN.table(rows)
     one = ready(query).run(table, time="at", semantics=semantics, threads=1)
     program = one.prepared.program
-    assume(threads.uncut(program) is None)
+    assume(segments.uncut(program) is None)
     readers = [threads.ThreadedRun(program, 1) for _ in range(2)]
     names = program.schema.names
-    cut = threads.segments(program, [batch.select(names) for batch in table.to_batches()], lambda: 2, 3)
+    cut = segments.segments(program, [batch.select(names) for batch in table.to_batches()], lambda: 2, 3)
     counts = [(turn, sum(filter(None, readers[turn]._counts(each)))) for turn, each in zip(turns, cut, strict=False)]
     expected = one.count()
     share.note(bool(expected) and len(counts) > 1)

@@ -1,7 +1,7 @@
 """What `why` and `why_not` say is what the judge says.
 
-`Ways` are compared with the judge pattern by pattern: what holds in every check is a valuation of the judge, and what
-does not becomes one when the constructs that are named as failing are taken out of the pattern.
+`Derivations` are compared with the judge pattern by pattern: what holds in every check is a valuation of the judge, and
+what does not becomes one when the constructs that are named as failing are taken out of the pattern.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ from cerite.predicate.evaluate import holds
 from cerite.predicate.expression import Expression, Reference, aggregates, conjunction, references
 from cerite.predicate.words import conjuncts
 from cerite.reference.semantics import Stream, matches
+from cerite.reference.semantics.derivations import Check, Derivation, Derivations
 from cerite.reference.semantics.patterns import Evaluator, Valuation
-from cerite.reference.semantics.ways import Check, Way, Ways
 from tests import strategies as random
 from tests.dressed import PLAIN
 from tests.properties.absent import PLAIN_QUERIES
@@ -69,16 +69,16 @@ def judged(pattern: Pattern, stream: Stream, within: Size | None) -> set[Valuati
     return {each for each in every if within is None or stream.fits(within, each.start or 0, each.end or 0)}
 
 
-def ways_of(pattern: Pattern, stream: Stream, within: Size | None, word: Any) -> list[Way]:
+def derivations_of(pattern: Pattern, stream: Stream, within: Size | None, word: Any) -> list[Derivation]:
     try:
-        return list(Ways(stream, word).of(pattern, within))
+        return list(Derivations(stream, word).of(pattern, within))
     except BudgetError:
         assume(False)
         raise
 
 
-# ---------------------------------------------------------------- ways against the judge
-def ways_agree(query: QuerySpec, rows: Rows, word: list[int], share: Share, *, easier: bool) -> None:
+# ---------------------------------------------------------------- derivations against the judge
+def derivations_agree(query: QuerySpec, rows: Rows, word: list[int], share: Share, *, easier: bool) -> None:
     assume(runnable_by_judge(query))
     if easier:
         query, rows = telling(query, rows, lambda one, some: matches(one, Stream.of(some, time="at")))
@@ -86,15 +86,15 @@ def ways_agree(query: QuerySpec, rows: Rows, word: list[int], share: Share, *, e
     expected = judged(pattern, stream, query.within)
     informative = bool(expected)
     for each in words_of(query, rows, expected, word):
-        ways = ways_of(pattern, stream, query.within, each)
-        assert {way.valuation for way in ways if not way.failing} == {
+        derivations = derivations_of(pattern, stream, query.within, each)
+        assert {derivation.valuation for derivation in derivations if not derivation.failing} == {
             valuation for valuation in expected if valuation.positions == frozenset(each)
         }, each
-        failing = sorted((way for way in ways if way.failing), key=lambda way: way.failing[0].rank)
-        for way in (*failing[:1], *failing[-2:]):
-            repaired_agrees(pattern, stream, query.within, way)
+        failing = sorted((each for each in derivations if each.failing), key=lambda each: each.failing[0].rank)
+        for derivation in (*failing[:1], *failing[-2:]):
+            repaired_agrees(pattern, stream, query.within, derivation)
         informative = informative or bool(failing)
-        if not ways and all(map(is_plain, walk(pattern))):
+        if not derivations and all(map(is_plain, walk(pattern))):
             loose = judged(transform(pattern, loosened), stream, None)
             assert not any(valuation.positions == frozenset(each) for valuation in loose), each
     share.note(informative)
@@ -135,13 +135,13 @@ def words_of(query: QuerySpec, rows: Rows, expected: set[Valuation], word: list[
     return [each for each in (*some[0], *some[1], tuple(rank for rank in word if rank < len(rows))) if each]
 
 
-def repaired_agrees(pattern: Pattern, stream: Stream, within: Size | None, way: Way) -> None:
+def repaired_agrees(pattern: Pattern, stream: Stream, within: Size | None, derivation: Derivation) -> None:
     """Without what fails the judge has the valuation."""
-    if has_absence(pattern) and any(check.kind == "window" for check in way.failing):
+    if has_absence(pattern) and any(check.kind == "window" for check in derivation.failing):
         return  # a wider window is a longer absence
-    size = None if any(check.kind == "window" and check.owner is None for check in way.failing) else within
-    bare = Evaluator(stream).within(repaired(pattern, way.failing), size)
-    assert _bound(way.valuation) in {_bound(each) for each in bare}, [check.text for check in way.failing]
+    size = None if any(check.kind == "window" and check.owner is None for check in derivation.failing) else within
+    bare = Evaluator(stream).within(repaired(pattern, derivation.failing), size)
+    assert _bound(derivation.valuation) in {_bound(each) for each in bare}, [check.text for check in derivation.failing]
 
 
 def _bound(each: Valuation) -> object:
@@ -199,14 +199,14 @@ PATTERNS = random.checked_patterns(size=5) | random.register_patterns(2) | rando
 def test_ways_without_a_fault_are_valuations_and_the_others_become_some(
     share: Share, pattern: Pattern, rows: Rows, within: Size | None, word: list[int], easier: bool
 ) -> None:
-    ways_agree(QuerySpec(pattern, within=within), rows, word, share, easier=easier)
+    derivations_agree(QuerySpec(pattern, within=within), rows, word, share, easier=easier)
 
 
 @cases(often(200), PLAIN_QUERIES, random.streams(6), WORDS, st.booleans())
-def test_ways_of_patterns_with_absences(
+def test_derivations_of_patterns_with_absences(
     share: Share, query: QuerySpec, rows: Rows, word: list[int], easier: bool
 ) -> None:
-    ways_agree(query, rows, word, share, easier=easier)
+    derivations_agree(query, rows, word, share, easier=easier)
 
 
 # ---------------------------------------------------------------- explanations against the judge

@@ -23,7 +23,7 @@ def explain_keeping(tree: Tree, program: Program) -> None:
     if plan.partition:
         key = ", ".join(plan.partition)
         if plan.needs_history:
-            branch.add(Text(f"every value of {key}: ways through a part are compared with all that began before them"))
+            branch.add(Text(f"every value of {key}: runs through a part are compared with all that began before them"))
         else:
             branch.add(Text(f"a value of {key}: while it has a partial match; nothing of it after"))
     if plan.suppress is not None:
@@ -44,8 +44,8 @@ def growth(plan: Plan) -> tuple[str, str]:
     """
     by_key = bool(plan.partition)
     if plan.needs_history:
-        grows = "more with every key" if by_key else "what is in the window, and ways that began before it"
-        return grows, "a part is selected among all ways through it, however long ago they began"
+        grows = "more with every key" if by_key else "what is in the window, and runs that began before it"
+        return grows, "a part is selected among all runs through it, however long ago they began"
     if plan.window is None:
         if _waits(plan.automaton):
             return "more with every partial match", "without WITHIN it can go on at any later event"

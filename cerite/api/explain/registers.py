@@ -30,10 +30,10 @@ _ORDERS = {LESS: "<", AT_MOST: "<=", MORE: ">", AT_LEAST: ">="}
 _OWN = re.compile("`?\N{PRIME}(.*?)[0-9]+`?(?![0-9`])")
 _WATCHED = {
     PLAIN: "must not complete meanwhile",
-    NEXT: "NEXT: every other way through the part is compared with this one",
-    LAST: "LAST: every other way through the part is compared with this one",
-    MAX: "MAX: every other way through the part is compared with this one",
-    OTHERS: "the ways that begin before the part does, with what the run has bound",
+    NEXT: "NEXT: every other run through the part is compared with this one",
+    LAST: "LAST: every other run through the part is compared with this one",
+    MAX: "MAX: every other run through the part is compared with this one",
+    OTHERS: "the runs that begin before the part does, with what the run has bound",
 }
 
 

@@ -182,7 +182,7 @@ def _registers(tree: Tree, pattern: Pattern) -> None:
 def _rewrites(tree: Tree, pattern: Pattern) -> None:
     steps = (
         ("PERMUTE and ⟲ @ expanded", lambda node: expand_skips(expand_permute(node))),
-        ("references turned to the later event", orient_references),
+        ("references written on the later event", orient_references),
         ("thresholds on counts as bounds of iterations", bounded_counts),
         ("LP-normal form", lp_normal),
     )

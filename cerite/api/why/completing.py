@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from cerite.api.why.scene import Ranks, Scene
 from cerite.core.errors import BudgetError, StreamError
 from cerite.pattern.nodes import Sequence, walk
+from cerite.reference.semantics.derivations import Derivations
 from cerite.reference.semantics.stream import Stream
-from cerite.reference.semantics.ways import Ways
 
 MOST_TRIED = 150  # words that are read
 MOST_NEAR = 30  # events that are tried in one place
@@ -44,7 +44,7 @@ class Missing:
         return self.word[self.at] if self.at < len(self.word) else None
 
 
-def read(scene: Scene, ranks: Ranks, first: int, last: int, restart: int) -> tuple[Ways, Ranks]:
+def read(scene: Scene, ranks: Ranks, first: int, last: int, restart: int) -> tuple[Derivations, Ranks]:
     """The part of the stream that decides about these events, ready to be read, and the ranks of its events."""
     begin = scene.begins(first, restart)
     stream = scene.stream(begin, scene.ends(last), first)
@@ -55,7 +55,7 @@ def read(scene: Scene, ranks: Ranks, first: int, last: int, restart: int) -> tup
         raise StreamError(f"row {scene.positions[outside]} is in another partition than row {scene.positions[first]}")
     looks_before = any(isinstance(node, Sequence) and node.before for node in walk(scene.pattern))
     past = scene.stream(0, begin, first) if looks_before and begin else Stream()
-    return Ways(stream, tuple(places[rank] for rank in ranks), past), numbers
+    return Derivations(stream, tuple(places[rank] for rank in ranks), past), numbers
 
 
 def completions(scene: Scene, ranks: Ranks) -> tuple[list[Ranks], Missing | None]:
@@ -67,14 +67,14 @@ def completions(scene: Scene, ranks: Ranks) -> tuple[list[Ranks], Missing | None
         if complete and len(word) > len(complete[0]):
             break
         tried += 1
-        ways, _ = read(scene, word, word[0], word[-1], 0)
+        derivations, _ = read(scene, word, word[0], word[-1], 0)
         try:
-            if next(iter(ways.of(scene.pattern, scene.query.within)), None) is not None:
+            if next(iter(derivations.of(scene.pattern, scene.query.within)), None) is not None:
                 complete.append(word)
                 continue
         except BudgetError:
             continue
-        for missing in _missing(ways, word):
+        for missing in _missing(derivations, word):
             near = list(_near(scene, missing))
             if not near and missing.needed and furthest is None:
                 furthest = missing
@@ -84,9 +84,9 @@ def completions(scene: Scene, ranks: Ranks) -> tuple[list[Ranks], Missing | None
     return complete, None if complete else furthest
 
 
-def _missing(ways: Ways, word: Ranks) -> Iterator[Missing]:
+def _missing(derivations: Derivations, word: Ranks) -> Iterator[Missing]:
     """What the pattern needs where reading ended, and then elsewhere; nothing if it has read all that it needs."""
-    reached = ways.reached
+    reached = derivations.reached
     if None not in reached.expected:
         for at in sorted(reached.types, reverse=True):
             yield Missing(word, at, frozenset(reached.types[at]), needed=at == reached.at)

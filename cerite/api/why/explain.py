@@ -1,8 +1,8 @@
 """`query.why` and `query.why_not`: the judge reads the events of a match as a word, the engine says what it reported.
 
-A partial match is ended by the first check that fails. Of all ways to read the events as a match, `why_not` reports the
-one that got furthest: the one whose first failing check is decided latest. Events for which every check holds are a
-match of the pattern; if they are not reported, a clause of the query left them out.
+A partial match is ended by the first check that fails. Of all derivations of the events, `why_not` reports the one that
+got furthest: the one whose first failing check is decided latest. Events for which every check holds are a match of the
+pattern; if they are not reported, a clause of the query left them out.
 
 Invariant: without the culprit and what is named besides it, the judge finds the match (tests/properties/test_why.py).
 """
@@ -21,15 +21,15 @@ from cerite.pattern.absences import ends_in_absence
 from cerite.pattern.nodes import Strategy
 from cerite.pattern.query import Consume
 from cerite.predicate.words import shown
-from cerite.reference.semantics.ways import Check, Way, Ways
+from cerite.reference.semantics.derivations import Check, Derivation, Derivations
 
 
 @dataclass(frozen=True, slots=True)
 class _Reading:
-    """Events read as a word: the ways in which they could be a match, in the stream that decides about it."""
+    """Events read as a word: its derivations, in the stream that decides about it."""
 
-    ways: Ways
-    candidates: tuple[Way, ...]
+    derivations: Derivations
+    candidates: tuple[Derivation, ...]
     ranks: Ranks  # of the stream's events, in the whole stream
 
     def whole(self, ranks: frozenset[int]) -> Ranks:
@@ -42,10 +42,10 @@ def why(scene: Scene, match: Match) -> Why:
     ranks = tuple(sorted(scene.rank(position) for position in match.positions))
     first, last = scene.rank(match.start), scene.rank(match.end)
     restart = max((each + 1 for each in _completed(scene, last, first) if each < first), default=0)
-    ways, numbers = read(scene, ranks, first, last, restart)
-    for way in ways.of(scene.pattern, scene.query.within, scene.query.variables):
-        if not way.failing and _is(way, match, scene, numbers):
-            return _answer(scene, _Reading(ways, (way,), numbers), way, match)
+    derivations, numbers = read(scene, ranks, first, last, restart)
+    for derivation in derivations.of(scene.pattern, scene.query.within, scene.query.variables):
+        if not derivation.failing and _is(derivation, match, scene, numbers):
+            return _answer(scene, _Reading(derivations, (derivation,), numbers), derivation, match)
     raise StreamError(
         f"{match} is no match of the query in this data",
         hint=f"query.why_not(data, events={list(match.positions)}) says what is missing",
@@ -62,22 +62,22 @@ def why_not(scene: Scene, ranks: Ranks) -> WhyNot:
     first, last = ranks[0], ranks[-1]
     completed = _completed(scene, last, first)
     restart = max((each + 1 for each in completed if each < first), default=0)
-    ways, numbers = read(scene, ranks, first, last, restart)
-    reading = _Reading(ways, tuple(ways.of(scene.pattern, scene.query.within)), numbers)
+    derivations, numbers = read(scene, ranks, first, last, restart)
+    reading = _Reading(derivations, tuple(derivations.of(scene.pattern, scene.query.within)), numbers)
     if not reading.candidates:
-        return _unlike(scene, ranks, ways)
+        return _unlike(scene, ranks, derivations)
     consumed = next((each for each in completed if first <= each < last), None)
-    candidates = [(way, _failing(scene, way, reading, consumed)) for way in reading.candidates]
-    way, failing = max(candidates, key=lambda each: _progress(each[1]))
+    candidates = [(derivation, _failing(scene, derivation, reading, consumed)) for derivation in reading.candidates]
+    derivation, failing = max(candidates, key=lambda each: _progress(each[1]))
     if failing:
         culprit = failing[0]
-        events = _events(scene, reading, way, culprit)
+        events = _events(scene, reading, derivation, culprit)
         reasons = [_reason(check, reading) for check in failing]
         return WhyNot(positions, events, reasons[0], reasons[1:], columns=columns)
-    left_out = _left_out(scene, reading.whole(_seen(scene, way)), reading.ranks[way.valuation.end or 0])
+    left_out = _left_out(scene, reading.whole(_seen(scene, derivation)), reading.ranks[derivation.valuation.end or 0])
     if left_out is not None:
-        return WhyNot(positions, _events(scene, reading, way, None), left_out, columns=columns)
-    answer = _answer(scene, reading, way, _match(way, scene, reading.ranks))
+        return WhyNot(positions, _events(scene, reading, derivation, None), left_out, columns=columns)
+    answer = _answer(scene, reading, derivation, _match(derivation, scene, reading.ranks))
     return WhyNot(positions, answer.events, match=answer.match, why=answer, columns=columns)
 
 
@@ -93,24 +93,24 @@ def _completed(scene: Scene, last: int, like: int) -> list[int]:
     return sorted(ends)
 
 
-def _seen(scene: Scene, way: Way) -> frozenset[int]:
-    """The ranks that SELECT shows of a way."""
+def _seen(scene: Scene, derivation: Derivation) -> frozenset[int]:
+    """The ranks that SELECT shows of a derivation."""
     chosen = scene.query.variables
-    return (way.valuation if chosen is None else way.valuation.projected(frozenset(chosen))).positions
+    return (derivation.valuation if chosen is None else derivation.valuation.projected(frozenset(chosen))).positions
 
 
-def _match(way: Way, scene: Scene, numbers: Ranks) -> Match:
+def _match(derivation: Derivation, scene: Scene, numbers: Ranks) -> Match:
     chosen = scene.query.variables
-    each = way.valuation if chosen is None else way.valuation.projected(frozenset(chosen))
+    each = derivation.valuation if chosen is None else derivation.valuation.projected(frozenset(chosen))
     position = [scene.positions[rank] for rank in numbers]
     bound = ((name, position[rank]) for name, rank in each.bindings)
     match = Match.of(position[each.start or 0], position[each.end or 0], bound)
     return match if scene.semantics == "valuations" else match.without_bindings()
 
 
-def _is(way: Way, match: Match, scene: Scene, numbers: Ranks) -> bool:
-    """Whether a way is this match; positions may be reported in another order."""
-    own = _match(way, scene, numbers)
+def _is(derivation: Derivation, match: Match, scene: Scene, numbers: Ranks) -> bool:
+    """Whether a derivation is this match; positions may be reported in another order."""
+    own = _match(derivation, scene, numbers)
     if (own.start, own.end, set(own.positions)) != (match.start, match.end, set(match.positions)):
         return False
     bound = {name: set(positions) for name, positions in match.bindings}
@@ -118,12 +118,12 @@ def _is(way: Way, match: Match, scene: Scene, numbers: Ranks) -> bool:
 
 
 # ---------------------------------------------------------------- what does not hold
-def _failing(scene: Scene, way: Way, reading: _Reading, consumed: int | None) -> list[Check]:
-    """The checks that end a way, in the order in which they do."""
-    failing = list(way.failing)
+def _failing(scene: Scene, derivation: Derivation, reading: _Reading, consumed: int | None) -> list[Check]:
+    """The checks that end a derivation, in the order in which they do."""
+    failing = list(derivation.failing)
     if consumed is not None:
         text = f"CONSUME BY {scene.query.consume.value}: the match that ended at row {scene.positions[consumed]} "
-        text += f"made the query forget row {scene.positions[reading.ranks[way.valuation.start or 0]]}"
+        text += f"made the query forget row {scene.positions[reading.ranks[derivation.valuation.start or 0]]}"
         rank = sum(each <= consumed for each in reading.ranks) - 1
         failing.append(Check("consumption", False, text, rank))
     return sorted(failing, key=lambda check: check.rank)
@@ -155,7 +155,7 @@ def _key_text(names: tuple[str, ...], key: tuple[object, ...] | None) -> str:
     return ", ".join(f"{name} = {shown(value)}" for name, value in zip(names, key or (), strict=True))
 
 
-def _unlike(scene: Scene, ranks: Ranks, ways: Ways) -> WhyNot:
+def _unlike(scene: Scene, ranks: Ranks, derivations: Derivations) -> WhyNot:
     """The answer for events that do not have the form of the pattern; they may be only part of a reported match."""
     positions, columns = tuple(scene.positions[rank] for rank in ranks), _columns(scene)
     larger = next((each for each in scene.reported(scene.query, scene.rows - 1) if set(ranks) <= set(each[2])), None)
@@ -169,13 +169,13 @@ def _unlike(scene: Scene, ranks: Ranks, ways: Ways) -> WhyNot:
             return _completed_as(scene, ranks, words)
         if missing is not None:
             return _lacking(scene, ranks, missing)
-    at = max(ways.reached.at, 0)
-    wanted = " or ".join(f"`{each}`" for each in ways.reached.expected if each is not None)
+    at = max(derivations.reached.at, 0)
+    wanted = " or ".join(f"`{each}`" for each in derivations.reached.expected if each is not None)
     here = None if at == len(ranks) else positions[at]
     if here is None:
         text = f"after row {positions[-1]} the pattern needs {wanted} as well, and no more events are given"
     elif wanted:
-        kind = ways.stream.events[ways.word[at]].type
+        kind = derivations.stream.events[derivations.word[at]].type
         text = f"row {here} is `{kind}`, where the pattern has {wanted}"
     else:
         text = f"the pattern is complete before row {here}"
@@ -288,13 +288,13 @@ def _columns(scene: Scene) -> tuple[str, ...]:
 
 
 def _reason(check: Check, reading: _Reading) -> Reason:
-    position = None if check.about is None else reading.ways.stream.events[check.about].position
+    position = None if check.about is None else reading.derivations.stream.events[check.about].position
     return Reason(check.kind, check.text, position)
 
 
-def _answer(scene: Scene, reading: _Reading, way: Way, match: Match) -> Why:
-    whole = [_reason(check, reading) for check in way.checks if check.about is None]
-    return Why(match, _events(scene, reading, way, None), [*whole, *_clauses(scene, match)], _columns(scene))
+def _answer(scene: Scene, reading: _Reading, derivation: Derivation, match: Match) -> Why:
+    whole = [_reason(check, reading) for check in derivation.checks if check.about is None]
+    return Why(match, _events(scene, reading, derivation, None), [*whole, *_clauses(scene, match)], _columns(scene))
 
 
 def _clauses(scene: Scene, match: Match) -> Iterator[Reason]:
@@ -305,13 +305,13 @@ def _clauses(scene: Scene, match: Match) -> Iterator[Reason]:
         yield Reason("strategy", f"{query.strategy.value} takes it among the matches that end at row {match.end}")
 
 
-def _events(scene: Scene, reading: _Reading, way: Way, culprit: Check | None) -> list[Explained]:
-    """The events of a way with the checks of each, up to the culprit."""
+def _events(scene: Scene, reading: _Reading, derivation: Derivation, culprit: Check | None) -> list[Explained]:
+    """The events of a derivation with the checks of each, up to the culprit."""
     explained = []
-    for rank in sorted(way.valuation.positions):
+    for rank in sorted(derivation.valuation.positions):
         whole = reading.ranks[rank]
-        names = tuple(sorted(name for name, place in way.valuation.bindings if place == rank))
-        reasons = tuple(_reason(check, reading) for check in way.checks if check.about == rank and check.holds)
+        names = tuple(sorted(name for name, place in derivation.valuation.bindings if place == rank))
+        reasons = tuple(_reason(check, reading) for check in derivation.checks if check.about == rank and check.holds)
         row, position = scene.event(whole), scene.positions[whole]
         if culprit is None or (rank < culprit.rank and culprit.about != rank):
             explained.append(Explained(position, names, row, reasons))

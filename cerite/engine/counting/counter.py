@@ -23,17 +23,7 @@ from cerite.engine.counting.kernel import Batch, How, Queue, Scratch, Starts, co
 from cerite.engine.counting.learnt import Learnt, Tables
 from cerite.engine.counting.limbs import LimbSlot, to_kernel, to_limbs
 from cerite.engine.counting.steps import CountedStates
-from cerite.engine.cursor import (
-    DONE,
-    MISS,
-    MORE_NODES,
-    MORE_SLOTS,
-    WIDE,
-    Cursor,
-    new_cursor,
-    of_longs,
-    to_longs,
-)
+from cerite.engine.cursor import Cursor, Stop, new_cursor, of_longs, to_longs
 from cerite.engine.events.keys import Reach, write_lows
 from cerite.engine.events.rows import Deferred, Rows
 from cerite.engine.slots import CONSUME, grown
@@ -158,7 +148,7 @@ class Counter(SubsetEngine[CountedStates]):
             block = self._block()
             if not self.wide_slots and block.table.size:
                 at, relevant, why = self._run_blocks(at, key, lookup, reach, block)
-                if why == DONE:
+                if why == Stop.DONE:
                     break
             end = min(at + block.low.size, key.size)
             classes, selection = block.classes[: end - at], block.relevant[: max(relevant, 0)]
@@ -191,16 +181,16 @@ class Counter(SubsetEngine[CountedStates]):
         if since and not ids.size:
             self._read_wide(0, batch)
         why = self._run(batch) if why is None else why
-        while why != DONE:
+        while why != Stop.DONE:
             x = self.cursor.next
-            if why == MISS:
+            if why == Stop.MISS:
                 self.det.fill(self.cursor.dstate, self.cursor.event_class)
                 self._fit_dstates()
-            elif why in (MORE_SLOTS, MORE_NODES):
+            elif why in (Stop.MORE_SLOTS, Stop.MORE_NODES):
                 worth = self.shared_clock and ids.size and not self.slots.too_few
                 if not (worth and self._swept(np.full(self.slots.slot_of.size, batch.low[relevant[x]]))):
-                    (self._more_slots if why == MORE_SLOTS else self.more_nodes)()
-            elif why == WIDE:
+                    (self._more_slots if why == Stop.MORE_SLOTS else self.more_nodes)()
+            elif why == Stop.WIDE:
                 self._run_wide(self._slot(x, batch), batch, relevant[x : x + 1])
                 self.cursor.next = x + 1
             else:

@@ -27,7 +27,7 @@ from cerite.engine.counting.steps import (
     set_identity,
     unknown_state,
 )
-from cerite.engine.cursor import DONE, HOT, MISS, MORE_NODES, MORE_SLOTS, WIDE, Cursor
+from cerite.engine.cursor import Cursor, Stop
 from cerite.engine.events.keys import Reach
 from cerite.engine.subset.blocks import Block, look
 from cerite.engine.subset.determinise import MISSING
@@ -186,7 +186,7 @@ def count_events(batch: Batch, how: How, steps: Steps, slots: Starts, queue: Que
         s = slots.slot_of[part]
         if entry[c, 0] == MISSING:
             cursor.dstate, cursor.event_class = 0, c
-            return MISS
+            return Stop.MISS
         fresh, alone = succ[entry[c, 0]], np.uint64(steps.gain[c, 0])
         if s < 0:
             if fresh == 0:
@@ -196,7 +196,7 @@ def count_events(batch: Batch, how: How, steps: Steps, slots: Starts, queue: Que
                         cursor.epoch += 1
                 continue
             if cursor.free_slots == 0:
-                return MORE_SLOTS
+                return Stop.MORE_SLOTS
             cursor.free_slots -= 1
             s = slots.free[cursor.free_slots]
             slots.slot_of[part] = s
@@ -212,16 +212,16 @@ def count_events(batch: Batch, how: How, steps: Steps, slots: Starts, queue: Que
             slots.epochs[s] = cursor.epoch
         if slots.wide[s]:
             if consume == 2:
-                return WIDE
+                return Stop.WIDE
             continue
         if cursor.free_node < 0:
-            return MORE_NODES
+            return Stop.MORE_NODES
         if windowed:
             expire(s, low, slots, queue)
             if front[s] < 0 and starts[s] and slots.oldest[s] < low:
                 if not flip(s, size, limit, steps, slots, queue, scratch):
                     cursor.slot = s
-                    return HOT
+                    return Stop.HOT
                 starts[s] = 0
                 expire(s, low, slots, queue)
         if front[s] < 0 and starts[s] == 0:
@@ -232,7 +232,7 @@ def count_events(batch: Batch, how: How, steps: Steps, slots: Starts, queue: Que
         missing = unknown_state(c, v[s], p[s], queue.node_v[max(lead, 0)], lead >= 0, size, steps)
         if missing >= 0:
             cursor.dstate, cursor.event_class = missing, c
-            return MISS
+            return Stop.MISS
         matches, estimate = alone, 0.0
         for y in range(steps.n_gaining[c]):
             d = steps.gaining[c, y]
@@ -245,7 +245,7 @@ def count_events(batch: Batch, how: How, steps: Steps, slots: Starts, queue: Que
             estimate += steps.gain[c, d] * about
         if estimate > CEILING:
             cursor.slot = s
-            return HOT
+            return Stop.HOT
         if matches:
             note_matches(matches, scratch.total, cursor)
             if consume:
@@ -274,9 +274,9 @@ def count_events(batch: Batch, how: How, steps: Steps, slots: Starts, queue: Que
             back[s] = node
         if top > limit:
             cursor.slot, cursor.next = s, x + 1
-            return HOT
+            return Stop.HOT
     cursor.next = batch.selection.size
-    return DONE
+    return Stop.DONE
 
 
 @kernel
@@ -292,13 +292,13 @@ def count_blocks(begin: int, key: Longs, lookup: Lookup, reach: Reach, block: Bl
         n = min(size, key.size - at)
         relevant = look(at, at + n, key, lookup, reach, block)
         if relevant < 0:
-            return at, relevant, MISS
+            return at, relevant, Stop.MISS
         queue.cursor.next = 0
         batch = Batch(block.relevant[:relevant], block.classes[:n], key[at : at + n], block.low[:n], none)
         why = count_events(batch, how, steps, slots, queue, scratch)
-        if why != DONE:
+        if why != Stop.DONE:
             return at, relevant, why
-    return key.size, 0, DONE
+    return key.size, 0, Stop.DONE
 
 
 # Taking back the slots of partitions in which nothing can be bound any more.

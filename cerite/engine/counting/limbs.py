@@ -22,7 +22,7 @@ from cerite.core.budget import check_counting
 from cerite.core.jit import inner, kernel
 from cerite.engine.counting.kernel import Batch, Scratch, free_chain
 from cerite.engine.counting.steps import CountedStates, Steps, advance_matrix, retreat_matrix
-from cerite.engine.cursor import DONE, MISS, MORE_LIMBS, Cursor, new_cursor, of_longs, to_longs
+from cerite.engine.cursor import Cursor, Stop, new_cursor, of_longs, to_longs
 from cerite.engine.slots import grown
 from cerite.engine.subset.determinise import MISSING
 
@@ -121,7 +121,7 @@ def prepare(c: int, oldest: int, windowed: bool, limit: np.uint64, size: int, li
     width = size * limbs
     if entry[c, 0] == MISSING:
         cursor.dstate, cursor.event_class = 0, c
-        return MISS
+        return Stop.MISS
     if windowed:
         while cursor.front < cursor.front_end and stacks.front_key[cursor.front] < oldest:
             cursor.front += 1
@@ -130,7 +130,7 @@ def prepare(c: int, oldest: int, windowed: bool, limit: np.uint64, size: int, li
                 cursor.back += 1
             if cursor.back < cursor.back_end and stacks.back_key[cursor.back] < oldest:
                 if not flip_limbs(size, limbs, limit, steps, stacks, scratch):
-                    return MORE_LIMBS
+                    return Stop.MORE_LIMBS
                 p[:, :] = np.uint64(0)
                 for d in range(size):
                     p[d, d * limbs] = np.uint64(1)
@@ -151,13 +151,13 @@ def prepare(c: int, oldest: int, windowed: bool, limit: np.uint64, size: int, li
                     occupied |= not is_zero(p[d], k, limbs) and not is_zero(lead, k, limbs)
             if occupied:
                 cursor.dstate, cursor.event_class = d, c
-                return MISS
+                return Stop.MISS
     full = False
     for y in range(steps.n_gaining[c]):
         d = steps.gaining[c, y]
         full |= settle(v, d, d + 1, limbs, limbs)
         full |= led and settle(p, d, d + 1, width, limbs)
-    return MORE_LIMBS if full else DONE
+    return Stop.MORE_LIMBS if full else Stop.DONE
 
 
 @inner
@@ -212,7 +212,7 @@ def count_limbs(batch: Batch, windowed: bool, consume: bool, limit: np.uint64, s
         i = batch.selection[x]
         c = batch.classes[i]
         why = prepare(c, batch.low[i], windowed, limit, size, limbs, steps, stacks, scratch)
-        if why != DONE:
+        if why != Stop.DONE:
             return why
         if add_completed(c, size * limbs, limbs, steps, stacks, scratch.total):
             cursor.occurrences += 1
@@ -222,9 +222,9 @@ def count_limbs(batch: Batch, windowed: bool, consume: bool, limit: np.uint64, s
                 continue
         if move(c, batch.key[i], windowed, limit, size, limbs, steps, stacks, scratch):
             cursor.next = x + 1
-            return MORE_LIMBS
+            return Stop.MORE_LIMBS
     cursor.next = batch.selection.size
-    return DONE
+    return Stop.DONE
 
 
 # One partition's counting state in numbers of any size: the arrays that `count_limbs` works on, and their growth.
@@ -265,11 +265,12 @@ class LimbSlot:
 
     def count(self, det: CountedStates, batch: Batch, consume: bool) -> tuple[int, int]:
         """Read the relevant events, all of this partition; returns matches and occurrences."""
-        matches, why = 0, MISS
+        matches = 0
+        why: int = Stop.MISS
         self.cursor.next = self.cursor.occurrences = 0
         self._fit(det.capacity, self.limbs)
         self._make_room(batch.selection.size)
-        while why != DONE:
+        while why != Stop.DONE:
             limbs = self.limbs
             limit = (1 << 62) // det.fan_in
             scratch = Scratch(self._spare, self._r, np.zeros((1, 2 * limbs + 4), np.uint64))
@@ -278,10 +279,10 @@ class LimbSlot:
                 self._stacks, scratch,
             )  # fmt: skip
             matches += _number(scratch.total[0])
-            if why == MISS:
+            if why == Stop.MISS:
                 det.fill(self.cursor.dstate, self.cursor.event_class)
                 self._fit(det.capacity, limbs)
-            elif why == MORE_LIMBS:
+            elif why == Stop.MORE_LIMBS:
                 self._fit(det.capacity, limbs + 1 + limbs // 2)
         return matches, self.cursor.occurrences
 

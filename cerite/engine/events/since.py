@@ -1,8 +1,8 @@
 """When a pattern last began that has occurred by now: what `NOT ν ; φ` needs to know about the events before φ.
 
 That is, for every event, the greatest key of the first event of an occurrence of ν that ended before it, in its
-partition. Where ν has no memory of its own, only the latest way into each state of its automaton matters, so a
-partition has one key per state, and one for the latest way that was complete (`SinceStates`). A ν with memory is
+partition. Where ν has no memory of its own, only the latest run into each state of its automaton matters, so a
+partition has one key per state, and one for the latest run that was complete (`SinceStates`). A ν with memory is
 followed by `engine.registers.latest`.
 
 Invariant: results do not depend on where batches are cut; a batch that is refused later leaves everything as it was.
@@ -143,7 +143,7 @@ class SinceStates(Since):
         self._table = np.array([[t.source, t.condition, t.target] for t in automaton.transitions], np.int64)
         self._table = self._table.reshape(len(automaton.transitions), 3)
         self._final = min(automaton.finals, default=automaton.n_states)
-        # by partition: the latest start of a way into each state, then of one that was complete
+        # by partition: the latest start of a run into each state, then of one that was complete
         self._state: Longs = np.full((1, automaton.n_states + 1), LEAST, np.int64)
 
     @property

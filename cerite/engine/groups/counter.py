@@ -15,7 +15,7 @@ from cerite.core.budget import check_counting
 from cerite.core.errors import SnapshotError
 from cerite.engine.counting.counter import Count
 from cerite.engine.counting.limbs import MASK, SHIFT
-from cerite.engine.cursor import DONE, MISS, MORE_LIMBS
+from cerite.engine.cursor import Stop
 from cerite.engine.events.rows import Rows
 from cerite.engine.groups import base
 from cerite.engine.groups.base import Groups, room_for
@@ -44,16 +44,16 @@ class GroupCounter(Groups):
         self._numbers = self._numbers._replace(total=np.zeros(self._limbs + 4, np.uint64))
         place = self.forest.place
         before, place.next, why = place.occurrences, 0, -1
-        while why != DONE:
+        while why != Stop.DONE:
             why = read_groups(
                 events, CONSUME[self.consume], self.steps.tables, self.forest, self._room, self.lows, self._numbers,
                 None,
             )  # fmt: skip
-            if why == MISS:
+            if why == Stop.MISS:
                 self.steps.meet(place.bits, place.code)
-            elif why == MORE_LIMBS:
+            elif why == Stop.MORE_LIMBS:
                 self._widen()
-            elif why != DONE:
+            elif why != Stop.DONE:
                 self._more_starts(events)
         return Count(sum(int(limb) << 32 * k for k, limb in enumerate(self._numbers.total)), place.occurrences - before)
 
@@ -103,7 +103,7 @@ class GroupCounter(Groups):
         check_counting(states, 8 * starts * (states * (states + 2) * limbs + 6))
 
     def _expire(self) -> None:
-        while expire_all(self.lows, self.forest, self._room, self._numbers, None) != DONE:
+        while expire_all(self.lows, self.forest, self._room, self._numbers, None) != Stop.DONE:
             self._widen()
 
     def _widen(self) -> None:
@@ -122,7 +122,7 @@ class GroupCounter(Groups):
     def _starts(self) -> tuple[Longs, Arrays]:
         """The partition of every start, and everything that is stored about it."""
         order = np.zeros(self.forest.place.nodes, np.int64)
-        while hand_down_all(order, self.forest, self._room, self._numbers) != DONE:
+        while hand_down_all(order, self.forest, self._room, self._numbers) != Stop.DONE:
             self._widen()
         nodes, part = self._alive()
         return part, {name: getattr(self.forest, name)[nodes] for name in _OF_A_START}

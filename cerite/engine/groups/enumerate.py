@@ -17,7 +17,7 @@ import numpy as np
 
 from cerite.core.arrays import Ints, Longs, Pool
 from cerite.core.jit import kernel
-from cerite.engine.cursor import CHUNK_FULL, DEEPER, DONE, Walk
+from cerite.engine.cursor import Stop, Walk
 from cerite.engine.groups.runs import JOIN, NOTHING
 from cerite.engine.output import MatchChunk
 from cerite.engine.tecs.enumerate import (
@@ -59,7 +59,7 @@ def enumerate_runs(roots: Roots, position: Longs, limit: int, nodes: Longs, trai
             r = walk.root
             if r == roots.event.size:
                 note(top, m, k, width, same, walk)
-                return DONE
+                return Stop.DONE
             walk.emitted = 0
             walk.root += 1
             end = position[roots.event[r]]
@@ -67,7 +67,7 @@ def enumerate_runs(roots: Roots, position: Longs, limit: int, nodes: Longs, trai
             top = 1
         if m == room.starts.size or k + size > room.positions.size:
             note(top, m, k, width, same, walk)
-            return CHUNK_FULL
+            return Stop.CHUNK_FULL
         top -= 1
         node, depth, waiting, used = later[top, NODE], later[top, DEPTH], later[top, WAITING], later[top, CELLS]
         while True:
@@ -77,7 +77,7 @@ def enumerate_runs(roots: Roots, position: Longs, limit: int, nodes: Longs, trai
             if top + 1 >= later.shape[0] or depth >= size or used >= cells.shape[0]:
                 later[top, NODE], later[top, DEPTH], later[top, WAITING], later[top, CELLS] = node, depth, waiting, used
                 note(top + 1, m, k, width, same, walk)
-                return DEEPER
+                return Stop.DEEPER
             if kind == NOTHING:
                 node, waiting = cells[waiting, NODE], cells[waiting, NEXT]
                 continue

@@ -18,7 +18,7 @@ import numpy as np
 
 from cerite.core.arrays import Longs
 from cerite.core.errors import SnapshotError
-from cerite.engine.cursor import DONE, MISS, MORE_NODES, MORE_STARTS
+from cerite.engine.cursor import Stop
 from cerite.engine.events.rows import Rows
 from cerite.engine.groups import base
 from cerite.engine.groups.base import BY_START, Groups, room_for
@@ -73,17 +73,17 @@ class GroupFinder(Groups, Finder):
     def _read(self, events: Events) -> Iterator[MatchChunk]:
         place, why = self.forest.place, -1
         place.next = 0
-        while why != DONE:
+        while why != Stop.DONE:
             why = read_groups(
                 events, CONSUME[self.consume], self.steps.tables, self.forest, self._room, self.lows, None, self.runs
             )
-            if why == MISS:
+            if why == Stop.MISS:
                 self.steps.meet(place.bits, place.code)
                 continue
             yield from self._drain(events.low, events.position)
-            if why == MORE_NODES:
+            if why == Stop.MORE_NODES:
                 self.reclaim()
-            elif why == MORE_STARTS:
+            elif why == Stop.MORE_STARTS:
                 self._more_starts(events)
         self._reading = False
 
@@ -110,7 +110,7 @@ class GroupFinder(Groups, Finder):
             self._take(self._packed())
 
     def _expire(self) -> None:
-        while expire_all(self.lows, self.forest, self._room, None, self.runs) != DONE:
+        while expire_all(self.lows, self.forest, self._room, None, self.runs) != Stop.DONE:
             self.reclaim()
 
     # ------------------------------------------------------------ snapshots

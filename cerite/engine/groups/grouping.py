@@ -240,7 +240,7 @@ def grouped(plan: Plan, machine: Machine, *, typed: bool) -> Grouping | Rejected
     for program in machine.programs:
         formula = _formula(program, comparisons, floats)
         if formula is None:
-            return Rejected(f"`{program.text}` is not made of comparisons of the event with the stored value")
+            return Rejected(f"`{program.text}` does not consist of comparisons of the event with the stored value")
         formulas.append(formula)
     if len(comparisons) > MOST_COMPARISONS:
         return Rejected(f"there are more than {MOST_COMPARISONS} comparisons with the stored value")

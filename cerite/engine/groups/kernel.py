@@ -12,7 +12,7 @@ import numpy as np
 
 from cerite.core.arrays import Ints, Longs
 from cerite.core.jit import inlined, inner, kernel
-from cerite.engine.cursor import DONE, MISS, MORE_LIMBS, MORE_NODES, MORE_STARTS, ROOTS_FULL
+from cerite.engine.cursor import Stop
 from cerite.engine.groups.grouping import NO, UNKNOWN, YES
 from cerite.engine.groups.numbers import Numbers
 from cerite.engine.groups.reading import read_range
@@ -142,7 +142,7 @@ def drop_empty(part: int, ranges: int, forest: Forest, room: Room) -> int:
 @inlined
 def full(runs: Runs | None) -> int:
     """Why to stop when there is no room: for a number, or for nodes."""
-    return MORE_LIMBS if runs is None else MORE_NODES
+    return Stop.MORE_LIMBS if runs is None else Stop.MORE_NODES
 
 
 @inlined
@@ -288,10 +288,10 @@ def move(i: int, part: int, c: int, begins: int, events: Events, steps: Steps, f
     if forest.root[part] >= 0:
         ranges = find_ranges(i, c, events, steps, forest, room)
         if ranges < 0:
-            return MISS
+            return Stop.MISS
         ranges = drop_empty(part, ranges, forest, room)
     if begins >= 0 and place.free < 0:
-        return MORE_STARTS
+        return Stop.MORE_STARTS
     if runs is not None and not read_ranges(part, ranges, forest, steps, room, runs):
         return full(runs)
     if not clear_cuts(part, ranges, begins, forest, steps, room, numbers, runs):
@@ -306,7 +306,7 @@ def move(i: int, part: int, c: int, begins: int, events: Events, steps: Steps, f
         if some:
             note_root(i, (place.matches >> 1) - 1, runs.roots, runs.cursor)
     place.stage = 2 if some else 1
-    return MORE_LIMBS if place.wide else DONE
+    return Stop.MORE_LIMBS if place.wide else Stop.DONE
 
 
 @kernel
@@ -322,7 +322,7 @@ def read_groups(events: Events, consume: int, steps: Steps, forest: Forest, room
         c = steps.class_of[bits]
         if c < 0:
             place.bits, place.code = bits, 0
-            return MISS
+            return Stop.MISS
         begins = steps.begins[c]
         lows[part] = events.low[i]
         place.position = events.position[i]
@@ -330,9 +330,9 @@ def read_groups(events: Events, consume: int, steps: Steps, forest: Forest, room
             if begins < 0 and forest.root[part] < 0:
                 continue
             if runs is not None and runs.cursor.roots == runs.roots.node.size:
-                return ROOTS_FULL
+                return Stop.ROOTS_FULL
             why = move(i, part, c, begins, events, steps, forest, room, numbers, runs)
-            if why != DONE:
+            if why != Stop.DONE:
                 place.bits = bits
                 return why
         if consume and place.stage == 2:
@@ -348,9 +348,9 @@ def read_groups(events: Events, consume: int, steps: Steps, forest: Forest, room
         place.stage = 0
         if place.wide:
             place.next = at + 1
-            return MORE_LIMBS
+            return Stop.MORE_LIMBS
     place.next = events.selection.size
-    return DONE
+    return Stop.DONE
 
 
 @kernel
@@ -359,7 +359,7 @@ def expire_all(lows: Longs, forest: Forest, room: Room, numbers: Numbers | None,
     for part in range(min(lows.size, forest.root.size)):
         if forest.root[part] >= 0 and not expire(part, lows[part], forest, room, numbers, runs):
             return full(runs)
-    return DONE
+    return Stop.DONE
 
 
 @kernel
@@ -374,12 +374,12 @@ def hand_down_all(order: Longs, forest: Forest, room: Room, numbers: Numbers) ->
             x = order[at]
             at += 1
             if not hand_down(x, forest, room, numbers, None):
-                return MORE_LIMBS
+                return Stop.MORE_LIMBS
             for y in (forest.left[x], forest.right[x]):
                 if y >= 0:
                     order[n] = y
                     n += 1
-    return DONE
+    return Stop.DONE
 
 
 @kernel

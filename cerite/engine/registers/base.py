@@ -15,7 +15,7 @@ from cerite.automaton.automaton import PLAIN
 from cerite.core.arrays import Flags, Ints, Longs, distinct, picked
 from cerite.core.errors import StreamError
 from cerite.core.jit import kernel, maker
-from cerite.engine.cursor import MORE_CELLS, MORE_INDEX, MORE_SCRATCH, MORE_SETS, RESET, Cursor, of_longs, to_longs
+from cerite.engine.cursor import Cursor, Stop, of_longs, to_longs
 from cerite.engine.events.rows import Rows
 from cerite.engine.registers import layout as lay
 from cerite.engine.registers.compile import code_of, tables, watches
@@ -122,19 +122,19 @@ class RegisterEngine:
 
     def more(self, why: int) -> None:
         """Make room for that of which a kernel has run out."""
-        if why == MORE_SCRATCH:
+        if why == Stop.MORE_SCRATCH:
             self._scratch(2 * self.scratch.order.size)
-        elif why == MORE_INDEX:
+        elif why == Stop.MORE_INDEX:
             self._entries *= 2
             self.rebuild()
-        elif why == RESET:
+        elif why == Stop.RESET:
             self.rebuild()
-        elif why == MORE_SETS:
+        elif why == Stop.MORE_SETS:
             if self._stuck == self.cursor.next:
                 self._spare *= 2  # one event alone needs more than there was
             self._stuck = self.cursor.next
             self.rebuild()
-        elif why == MORE_CELLS:
+        elif why == Stop.MORE_CELLS:
             self._more_cells()
 
     def _more_cells(self) -> None:

@@ -11,7 +11,7 @@ from cerite.core.errors import SnapshotError
 from cerite.core.jit import embedded, inlined, inner, kernel
 from cerite.engine.chains import packed
 from cerite.engine.counting.counter import Count
-from cerite.engine.cursor import DONE, MORE_CELLS, MORE_INDEX, MORE_LIMBS, MORE_SETS, RESET, Cursor, new_cursor
+from cerite.engine.cursor import Cursor, Stop, new_cursor
 from cerite.engine.events.keys import MOST
 from cerite.engine.events.rows import Rows
 from cerite.engine.registers.base import RegisterEngine
@@ -69,21 +69,21 @@ class RegisterCounter(RegisterEngine):
         before = self.cursor.occurrences
         self.cursor.next = 0
         why = -1
-        while why != DONE:
+        while why != Stop.DONE:
             why = count(
                 events, CONSUME[self.consume], self.windowed, self.configurations, self.code, self.watching,
                 self.counts, self.deadlines,
             )  # fmt: skip
             self.refuse_beyond()
-            if why == MORE_LIMBS:
+            if why == Stop.MORE_LIMBS:
                 self._widen()
                 self._total = np.append(self._total, np.uint64(0))
-            elif why in (MORE_SETS, MORE_INDEX, MORE_CELLS, RESET):
+            elif why in (Stop.MORE_SETS, Stop.MORE_INDEX, Stop.MORE_CELLS, Stop.RESET):
                 used = self.cursor.cells
                 if self.shared_clock and self.cursor.next < events.selection.size:
                     np.maximum(self.lows, events.low[events.selection[self.cursor.next]], out=self.lows)
                 self._trim()
-                if why != MORE_CELLS or 2 * (used - self.cursor.cells) < self.cell_key.size:
+                if why != Stop.MORE_CELLS or 2 * (used - self.cursor.cells) < self.cell_key.size:
                     self.more(why)
             else:
                 self.more(why)
@@ -353,7 +353,7 @@ def count(events: Events, consume: int, windowed: bool, configs: Configurations,
             decide(clock, now, consume, configs, watching, counts, deadlines)
             if deadlines.progress[STALE]:
                 deadlines.progress[STALE] = 0
-                return RESET
+                return Stop.RESET
         configs.lows[part] = low
         cursor.mark += 1
         n = touched(i, part, cursor.mark, head, events, tables, configs.entries, scratch)
@@ -361,13 +361,13 @@ def count(events: Events, consume: int, windowed: bool, configs: Configurations,
         if watching is None and n == 0 and not starts(i, events, tables):
             continue
         why = plan(i, part, n, events, configs, code, watching)
-        if why != DONE:
+        if why != Stop.DONE:
             return why
         if n == 0 and cursor.moves == 0:
             remember(part, watching)
             continue
         if cursor.cells + needed(n, head, counts, scratch) + 1 > counts.cell_key.size:
-            return MORE_CELLS
+            return Stop.MORE_CELLS
         for y in range(n):
             if scratch.span[y, 0] >= 0:
                 scratch.taken[y] = head[scratch.moving[y], 0]
@@ -387,6 +387,6 @@ def count(events: Events, consume: int, windowed: bool, configs: Configurations,
                 consumed(consume, part, configs, counts, watching)
         if cursor.wide or (completed and consume == ANY and cursor.sets > MANY_SETS):
             cursor.next = x + 1
-            return MORE_LIMBS if cursor.wide else RESET
+            return Stop.MORE_LIMBS if cursor.wide else Stop.RESET
     cursor.next = events.selection.size
-    return DONE
+    return Stop.DONE

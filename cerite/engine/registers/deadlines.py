@@ -6,7 +6,7 @@ time drives the windows, else one for each. A set that runs have left (what must
 heap until its turn comes, and is then skipped; so entering, leaving and deciding a run cost O(log n) at most, and
 partitions in which nothing is due are not looked at.
 
-Where parts are decided by windows of their own (`waits`), runs are told apart by the first events of those parts
+Where parts are decided by windows of their own (`waits`), runs are distinguished by the first events of those parts
 instead, and the rows of a waiting set belong to one match: it is decided when the first of them is, and a row is
 decided when the last of its windows is over.
 

@@ -23,7 +23,7 @@ from cerite.automaton.guards import distinct_tests
 from cerite.core.arrays import Flags, Ints, Longs, distinct, picked
 from cerite.core.errors import CeriteError, SnapshotError
 from cerite.core.jit import inlined, kernel
-from cerite.engine.cursor import DONE, MORE_INDEX, MORE_SETS, new_cursor
+from cerite.engine.cursor import Stop, new_cursor
 from cerite.engine.events.combined import combined
 from cerite.engine.events.rows import Columns, Rows
 from cerite.engine.events.since import Arrays, Since
@@ -158,11 +158,11 @@ class LatestStarts(RegisterEngine):
         keys = np.full(events.key.size, LEAST, np.int64)
         self.cursor.next = 0
         why = -1
-        while why != DONE:
+        while why != Stop.DONE:
             known = Latest(self.best, np.empty_like(self.best), self.done, keys)
             why = latest(events, missing, self.through, self.configurations, self.code, self.watching, known)
             self.refuse_beyond()
-            if why in (MORE_SETS, MORE_INDEX):
+            if why in (Stop.MORE_SETS, Stop.MORE_INDEX):
                 self._trim()
             self.more(why)
         return keys
@@ -285,7 +285,7 @@ def latest(events: Events, missing: Flags, through: bool, configs: Configuration
         if watching is None and n == 0 and not starts(i, events, tables):
             continue
         why = plan(i, part, n, events, configs, code, watching)
-        if why != DONE:
+        if why != Stop.DONE:
             return why
         remember(part, watching)
         start = LEAST if missing[i] else events.key[i]
@@ -294,4 +294,4 @@ def latest(events: Events, missing: Flags, through: bool, configs: Configuration
             keys[i] = complete
         else:
             done[part] = max(done[part], complete)
-    return DONE
+    return Stop.DONE

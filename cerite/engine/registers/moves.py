@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from cerite.core.arrays import Longs
 from cerite.core.jit import embedded, inlined, inner, kernel
-from cerite.engine.cursor import DONE, MORE_INDEX, MORE_SCRATCH, MORE_SETS
+from cerite.engine.cursor import Stop
 from cerite.engine.events.rows import Rows
 from cerite.engine.registers.compile import Masks
 from cerite.engine.registers.index import enter
@@ -58,7 +58,7 @@ def reach(rows: Longs, begin: int, end: int, now: Moment, configs: Configuration
             if tables.t[x, EARLY] or not enabled(x, rows[r], i, events, tables, code):
                 continue
             if n == scratch.order.size:
-                return -MORE_SCRATCH
+                return -Stop.MORE_SCRATCH
             follow(x, rows[r], scratch.rows[n], i, events, tables)
             if watching is not None and tables.t[x, OPS] < tables.t[x, OPS_END]:
                 watched = watch(x, rows[r], scratch.rows[n], now, configs, code, watching)
@@ -97,7 +97,7 @@ def compared(rows: Longs, begin: int, end: int, n: int, now: Moment, configs: Co
                 if not first or (label > 1 and not marked):
                     continue
                 if n == scratch.order.size:
-                    return -MORE_SCRATCH
+                    return -Stop.MORE_SCRATCH
                 follow(x, rows[r], scratch.rows[n], i, events, tables)
                 watched = watch(x, rows[r], scratch.rows[n], now, configs, code, watching)
                 if watched <= 0:
@@ -143,14 +143,14 @@ def moves(source: int, rows: Longs, begin: int, end: int, now: Moment, configs: 
         if mine:
             target = intern(scratch.rows, scratch.order, at, distinct, now.part, sets)
             if target < 0:
-                return MORE_SETS
+                return Stop.MORE_SETS
         if larger:
             accepts = 0
         if target >= 0 or accepts:
             if accepts and cursor.moves > noted and scratch.move[cursor.moves - 1, 1] == label // 2:
                 cursor.moves -= 1  # what would be decided later is decided here
             if cursor.moves == scratch.move.shape[0]:
-                return MORE_SCRATCH
+                return Stop.MORE_SCRATCH
             m = scratch.move[cursor.moves]
             m[0], m[1], m[2], m[3] = source, label // 2, target, accepts
             cursor.moves += 1
@@ -166,7 +166,7 @@ def start_rows(part: int, tables: Tables, sets: Sets, rows: Longs, watching: Wat
         waiting = watching.common[part, tables.shape[WATCHERS]]
     count = 1 + (sets.size[waiting] if waiting >= 0 else 0)
     if 2 * count > rows.shape[0]:
-        return -MORE_SCRATCH
+        return -Stop.MORE_SCRATCH
     rows[0, :] = 0
     stored = VALUES + tables.shape[STORED_VALUES]
     rows[0, stored:] = NO_SET
@@ -288,7 +288,7 @@ def plan(i: int, part: int, moving: int, events: Events, configs: Configurations
                     return -end
         if not recalled:
             why = moves(y, rows, begin, end, now, configs, code, watching)
-            if why != DONE:
+            if why != Stop.DONE:
                 return why
             if watching is None and y < moving:
                 learn(d, before, i, events, tables, sets, scratch)
@@ -301,10 +301,10 @@ def plan(i: int, part: int, moving: int, events: Events, configs: Configurations
                 cursor.moves = before
     if watching is not None and watching.common.size:
         why = advance_common(now, configs, code, watching)
-        if why != DONE:
+        if why != Stop.DONE:
             return why
     while cursor.entered < cursor.sets:
         if not enter(cursor.entered, tables, sets, configs.entries):
-            return MORE_INDEX
+            return Stop.MORE_INDEX
         cursor.entered += 1
-    return DONE
+    return Stop.DONE

@@ -13,16 +13,7 @@ import numpy as np
 from cerite.core.arrays import Flags, Ints, Longs
 from cerite.core.errors import SnapshotError
 from cerite.core.jit import inlined, inner, kernel
-from cerite.engine.cursor import (
-    DONE,
-    MORE_CELLS,
-    MORE_INDEX,
-    MORE_NODES,
-    MORE_SCRATCH,
-    MORE_SETS,
-    RESET,
-    ROOTS_FULL,
-)
+from cerite.engine.cursor import Stop
 from cerite.engine.events.keys import MOST
 from cerite.engine.events.rows import Rows
 from cerite.engine.output import MatchChunk
@@ -105,7 +96,7 @@ class RegisterRecogniser(RegisterEngine, Finder):
         if self.deadlines is not None:
             consume, why = CONSUME[self.consume], -1
             clock = stop_clocks(consume, self.head, self.sets, self.deadlines) if everywhere else 0
-            while why != DONE:
+            while why != Stop.DONE:
                 why = decide_until(
                     clock, low, consume, self.configurations, self.watching, self.tecs, self.roots, self.deadlines
                 )
@@ -170,17 +161,17 @@ class RegisterRecogniser(RegisterEngine, Finder):
     def _read(self, events: Events) -> Iterator[MatchChunk]:
         self.cursor.next = 0
         why = -1
-        while why != DONE:
+        while why != Stop.DONE:
             why = update(
                 events, CONSUME[self.consume], self.configurations, self.code, self.watching, self.tecs, self.roots,
                 self.deadlines,
             )  # fmt: skip
             self.refuse_beyond()
-            if why == MORE_SCRATCH:
+            if why == Stop.MORE_SCRATCH:
                 self.more(why)
                 continue
             yield from self._drain(events.low, events.position) if self.deadlines is None else self._drain_decided()
-            if why in (MORE_NODES, MORE_SETS, MORE_INDEX, RESET):
+            if why in (Stop.MORE_NODES, Stop.MORE_SETS, Stop.MORE_INDEX, Stop.RESET):
                 if self.shared_clock and self.cursor.next < events.selection.size:
                     np.maximum(self.lows, events.low[events.selection[self.cursor.next]], out=self.lows)
                 self.reclaim()
@@ -379,11 +370,11 @@ def decide(clock: int, low: int, consume: int, configs: Configurations, watching
             progress[DONE_WITH] = 0
             progress[DUE] = gather_due(clock, low, head, sets, deadlines)
             if progress[DUE] == 0:
-                return DONE
+                return Stop.DONE
         while progress[DONE_WITH] < progress[DUE]:
             y = progress[DONE_WITH]
             if not note_decided(np.int64(due[y]), head, sets, tecs, roots, deadlines):
-                return ROOTS_FULL
+                return Stop.ROOTS_FULL
             if y == 0 or deadlines.start[due[y]] != deadlines.start[due[y - 1]]:
                 cursor.occurrences += 1
             drop_list(tecs, head[due[y], 0])
@@ -402,9 +393,9 @@ def decide_until(first: int, low: int, consume: int, configs: Configurations, wa
     """`decide` between two batches, for all clocks from this one on."""
     for clock in range(first, deadlines.first.size):
         why = decide(clock, low, consume, configs, watching, tecs, roots, deadlines)
-        if why != DONE:
+        if why != Stop.DONE:
             return why
-    return DONE
+    return Stop.DONE
 
 
 @kernel
@@ -421,11 +412,11 @@ def update(events: Events, consume: int, configs: Configurations, code: Code | N
         if deadlines is not None:
             clock, now = clock_of(part, deadlines), time_at(i, events, deadlines)
             why = decide(clock, now, consume, configs, watching, tecs, roots, deadlines)
-            if why != DONE:
+            if why != Stop.DONE:
                 return why
             if deadlines.progress[STALE]:
                 deadlines.progress[STALE] = 0
-                return RESET
+                return Stop.RESET
         configs.lows[part] = low
         cursor.mark += 1
         n = touched(i, part, cursor.mark, head, events, tables, configs.entries, scratch)
@@ -433,7 +424,7 @@ def update(events: Events, consume: int, configs: Configurations, code: Code | N
         if watching is None and n == 0 and not starts(i, events, tables):
             continue
         why = plan(i, part, n, events, configs, code, watching)
-        if why != DONE:
+        if why != Stop.DONE:
             return why
         if n == 0 and cursor.moves == 0:
             remember(part, watching)
@@ -441,11 +432,11 @@ def update(events: Events, consume: int, configs: Configurations, code: Code | N
         need = needed(n, head, scratch, tecs)
         if cursor.nodes + need > tecs.nodes.shape[0]:
             cursor.need = need
-            return MORE_NODES
+            return Stop.MORE_NODES
         if cursor.cells + need > tecs.cell_node.size:
-            return MORE_CELLS
+            return Stop.MORE_CELLS
         if cursor.roots + cursor.cells + need > roots.node.size:
-            return ROOTS_FULL
+            return Stop.ROOTS_FULL
         for y in range(n):
             if scratch.span[y, 0] >= 0:
                 scratch.taken[y] = head[scratch.moving[y], 0]
@@ -464,6 +455,6 @@ def update(events: Events, consume: int, configs: Configurations, code: Code | N
                 consumed(consume, part, configs, tecs, watching)
                 if consume == ANY and cursor.sets > MANY_SETS:
                     cursor.next = x + 1
-                    return RESET
+                    return Stop.RESET
     cursor.next = events.selection.size
-    return DONE
+    return Stop.DONE

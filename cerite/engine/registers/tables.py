@@ -214,7 +214,7 @@ class Machine:
         return values
 
     def opening(self, watcher: Watcher) -> list[int]:
-        """What a watched pattern begins with: the registers around it, or none if ways from all starts are compared."""
+        """What a watched pattern begins with: the registers around it, or none if runs from all starts are compared."""
         if watcher.reads_around:
             return self.actions(frozenset(), frozenset(), watcher.entry)
         return [DROP] * (len(self.slots) + len(self.automaton.watchers))

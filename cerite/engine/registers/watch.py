@@ -1,14 +1,14 @@
 """The sets of configurations that a run carries along: see `automaton.automaton`.
 
-A watched set is a set of rows like any other. A strategy's rows also say, in their state, how their way compares so far
-with the way of the run: `WORSE`, `SAME` or `BETTER`. In addition to runs, every partition has *common* sets: for each
-strategy all ways begun so far from any start, and the ways that have not marked anything yet (`EARLY` transitions).
+A watched set is a set of rows like any other. A strategy's rows also say, in their state, how their run compares so far
+with the run that carries them: `WORSE`, `SAME` or `BETTER`. Besides, every partition has *common* sets: for each
+strategy all runs begun so far from any start, and the runs that have not marked anything yet (`EARLY` transitions).
 
 A watched row may carry watched sets of its own, for which `Watching` has room level by level. One kernel, `operate`,
 calls itself for them; it has to be a single one, because Numba crashes when it loads kernels from disk that call each
 other.
 
-Invariant: a watched set holds exactly the configurations of the watched pattern's ways since it was opened; for a
+Invariant: a watched set holds exactly the configurations of the watched pattern's runs since it was opened; for a
 strategy, only those that may still turn out better.
 """
 
@@ -17,7 +17,7 @@ import numpy as np
 from cerite.automaton.automaton import LAST, NEXT, OTHERS, PLAIN
 from cerite.core.arrays import Longs
 from cerite.core.jit import inlined, inner
-from cerite.engine.cursor import DONE, MORE_SCRATCH, MORE_SETS
+from cerite.engine.cursor import Stop
 from cerite.engine.registers.interpret import FLAGS, STATE, VALUES, Code
 from cerite.engine.registers.layout import (
     FINAL,
@@ -47,19 +47,19 @@ KIND, ENTRY, LIVE, BEGUN_BEFORE, AROUND = range(5)
 
 @inner
 def compared_now(kind: int, so_far: int, marks: int, mine: int) -> int:
-    """How a way compares after an event that it marks or not, and that the run marks or not."""
+    """How a watched run compares after an event that it marks or not, and that the run carrying it marks or not."""
     if kind in (PLAIN, OTHERS) or marks == mine:
         return so_far
     if kind == LAST:
         return BETTER if marks else WORSE
     if kind == NEXT:
         return BETTER if so_far == BETTER or marks else GONE
-    return BETTER if marks else GONE  # MAX: a way that lacks what the run has never contains it
+    return BETTER if marks else GONE  # MAX: a run that lacks what the other has never contains it
 
 
 @inner
 def beside_others(row: Longs, part: int, tables: Tables, watching: Watching) -> None:
-    """Give a row in which nothing is bound the ways that began before it, which all runs of the partition share."""
+    """Give a row in which nothing is bound the runs that began before it, which all rows of the partition share."""
     first = VALUES + tables.shape[STORED_VALUES]
     for k in range(tables.shape[WATCHERS]):
         if tables.watchers[k, KIND] == OTHERS:
@@ -99,7 +99,7 @@ def gathered(level: int, n: int, sets: Sets, watching: Watching) -> int:
     if distinct == 0:
         return NO_SET
     number = intern(rows, order, np.int64(0), distinct, np.int64(-1), sets)
-    return number if number >= 0 else -MORE_SETS
+    return number if number >= 0 else -Stop.MORE_SETS
 
 
 @inlined
@@ -107,7 +107,7 @@ def advance(level: int, row: Longs, so_far: int, kind: int, mine: int, early: in
             configs: Configurations, code: Code | None, watching: Watching) -> tuple[int, bool]:  # fmt: skip
     """Add the rows reached from a watched row: how many there are now, or -what is missing; and whether one completes.
 
-    With `early`, only ways that have marked nothing yet.
+    With `early`, only runs that have marked nothing yet.
     """
     tables, completes = configs.tables, False
     states = tables.shape[STATES]
@@ -121,7 +121,7 @@ def advance(level: int, row: Longs, so_far: int, kind: int, mine: int, early: in
         if rank == GONE:
             continue
         if n == watching.label.size:
-            n = np.int64(-MORE_SCRATCH)
+            n = np.int64(-Stop.MORE_SCRATCH)
             break
         to = watching.rows[level, n]
         follow(x, row, to, now.i, now.events, tables)
@@ -181,20 +181,20 @@ def operate(level: int, o: int, row: Longs, to: Longs, now: Moment, configs: Con
     n, completes, no = np.int64(0), False, np.int64(0)
     for r in range(begin, begin + count + tables.ops[o, SPAWNS]):
         begun = r < begin + count
-        way = sets.rows[r] if begun else fresh
+        watched = sets.rows[r] if begun else fresh
         so_far = np.int64(WORSE)
         if begun:
-            so_far = np.int64(BETTER) if starts else way[STATE] // states
+            so_far = np.int64(BETTER) if starts else watched[STATE] // states
         elif kind != PLAIN and starts:
             so_far = np.int64(SAME)
-        n, done = advance(level, way, so_far, kind, mine, no, n, now, configs, code, watching)
+        n, done = advance(level, watched, so_far, kind, mine, no, n, now, configs, code, watching)
         completes |= done
         if n < 0:
             return n
     if completes and tables.ops[o, FORBIDS]:
         return np.int64(0)
     number = gathered(level, n, sets, watching)
-    if number == -MORE_SETS:
+    if number == -Stop.MORE_SETS:
         return np.int64(number)
     to[first + k] = number
     return np.int64(1)
@@ -227,12 +227,12 @@ def advance_common(now: Moment, configs: Configurations, code: Code | None, watc
         source = watching.common[part, k]
         begin, count = (sets.begin[source], sets.size[source]) if source >= 0 else (np.int64(0), np.int64(0))
         for r in range(begin, begin + count + 1):
-            way = sets.rows[r] if r < begin + count else fresh
-            n, _ = advance(top, way, plain, plain, plain, early, n, now, configs, code, watching)
+            watched = sets.rows[r] if r < begin + count else fresh
+            n, _ = advance(top, watched, plain, plain, plain, early, n, now, configs, code, watching)
             if n < 0:
                 return -n
         number = gathered(top, n, sets, watching)
-        if number == -MORE_SETS:
-            return MORE_SETS
+        if number == -Stop.MORE_SETS:
+            return Stop.MORE_SETS
         watching.following[k] = number
-    return DONE
+    return Stop.DONE

@@ -17,7 +17,7 @@ from cerite.automaton import Automaton
 from cerite.core.arrays import Ints, Longs, bit_rows, long_column, partition_ids
 from cerite.core.errors import SnapshotError
 from cerite.core.jit import inlined, inner, kernel
-from cerite.engine.cursor import DONE, MISS, MORE_CELLS, MORE_NODES, MORE_SLOTS, ROOTS_FULL, Cursor, of_longs, to_longs
+from cerite.engine.cursor import Cursor, Stop, of_longs, to_longs
 from cerite.engine.events.rows import Deferred, Rows
 from cerite.engine.output import MatchChunk
 from cerite.engine.slots import CONSUME, grown
@@ -146,21 +146,21 @@ class Recogniser(SubsetEngine[Determinised], Finder):
 
     def _read(self, batch: Batch) -> Iterator[MatchChunk]:
         self.cursor.next = 0
-        why = MISS
-        while why != DONE:
+        why: int = Stop.MISS
+        while why != Stop.DONE:
             why = self._update(batch)
-            if why == MISS:
+            if why == Stop.MISS:
                 self.det.fill(self.cursor.dstate, self.cursor.event_class)
                 self._fit_dstates()
                 continue
             yield from self._drain(batch.low, batch.position)
-            if why in (MORE_SLOTS, MORE_NODES) and self.shared_clock:
+            if why in (Stop.MORE_SLOTS, Stop.MORE_NODES) and self.shared_clock:
                 np.maximum(self.lows, batch.low[batch.selection[self.cursor.next]], out=self.lows)
-            if why == MORE_CELLS:
+            if why == Stop.MORE_CELLS:
                 self._more_cells()
-            elif why == MORE_NODES:
+            elif why == Stop.MORE_NODES:
                 self.reclaim()
-            elif why == MORE_SLOTS:
+            elif why == Stop.MORE_SLOTS:
                 if self.shared_clock and not self.slots.too_few:
                     self.reclaim()
                 if 4 * self.slots.n_free <= self.slots.n_slots:
@@ -343,12 +343,12 @@ def update(batch: Batch, consume: int, steps: Steps, lists: Lists, tecs: Tecs, r
         start = entry[c, 0]
         if start == MISSING:
             cursor.dstate, cursor.event_class = 0, c
-            return MISS
+            return Stop.MISS
         if s < 0:
             if succ[start] == 0:
                 continue
             if cursor.free_slots == 0:
-                return MORE_SLOTS
+                return Stop.MORE_SLOTS
             cursor.free_slots -= 1
             s = lists.free[cursor.free_slots]
             lists.slot_of[part] = s
@@ -360,14 +360,14 @@ def update(batch: Batch, consume: int, steps: Steps, lists: Lists, tecs: Tecs, r
         n, need = gather(c, low, s, head, steps, tecs, moving)
         if n < 0:
             cursor.dstate, cursor.event_class = need, c
-            return MISS
+            return Stop.MISS
         if cursor.nodes + need > tecs.nodes.shape[0]:
             cursor.need = need
-            return MORE_NODES
+            return Stop.MORE_NODES
         if cursor.cells + need > tecs.cell_node.size:
-            return MORE_CELLS
+            return Stop.MORE_CELLS
         if cursor.roots + cursor.cells + need > roots.node.size:
-            return ROOTS_FULL
+            return Stop.ROOTS_FULL
         for y in range(n):
             d = moving[y]
             moving[n + y] = head[s, d]
@@ -393,4 +393,4 @@ def update(batch: Batch, consume: int, steps: Steps, lists: Lists, tecs: Tecs, r
             elif consume == 2:
                 cursor.epoch += 1
     cursor.next = batch.selection.size
-    return DONE
+    return Stop.DONE

@@ -24,7 +24,7 @@ import numpy.typing as npt
 
 from cerite.core.arrays import Ints, Longs, Pool
 from cerite.core.jit import inlined, inner, kernel
-from cerite.engine.cursor import CHOOSER_FULL, CHUNK_FULL, DEEPER, DONE, Walk, fresh
+from cerite.engine.cursor import Stop, Walk, fresh
 from cerite.engine.output import MatchChunk, alike
 from cerite.engine.tecs.nodes import BOTTOM, KIND, LEFT, MAX, OTHER, UNION, Roots
 from cerite.engine.tecs.select import UNKNOWN, Chooser, Selector, choose
@@ -140,7 +140,7 @@ def enumerate_roots(
         if top == 0:
             if walk.root == roots.event.size:
                 note(top, m, k, width, same, walk)
-                return DONE
+                return Stop.DONE
             r = walk.root
             if r == 0 or roots.event[r] != roots.event[r - 1]:
                 walk.emitted = 0
@@ -148,7 +148,7 @@ def enumerate_roots(
                     walk.winner = choose(roots, r, low[roots.event[r]], nodes, chooser)
                     if walk.winner == UNKNOWN:
                         note(top, m, k, width, same, walk)
-                        return CHOOSER_FULL
+                        return Stop.CHOOSER_FULL
             walk.root += 1
             if limit >= 0 and walk.emitted >= limit:
                 continue
@@ -159,7 +159,7 @@ def enumerate_roots(
             top = 1
         if m == room.starts.size or k + size > room.positions.size:
             note(top, m, k, width, same, walk)
-            return CHUNK_FULL
+            return Stop.CHUNK_FULL
         top -= 1
         node, depth = stack_node[top], stack_depth[top]
         while True:
@@ -174,7 +174,7 @@ def enumerate_roots(
             if top + 1 >= stack_node.size or depth >= size:
                 stack_node[top], stack_depth[top] = node, depth
                 note(top + 1, m, k, width, same, walk)
-                return DEEPER
+                return Stop.DEEPER
             if kind == UNION:
                 left, right = nodes[node, LEFT], nodes[node, OTHER]
                 walked = nodes[right, MAX] >= oldest
@@ -256,7 +256,7 @@ class _RootWalker:
         return enumerate_roots(*self._given, self._selector.chooser, self._trail, room, walk)
 
     def make_room(self, why: int) -> None:
-        if why == CHOOSER_FULL:
+        if why == Stop.CHOOSER_FULL:
             self._selector.more_sets()
             return
         nodes, depths, positions, labels = self._trail
@@ -276,9 +276,9 @@ def chunks(walker: Walker, pool: Pool) -> Iterator[MatchChunk]:
     walk = fresh(Walk)
     none = np.empty(0, np.int64)
     room = Room(none, none, none, none, np.empty(0, np.int32))
-    why = CHUNK_FULL
-    while why != DONE:
-        if why == CHUNK_FULL:
+    why: int = Stop.CHUNK_FULL
+    while why != Stop.DONE:
+        if why == Stop.CHUNK_FULL:
             walk.matches = walk.marks = 0
             room = _emptied(room, walk.width == MIXED, max(16 * CHUNK, 2 * walker.marks), pool)
         else:
@@ -286,7 +286,7 @@ def chunks(walker: Walker, pool: Pool) -> Iterator[MatchChunk]:
             room = _longer(room, walker.marks)
         why = walker.advance(room, walk)
         _, _, m, k, _, _, width, _ = walk.item()  # all fields at once: there are many chunks
-        if why not in (DONE, CHUNK_FULL) or not m:
+        if why not in (Stop.DONE, Stop.CHUNK_FULL) or not m:
             continue
         starts, ends, positions = room.starts[:m], room.ends[:m], room.positions[:k]
         if width == MIXED:

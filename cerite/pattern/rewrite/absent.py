@@ -38,8 +38,8 @@ def one_window(pattern: Pattern, within: Size | None) -> tuple[Pattern, Size | N
     Of the windows around an absence, the innermost is the one in which it holds; the others limit only the match.
 
     >>> from cerite.language.ceql import parse_pattern
-    >>> made, size = one_window(parse_pattern("(A ; NOT B WITHIN 9 EVENTS) AS x"), Size.events(4))
-    >>> print(made, "|", size)
+    >>> rewritten, size = one_window(parse_pattern("(A ; NOT B WITHIN 9 EVENTS) AS x"), Size.events(4))
+    >>> print(rewritten, "|", size)
     ((A WITHIN 4 EVENTS) ; NOT B) AS x | 9 EVENTS
     """
     core, sizes = _outward(pattern)

@@ -1,13 +1,13 @@
-"""The ways in which given events could be a match of a pattern, and which conditions hold in each of them.
+"""The derivations of a word: how given events could be a match of a pattern, and which conditions hold in each case.
 
 The judge keeps the valuations of which every condition is true. Here the events of the match are given (a *word*, in
-stream order), and a way keeps every condition that it meets with its verdict: a pattern reads a stretch of the word as
-a grammar reads a text. Types and order must fit; conditions, contiguity, negations, windows and strategies are checks
-that may fail. Events that no variable of the match shows (passed over, or projected away) are not in the word: they are
-looked for in the stream, and must satisfy their conditions.
+stream order), and a derivation keeps every condition that it meets with its verdict: a pattern reads a stretch of the
+word as a grammar reads a text. Types and order must fit; conditions, contiguity, negations, windows and strategies are
+checks that may fail. Events that no variable of the match shows (passed over, or projected away) are not in the word:
+they are looked for in the stream, and must satisfy their conditions.
 
-Invariant: the ways of which every check holds are the judge's valuations of these positions. Take away from the pattern
-what the failing checks of a way are about, and the judge has the valuation, too (tests/properties/test_why.py).
+Invariant: the derivations of which every check holds are the judge's valuations of these positions. Take away from the
+pattern what the failing checks of one are about, and the judge has its valuation, too (tests/properties/test_why.py).
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ Checks = tuple[Check, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Way:
+class Derivation:
     """A possible valuation, and the checks on it in the order in which they are decided."""
 
     valuation: Valuation
@@ -107,7 +107,7 @@ class Reached:
             self.expected[expected] = None
 
 
-class Ways(Evaluator):
+class Derivations(Evaluator):
     """Reads one word of a (sub)stream: the ranks of the events that should be a match."""
 
     def __init__(self, stream: Stream, word: Iterable[int], past: Stream | None = None) -> None:
@@ -116,8 +116,8 @@ class Ways(Evaluator):
         self.reached = Reached()
         self._left = MOST_STEPS
 
-    def of(self, pattern: Pattern, within: Size | None, shown: Iterable[str] | None = None) -> Iterator[Way]:
-        """The ways of a (resolved) pattern to be complete with these events.
+    def of(self, pattern: Pattern, within: Size | None, shown: Iterable[str] | None = None) -> Iterator[Derivation]:
+        """How a (resolved) pattern derives exactly these events.
 
         With `shown`, the word has only the events of these variables.
         """
@@ -130,7 +130,7 @@ class Ways(Evaluator):
             elif not valuation.is_empty and valuation.end == valuation.hi:
                 if within is not None:
                     checks += (self._window(within, valuation, None),)
-                yield Way(valuation, tuple(sorted(checks, key=lambda check: check.rank)))
+                yield Derivation(valuation, tuple(sorted(checks, key=lambda check: check.rank)))
 
     def all(self, pattern: Pattern, env: Pairs = frozenset()) -> frozenset[Valuation]:
         """The judge's valuations, where they are needed; they count towards `MOST_STEPS`."""
@@ -148,7 +148,7 @@ class Ways(Evaluator):
 
     # ------------------------------------------------------------ parts of the pattern
     def _read(self, node: Pattern, at: int, first: int, env: Pairs, above: tuple[Pattern, ...]) -> Iterator[_Step]:
-        """The ways to read the word from `at` on, with events from the rank `first` on.
+        """Every way to read the word from `at` on, with events from the rank `first` on.
 
         `above` are the nodes around this one, outermost first, that name, hide or filter its events.
         """
@@ -191,7 +191,7 @@ class Ways(Evaluator):
             case Complement():
                 yield from self._read_unlike(node, at, first, env)
             case _:
-                raise TypeError(f"not a pattern that ways are read of: {node!r}")
+                raise TypeError(f"not a pattern that derives words: {node!r}")
 
     def _read_event(self, node: Event, at: int, first: int, env: Pairs, above: tuple[Pattern, ...]) -> Iterator[_Step]:
         seen, conditions = _labels(node, above)

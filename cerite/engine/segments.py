@@ -1,0 +1,146 @@
+"""A stream cut by time: T-CER (DEBS 2024, listing 4) inside a process.
+
+Every segment holds the window before its own events, so a run that reads both finds all matches that end at its own.
+
+Invariants: every match ends in one segment, which has all that decides it; the events that are read twice are at most a
+third, unless the rhythm changes within a segment. Where a stream cannot be cut any further, or its events give so many
+matches that their order keeps one thread busy anyway, the last segment goes on to the end of the stream.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from itertools import chain
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from cerite.core.arrays import Longs
+from cerite.engine.bind import Program
+from cerite.engine.events.keys import time_of, value_keys
+
+Batches = Iterable[pa.RecordBatch]
+
+LOOK_BACK = 1 << 10  # events in which the beginning of a window is first searched for
+SPAN = 3  # a segment has at least so many events of its own for each that it reads before them
+
+
+def uncut(program: Program, order: tuple[str, ...] | None = ()) -> str | None:
+    """Why a stream is not cut for this program, None if it is; `order` are the columns that tell events apart."""
+    plan, time = program.plan, program.columns.time
+    window = plan.window
+    if window is None:
+        return "no window: a match may span the whole stream"
+    if plan.consume != "none" or plan.suppress is not None:
+        return "what is consumed or suppressed depends on the matches before"
+    if plan.has_absence or plan.needs_history:
+        return "a match depends on events outside its window"
+    by_time = window.unit != "events" and time_of(window, time) == time
+    if plan.partition and not by_time:
+        return "the window is one of each partition"
+    if order and not by_time:
+        return "events are distinguished by columns that the window does not measure"
+    return None
+
+
+class Segment(NamedTuple):
+    """Events whose matches are reported (`own`), those in the window `before` them, and the number of the first."""
+
+    before: list[pa.RecordBatch]
+    own: Batches
+    first: int
+
+
+def segments(program: Program, batches: Batches, size: Callable[[], int], piece: int) -> Iterator[Segment]:
+    """The stream, cut into segments of the `size` that is right at that moment, or longer if windows have many events.
+
+    The events read before a segment are at most a third of it, unless the rhythm changes within it. A size of 0 ends
+    the cutting: events that give very many matches, in their order, keep one thread busy whatever the others do. A
+    segment is read in pieces of at most `piece` events.
+    """
+    stream = pieces(batches, lambda: min(size() or piece, piece))
+    behind: list[pa.RecordBatch] = []  # the events in the window before the next one
+    first = 0  # the number of the first of them
+    for batch in stream:
+        behind, dropped = _within_reach(program, behind, batch)
+        first += dropped or 0
+        if dropped is None or not size():
+            yield Segment(behind, chain([batch], stream), first)
+            return
+        own, failure = _at_least(max(size(), SPAN * sum(each.num_rows for each in behind)), batch, stream)
+        yield Segment(behind, own, first)
+        if failure is not None:
+            raise failure
+        behind = [*behind, *own]
+
+
+def _at_least(
+    events: int, batch: pa.RecordBatch, stream: Iterator[pa.RecordBatch]
+) -> tuple[list[pa.RecordBatch], BaseException | None]:
+    """A batch and those after it, with about `events` events, and the error that came after them, if any."""
+    own, size = [batch], batch.num_rows
+    while size < events:
+        try:
+            more = next(stream, None)
+        except BaseException as failure:
+            return own, failure
+        if more is None:
+            break
+        own.append(more)
+        size += more.num_rows
+    return own, None
+
+
+def pieces(batches: Batches, size: Callable[[], int]) -> Iterator[pa.RecordBatch]:
+    for batch in batches:
+        start = 0
+        while start < batch.num_rows:
+            piece = batch.slice(start, size())
+            start += piece.num_rows
+            yield piece
+
+
+def _within_reach(
+    program: Program, behind: list[pa.RecordBatch], batch: pa.RecordBatch
+) -> tuple[list[pa.RecordBatch], int | None]:
+    """The events before a batch that it can bind, at least one, and how many are dropped (None: that is not known).
+
+    Looks back no further than it must: events out of order before that are refused where they are read.
+    """
+    total = sum(each.num_rows for each in behind)
+    size = LOOK_BACK
+    while behind:
+        keys, low = _reach(program, last_of(behind, size), batch.slice(0, 1))
+        if keys is None or bool((keys[1:] < keys[:-1]).any()):
+            return behind, None
+        out = min(int(np.searchsorted(keys, low)), keys.size - 1)
+        if out or size >= total:
+            return last_of(behind, keys.size - out), total - keys.size + out
+        size *= 4
+    return behind, 0
+
+
+def last_of(batches: list[pa.RecordBatch], count: int) -> list[pa.RecordBatch]:
+    """The last `count` events."""
+    some: list[pa.RecordBatch] = []
+    for each in reversed(batches):
+        if count <= 0:
+            break
+        some.append(each.slice(max(each.num_rows - count, 0)))
+        count -= each.num_rows
+    return some[::-1]
+
+
+def _reach(program: Program, behind: list[pa.RecordBatch], event: pa.RecordBatch) -> tuple[Longs | None, int]:
+    """The keys of events, and the least key at which a match may start that ends at the event after them."""
+    window = program.plan.window
+    assert window is not None
+    if window.unit == "events":
+        count = sum(each.num_rows for each in behind)
+        return np.arange(count, dtype=np.int64), count - (int(window.amount) - 1)
+    name = time_of(window, program.columns.time)
+    parts = [value_keys(each.column(name), name, window, program.columns.unit) for each in (*behind, event)]
+    if any(missing is not None for _, _, missing in parts):
+        return None, 0
+    return np.concatenate([key for key, _, _ in parts[:-1]]), int(parts[-1][1][0])
