@@ -35,6 +35,8 @@ REFUSED = (  # for numbers that only another type could compare
     "does not fit 64 bits",  # a sum, which judge and engine refuse, the engine even before it is read
     "are exact",  # on Spark, up to a number of decimal places
 )
+# Health checks that do not apply: queries and streams are drawn in many parts, and tables are large.
+LARGE = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.large_base_example]
 AT_NIGHT = 20  # times as many cases in a nightly run
 BY_DAY = 6  # in a CI run one in this many, but no fewer than `FEWEST` or one in two
 FEWEST = 40
@@ -51,9 +53,8 @@ def often(examples: int, by_day: int | None = None) -> settings:
     """This many random cases: in a CI run a share of them (or `by_day`), in a nightly run many more."""
     share = max(-(-examples // BY_DAY), min(-(-examples // 2), FEWEST))
     examples = examples * AT_NIGHT if at_night else share if by_day is None else by_day
-    slow = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.large_base_example]  # queries are large
     filtered = [HealthCheck.filter_too_much]  # `Share` has a floor of its own for what runs
-    return settings(max_examples=examples, deadline=None, suppress_health_check=slow + filtered)
+    return settings(max_examples=examples, deadline=None, suppress_health_check=LARGE + filtered)
 
 
 def refused(error: CeriteError) -> bool:

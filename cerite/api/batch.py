@@ -206,8 +206,8 @@ class BatchMatches(Matches):
         for name in sorted(unseen):
             near = suggestion(name, seen)
             if near is not None or not matches:
-                said = f"no event has the type `{name}`; the data has {listed(seen)}"
-                warnings.warn(CeriteWarning(said + (f"; {near}" if near else "")), stacklevel=3)
+                message = f"no event has the type `{name}`; the data has {listed(seen)}"
+                warnings.warn(CeriteWarning(message + (f"; {near}" if near else "")), stacklevel=3)
 
     @property
     def _read_once(self) -> bool:

@@ -236,8 +236,8 @@ def merged(sources: Mapping[str, Source], time: str | None, order_by: Sequence[s
     batches = [
         conform(batch, schema, f"stream `{name}`") for name, source in sources.items() for batch in source.batches()
     ]
-    together = opened(pa.Table.from_batches(batches, schema).unify_dictionaries(), Reading()).table()
-    return together if time is None else ordered(opened(together, Reading()), [time])[1]
+    whole = opened(pa.Table.from_batches(batches, schema).unify_dictionaries(), Reading()).table()
+    return whole if time is None else ordered(opened(whole, Reading()), [time])[1]
 
 
 def rows_source(rows: Sequence[Mapping[str, Any]], plan: Plan, columns: Columns, reading: Reading) -> Source:

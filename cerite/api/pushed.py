@@ -188,9 +188,9 @@ class Pushed(Matches):
         return chunk
 
     def _refuse(self) -> None:
-        said = "" if self._count is None else f" {self._count:,}"
+        number = "" if self._count is None else f" {self._count:,}"
         raise StreamError(
-            f"the{said} matches of this push are too many to keep, and were "
+            f"the{number} matches of this push are too many to keep, and were "
             + ("not read before the stream went on" if self._over else "read once already"),
             hint="read or write them before the next push, once; or add LIMIT or a selection strategy",
         )

@@ -370,25 +370,25 @@ class Matches(ABC):
 
     def __repr__(self) -> str:
         try:
-            said, first = self._preview()
+            summary, first = self._preview()
         except CeriteError as error:
             return f"<matches that cannot be read: {error.message}>"
         if not first:
-            return said
+            return summary
         keys: list[list[Any]] = [[] for _ in first]
         if self.selection.flat and self.partition:
             keys = [[row[name] for name in self.partition] for row in self._preview_rows()[1]]
         lines = [self._heads(), *map(self._cells, first, keys)]
         widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
         rows = ("  ".join(cell.rjust(width) for cell, width in zip(line, widths, strict=True)) for line in lines)
-        return "\n".join((said, *rows))
+        return "\n".join((summary, *rows))
 
     def __rich__(self) -> Table:
         return self.table()
 
     def _repr_html_(self) -> str:
-        said, rows = self._preview_rows()
-        return self._view(rows).html(said)
+        summary, rows = self._preview_rows()
+        return self._view(rows).html(summary)
 
     def _preview_rows(self) -> tuple[str, Rows]:
         """As `_preview`, with the values of events."""

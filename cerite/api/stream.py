@@ -173,8 +173,8 @@ class EventStream:
             return
         matches = self.close().count()
         if matches:
-            said = f"{matches:,} matches were completed when `with` closed the stream"
-            warnings.warn(CeriteWarning(f"{said}; call stream.close() inside the block to get them"), stacklevel=2)
+            message = f"{matches:,} matches were completed when `with` closed the stream"
+            warnings.warn(CeriteWarning(f"{message}; call stream.close() inside the block to get them"), stacklevel=2)
 
     def snapshot(self) -> bytes:
         """The whole state, which a stream of the same query, schema, columns and watermark can restore."""

@@ -100,8 +100,8 @@ class TraceStep:
         """What there is to say about the event, by headings."""
         if self.skipped:
             return [("skipped: it satisfies no test that could move a state", [])]
-        said = [("new nodes", self.nodes), ("union-lists", self.states), ("matches", self.matches)]
-        return [(name, list(map(str, each))) for name, each in said if each or name == "union-lists"]
+        items = [("new nodes", self.nodes), ("union-lists", self.states), ("matches", self.matches)]
+        return [(name, list(map(str, each))) for name, each in items if each or name == "union-lists"]
 
 
 @dataclass(frozen=True)
@@ -115,9 +115,9 @@ class Trace:
         lines = [f"engine: {self.engine}"]
         for step in self.steps:
             lines.append(step.title)
-            for name, said in step.parts:
-                lines += [f"  {name}" + ("" if said or name.startswith("skipped") else ": none")]
-                lines += [f"    {each}" for each in said]
+            for name, items in step.parts:
+                lines += [f"  {name}" + ("" if items or name.startswith("skipped") else ": none")]
+                lines += [f"    {each}" for each in items]
         return "\n".join(lines)
 
     def __repr__(self) -> str:
@@ -130,9 +130,9 @@ class Trace:
         tree = Tree(Text(f"engine: {self.engine}", style="bold"))
         for step in self.steps:
             branch = tree.add(Text(step.title, style="dim" if step.skipped else "bold"))
-            for name, said in step.parts:
+            for name, items in step.parts:
                 part = branch.add(Text(name))
-                for each in said:
+                for each in items:
                     part.add(Text(each))
         return tree
 
@@ -155,9 +155,9 @@ class Trace:
         steps = []
         for step in self.steps:
             parts = []
-            for name, said in step.parts:
-                items = "".join(f"<li><code>{escape(each)}</code></li>" for each in said)
-                parts.append(f"<dt>{escape(name)}</dt><dd><ul>{items}</ul></dd>")
+            for name, items in step.parts:
+                listed = "".join(f"<li><code>{escape(each)}</code></li>" for each in items)
+                parts.append(f"<dt>{escape(name)}</dt><dd><ul>{listed}</ul></dd>")
             opened = "" if step.skipped else " open"
             steps.append(f"<details{opened}><summary>{escape(step.title)}</summary><dl>{''.join(parts)}</dl></details>")
         return f"<p>engine: {escape(self.engine)}</p>{''.join(steps)}"

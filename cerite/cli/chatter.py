@@ -24,8 +24,8 @@ class Sieve:
         quiet = False
         with os.fdopen(reading, "rb") as lines, os.fdopen(shown, "wb", buffering=0) as out:
             for line in lines:
-                said = line.strip()
-                quiet = said.startswith(CHATTER) or (quiet and not said)  # and the empty line after it
+                text = line.strip()
+                quiet = text.startswith(CHATTER) or (quiet and not text)  # and the empty line after it
                 if not (quiet or self.closed):
                     out.write(line)
 

@@ -137,8 +137,8 @@ def _started(matches: DataFrame, ends: Ends, trigger: str | None, *, once: bool)
         query: StreamingQuery = writer.start()
         return query
     except Exception as error:  # of Spark's analysis, or of Java where it cannot read the checkpoint
-        said = [line.strip(": ") for line in str(error).splitlines() if "An error occurred while calling" not in line]
-        raise CeriteError(f"the stream cannot be started: {said[0] if said else error!r}", hint=NEXT) from None
+        lines = [line.strip(": ") for line in str(error).splitlines() if "An error occurred while calling" not in line]
+        raise CeriteError(f"the stream cannot be started: {lines[0] if lines else error!r}", hint=NEXT) from None
 
 
 def _batches(ends: Ends) -> Callable[[DataFrame, int], None]:

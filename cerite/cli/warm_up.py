@@ -78,11 +78,11 @@ def warm_up(*, everything: bool, out: Console, err: Console) -> None:
     began = clock.perf_counter()
     with _quiet():
         for number, step in enumerate(steps, 1):
-            said = f"{number}/{len(steps)} {step.name}"
-            with err.status(Text(f"compiling: {said}")) if err.is_terminal else nullcontext():
+            label = f"{number}/{len(steps)} {step.name}"
+            with err.status(Text(f"compiling: {label}")) if err.is_terminal else nullcontext():
                 started = clock.perf_counter()
                 _run(step)
-            out.print(Text(f"{said}: {clock.perf_counter() - started:.1f} s"))
+            out.print(Text(f"{label}: {clock.perf_counter() - started:.1f} s"))
     out.print(Text(f"ready after {clock.perf_counter() - began:.1f} s; kept in {folder}"))
 
 

@@ -119,8 +119,8 @@ class Measures:
             try:
                 kinds_of(expression, kind_of)
             except SchemaError as error:
-                said = f"`{measure.expression}` cannot be computed of these columns"
-                raise SchemaError(said, span=measure.span, hint=error.hint) from error
+                message = f"`{measure.expression}` cannot be computed of these columns"
+                raise SchemaError(message, span=measure.span, hint=error.hint) from error
 
     def columns(self, chunk: MatchChunk, rows: pa.RecordBatch) -> dict[str, pa.Array]:
         """The values of every measure; positions of the matches are places among the rows."""

@@ -52,11 +52,11 @@ def thread_count(threads: int | None) -> int:
     3
     """
     if threads is None:
-        said = os.environ.get(VARIABLE, "").strip()
-        if not said:
+        text = os.environ.get(VARIABLE, "").strip()
+        if not text:
             return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-        threads = int(said) if said.isdecimal() else -1
-        name, shown = VARIABLE, repr(said)
+        threads = int(text) if text.isdecimal() else -1
+        name, shown = VARIABLE, repr(text)
     else:
         name, shown = "threads", repr(threads)
     if isinstance(threads, bool) or not isinstance(threads, int) or threads < 1:

@@ -61,8 +61,8 @@ def assert_agrees(
         ways.append(("a stream with snapshots", _streamed(subject, table, options, sizes, restored=True)))
         if named is not None:
             for order in arrivals(range(len(rows)), orders=orders, seed=seed):
-                said = f"a stream in the order {', '.join(map(str, order))}"
-                ways.append((said, _arriving(subject, table, order, options)))
+                arrival = f"a stream in the order {', '.join(map(str, order))}"
+                ways.append((arrival, _arriving(subject, table, order, options)))
     for way, actual in ways:
         _compare(subject, rows, named, type, semantics, judged, way, actual)
     return len(judged)

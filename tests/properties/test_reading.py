@@ -11,14 +11,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cerite.data import open_events
 from cerite.data.files import chunks
 from cerite.data.files.guesses import MISSING
+from tests.telling import LARGE
 
-MANY = settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+MANY = settings(max_examples=40, deadline=None, suppress_health_check=LARGE)
 WORDS = st.sampled_from(["Ann", "NA", "None", "-", "nan", "x, y", 'a "b"', "two\nlines", "Žofie", "12a", ""])
 VALUES: dict[str, st.SearchStrategy[Any]] = {
     "int": st.integers(-(2**63), 2**63 - 1),

@@ -181,6 +181,12 @@ def test_a_restored_front_longer_than_the_room_its_back_needs() -> None:
     assert counted_wide(695, "attribute")
 
 
+@pytest.mark.parametrize(("name", "seed"), [("events", 3), ("time", 17)])
+def test_wide_numbers_are_kept_as_long_as_their_newest_start_can_be_bound(name: str, seed: int) -> None:
+    """Streams in which the oldest start has left the window and a later one is still needed: few random ones."""
+    assert counted_wide(seed, name)
+
+
 def counted_wide(seed: int, name: str) -> int:
     """A stream of wide numbers, recycled before every push and restored now and then, counts what it reports."""
     query = cerite.query(f"SELECT * FROM S WHERE {QUERIES[name]}")

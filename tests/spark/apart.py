@@ -28,7 +28,7 @@ from pyspark.sql import DataFrame
 
 import cerite
 from cerite.spark import finish, match, progress, session, split
-from tests.spark.support import POSITION, together
+from tests.spark.support import POSITION, collect_all
 
 QUERIES = {
     "a hot key": "A AS x ; B AS y FILTER x[v > 0.5] AND y[v > 0.5] PARTITION BY [k] WITHIN 50 milliseconds",
@@ -98,7 +98,7 @@ def killed_in_mid_job(spark: Any, results: list[DataFrame], folder: Path) -> lis
     assert lost_executors(spark) == 0
     killer = threading.Thread(target=kill, args=(folder,))
     killer.start()
-    answers = together(waiting)
+    answers = collect_all(waiting)
     killer.join()
     victim = json.loads((folder / "killed").read_text("utf-8"))
     assert lost_executors(spark) == 1, "the executor was to be killed"
@@ -147,7 +147,7 @@ def main(kind: str, where: str) -> None:
     queries = [(name, f"SELECT * FROM S WHERE {QUERIES[name]}") for name in names]
     results = [match(df, text, time="at", partitions=4, read="spark") for _, text in queries]
     results += [match(df, text, time="at", partitions=4) for _, text in queries[:IN_ORDER]]
-    answers = killed_in_mid_job(spark, results, folder) if kind == "kill" else together(results)
+    answers = killed_in_mid_job(spark, results, folder) if kind == "kill" else collect_all(results)
     for (name, text), mine in zip(queries, answers, strict=False):
         expected = Counter(cerite.query(text).run(table, time="at"))
         assert expected, f"{name} has no matches"

@@ -7,7 +7,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from hypothesis import HealthCheck, Phase, settings
+from hypothesis import Phase, settings
 from hypothesis import strategies as st
 
 from cerite.engine.plan import plan
@@ -16,6 +16,7 @@ from tests import strategies as random
 from tests.aggregates import aggregate_patterns
 from tests.dressed import Dress
 from tests.properties.agreement import SEMANTICS, Rows, engine_queries, runnable
+from tests.telling import LARGE
 
 Question = tuple[QuerySpec, Any]  # with its semantics
 REGISTERS = random.queries(random.register_patterns(3) | aggregate_patterns()).filter(
@@ -52,6 +53,6 @@ def drawn(draw: st.DrawFn) -> Drawn:
 
 def random_cases(examples: int) -> settings:
     return settings(
-        max_examples=examples, deadline=None, suppress_health_check=list(HealthCheck), phases=[Phase.generate],
+        max_examples=examples, deadline=None, suppress_health_check=LARGE, phases=[Phase.generate],
         derandomize=True,
     )  # fmt: skip

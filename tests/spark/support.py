@@ -52,7 +52,7 @@ def _plain(kind: pa.DataType) -> pa.DataType:
     return pa.int64() if pa.types.is_null(kind) else kind
 
 
-def together(results: Sequence[DataFrame]) -> list[dict[str, Match]]:
+def collect_all(results: Sequence[DataFrame]) -> list[dict[str, Match]]:
     """The matches of every result by their ids, from one Spark job; events are identified by their positions."""
     schemas = [result.schema for result in results]
     plain = [_positions(number, *each) for number, each in enumerate(zip(results, schemas, strict=True))]
@@ -74,7 +74,7 @@ def united(frames: Sequence[DataFrame]) -> DataFrame:
 
 def matches(result: DataFrame) -> list[Match]:
     """The matches of one result."""
-    return list(together([result])[0].values())
+    return list(collect_all([result])[0].values())
 
 
 def difference(actual: Iterable[Hashable], expected: Iterable[Hashable]) -> str:

@@ -8,7 +8,7 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from pyspark.sql import Column, SparkSession
 from pyspark.sql import types as ty
@@ -20,7 +20,7 @@ from cerite.predicate.expression import Expression
 from cerite.spark.driver.conditions import Conditions
 from cerite.spark.driver.frame import Frame
 from tests.properties.columns import conditions
-from tests.telling import refused
+from tests.telling import LARGE, refused
 
 INTEGERS: dict[str, list[Any]] = {"id": [0, 1, -3, 2**63 - 1, -(2**63), None, 2**53 + 1, 2]}
 SMALL: dict[str, list[Any]] = {"id": [0, 1, -3, 2**15 - 1, -(2**15), None, 7, 2]}
@@ -68,7 +68,7 @@ def frame_of(spark: SparkSession, name: str) -> tuple[Frame, list[dict[str, Any]
 
 
 @pytest.mark.parametrize("table", TABLES)
-@settings(max_examples=2, deadline=None, suppress_health_check=list(HealthCheck), phases=[Phase.generate])
+@settings(max_examples=2, deadline=None, suppress_health_check=LARGE, phases=[Phase.generate])
 @given(some=st.lists(conditions(), min_size=60, max_size=60))
 def test_differential_values(spark: SparkSession, table: str, some: list[Expression]) -> None:
     frame, rows = frame_of(spark, table)

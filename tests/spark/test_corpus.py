@@ -27,7 +27,7 @@ from cerite.spark import match
 from cerite.spark.driver.choose import choose
 from tests.corpus import support
 from tests.corpus.loader import Case, load
-from tests.spark.support import POSITION, frame, rows_table, shifted, together
+from tests.spark.support import POSITION, collect_all, frame, rows_table, shifted
 
 TASKS = (1, 2, 7)
 MANY_TASKS = 200
@@ -175,7 +175,7 @@ def _check(spark: SparkSession, runs: list[Run]) -> None:
 def _disagreements(spark: SparkSession, runs: list[Run]) -> Iterator[str]:
     """What is wrong, by name; the runs of a job that fails are run again, each alone."""
     try:
-        results = together([run.result(spark) for run in runs])
+        results = collect_all([run.result(spark) for run in runs])
     except Exception as error:
         if len(runs) == 1:
             yield f"{runs[0]}: {type(error).__name__}: {str(error)[:600]}"

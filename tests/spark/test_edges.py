@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 from cerite.api.query import query
 from cerite.core.match import Match
 from cerite.spark import match, task_error
-from tests.spark.support import POSITION, difference, frame, some_by_day, together
+from tests.spark.support import POSITION, collect_all, difference, frame, some_by_day
 
 TASKS = (1, 7)
 MANY_TASKS = 40  # many more than keys
@@ -41,7 +41,7 @@ def agreed(
     """The matches, which are the local engine's and the same for all numbers of partitions."""
     df = frame(spark, table)
     options = options or {"position": POSITION}
-    results = together([match(df, text, time="at", partitions=tasks, **options) for tasks in numbers])
+    results = collect_all([match(df, text, time="at", partitions=tasks, **options) for tasks in numbers])
     expected = list(query(text).run(table, time="at"))
     assert not difference(results[0].values(), expected)
     for each in results[1:]:

@@ -23,7 +23,8 @@ from cerite.predicate.expression import Arithmetic, Attribute, Comparison, Expre
 from cerite.spark import match
 from cerite.spark.driver.conditions import Conditions
 from cerite.spark.driver.frame import Frame
-from tests.spark.support import POSITION, difference, frame, some_by_day, together
+from tests.spark.support import POSITION, collect_all, difference, frame, some_by_day
+from tests.telling import LARGE
 
 D = Decimal
 ROWS = 120
@@ -66,7 +67,7 @@ def test_the_ends_of_windows_are_exact_wherever_the_stream_is_cut(
         assert len(expected) > ROWS / 8
         results = [match(df, text, time="at", position=POSITION, partitions=tasks) for tasks in (1, 7)]
         results += [match(ordered, text, time="at", partitions=5)]
-        for answers in together(results):
+        for answers in collect_all(results):
             assert not difference(answers.values(), expected), text
 
 
@@ -88,7 +89,10 @@ CONDITIONS = st.builds(Comparison, OPERATORS, PLAIN, PLAIN | LITERALS) | st.buil
 )
 
 
-@settings(max_examples=2, deadline=None, suppress_health_check=list(HealthCheck), phases=[Phase.generate])
+@settings(
+    max_examples=2, deadline=None, phases=[Phase.generate],
+    suppress_health_check=[*LARGE, HealthCheck.function_scoped_fixture],  # a session's settings, for all cases
+)  # fmt: skip
 @given(some=st.lists(CONDITIONS, min_size=100, max_size=100))
 def test_differential_numbers_of_all_kinds(quick: SparkSession, some: list[Expression]) -> None:
     rows = [{name: values[row % len(values)] for name, (_, values) in KINDS.items()} for row in range(56)]

@@ -19,7 +19,7 @@ from cerite.spark.api import Reading, routed
 from cerite.spark.driver.parquet import ParquetPlan
 from cerite.spark.driver.request import Options, make_request
 from cerite.spark.worker.footers import Rejected
-from tests.spark.support import POSITION, difference, matches, some_by_day, together
+from tests.spark.support import POSITION, collect_all, difference, matches, some_by_day
 
 QUERIES = {
     "chunks": "SELECT * FROM S WHERE A AS x ; B+ AS y FILTER x[v > 0.8] AND y[v < 0.1] WITHIN 30 milliseconds",
@@ -117,7 +117,7 @@ def test_parquet_in_no_order_is_read_by_the_tasks(quick: SparkSession, tmp_path:
         by_spark = routed(request, 3, "spark").shuffle
         assert by_spark is not None
         results.append(replace(by_spark, unpacked="for the test").matches(request))
-    seen = together(results)
+    seen = collect_all(results)
     for place, name in enumerate(names):
         first, *others = seen[3 * place : 3 * place + 3]
         assert sorted(map(_local, first.values())) == sorted(map(_local, query(QUERIES[name]).run(table, time="at")))

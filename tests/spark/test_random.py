@@ -28,7 +28,7 @@ from cerite.spark.worker.job import unary_tests
 from tests import telling
 from tests.properties.agreement import Rows, judged, picks, runnable, sorted_window
 from tests.spark.drawn import Drawn, Question, drawn, random_cases
-from tests.spark.support import POSITION, difference, frame, shifted, together
+from tests.spark.support import POSITION, collect_all, difference, frame, shifted
 from tests.telling import Share
 from tests.telling import refused as inexact
 
@@ -121,7 +121,7 @@ def by_spark(df: DataFrame, questions: list[Question]) -> list[list[Match]]:
     jobs = list(zip(questions, pairs, options, strict=True))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", OneTaskWarning)
-        results = together(
+        results = collect_all(
             [match(df, query, partitions=each, **how) for (query, _), pair, how in jobs for each in pair]
         )
         counted = [count(df, query, partitions=pair[1], **how) for (query, _), pair, how in jobs[::COUNTED]]

@@ -72,10 +72,10 @@ class Answer(ABC):
         heads = ("row", *self.columns, "variables", "why")
         rows = []
         for each in self.events:
-            said = "; ".join(map(str, each.reasons)) or "only its type is tested"
-            said = {"met": said, "failed": f"✗ {said}", "not reached": "not reached"}[each.verdict]
+            reasons = "; ".join(map(str, each.reasons)) or "only its type is tested"
+            reasons = {"met": reasons, "failed": f"✗ {reasons}", "not reached": "not reached"}[each.verdict]
             values = (str(each.row.get(name)) for name in self.columns)
-            rows.append((str(each.position), *values, ", ".join(each.variables), said))
+            rows.append((str(each.position), *values, ", ".join(each.variables), reasons))
         return heads, rows
 
     def __str__(self) -> str:

@@ -97,9 +97,9 @@ class Grouping:
             by_source.setdefault(t.source, []).append(t)
         return by_source
 
-    def moves(self, state: State, holds: Holds, said: tuple[int, ...]) -> list[Move]:
+    def moves(self, state: State, holds: Holds, answers: tuple[int, ...]) -> list[Move]:
         """Where a state goes, label by label, on an event for which these guards hold and comparisons say this."""
-        true = [is_true(formula, said) for formula in self.formulas]
+        true = [is_true(formula, answers) for formula in self.formulas]
         taken = (
             (row, t) for row in sorted(state) for t in self.leaving.get(row[0], ())
             if enabled(self.machine.split(t.condition), row[1], holds, true)
@@ -206,7 +206,7 @@ def enabled(split: Split, known: bool, holds: Holds, true: list[bool]) -> bool:
     return not any(holds(when) and all(known and true[p] for p in what) for when, what in split.groups)
 
 
-def is_true(formula: Formula, said: tuple[int, ...]) -> bool:
+def is_true(formula: Formula, answers: tuple[int, ...]) -> bool:
     """Whether a condition across events is true, by three-valued logic.
 
     >>> is_true(((COMPARISON, 0), (COMPARISON, 1), (ANY_OF, 2)), (UNKNOWN, YES))
@@ -217,7 +217,7 @@ def is_true(formula: Formula, said: tuple[int, ...]) -> bool:
     stack: list[int] = []
     for name, argument in formula:
         if name == COMPARISON:
-            stack.append(said[argument])
+            stack.append(answers[argument])
         elif name in (ALL, ANY_OF):
             parts = [stack.pop() for _ in range(argument)]
             decided = NO if name == ALL else YES

@@ -80,14 +80,14 @@ def code_of(stretch: int, n: int, i: int, events: Events, steps: Steps, cuts: Lo
     """What the comparisons say of a stretch: 2k is below the k-th cut, 2k + 1 at it; the last one is that of NULLs."""
     code = 0
     for a in range(steps.leaves.size):
-        leaf, said = steps.leaves[a], UNKNOWN
+        leaf, answer = steps.leaves[a], UNKNOWN
         if stretch <= 2 * n and not np.int64(events.nulls[i]) >> leaf & 1:
             value = sortable(events.values[i, leaf], steps.leaf[1])
             at = 0
             while cuts[at] != value:
                 at += 1
-            said = YES if compare(steps.operations[a], 2 * at + 1, stretch) else NO
-        code |= said << CODE_BITS * a
+            answer = YES if compare(steps.operations[a], 2 * at + 1, stretch) else NO
+        code |= answer << CODE_BITS * a
     return code
 
 

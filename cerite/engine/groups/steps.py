@@ -134,11 +134,11 @@ class StepTables:
     def _step(self, bits: int, code: int) -> int:
         holds = _Holding(bits, self._guards)
         mask = (1 << CODE_BITS) - 1
-        said = tuple(code >> CODE_BITS * k & mask for k in range(len(self.grouping.comparisons)))
+        answers = tuple(code >> CODE_BITS * k & mask for k in range(len(self.grouping.comparisons)))
         sources: dict[int, list[int]] = {number: [] for number in self._number.values()}
         accepting: list[int] = []
         for state, number in self._number.items():
-            for move in self.grouping.moves(state, holds, said):
+            for move in self.grouping.moves(state, holds, answers):
                 if move.target is not None:
                     sources[self._number[move.target]].append(self._marked(number, move))
                 if move.accepts:

@@ -39,7 +39,7 @@ from cerite.pattern.query import QuerySpec
 from cerite.spark.driver.conditions import Conditions
 from cerite.spark.driver.frame import Frame, ticks, ticks_per_second
 from cerite.spark.driver.relevance import Relevance, relevance
-from cerite.spark.driver.streams import several, together
+from cerite.spark.driver.streams import streams_of, union_streams
 from cerite.spark.texts import is_text, sights
 from cerite.spark.worker.footers import Footers, Rejected, footers, same_type, scan_obstacle
 from cerite.spark.worker.job import attributes_across, windows
@@ -251,8 +251,8 @@ def make_request(
     spec = query.query if isinstance(query, Query) else make_query(query)
     given = None if options.schema is None else declared(options.schema)
     kinds = declared_kinds(spec, query.schema if isinstance(query, Query) else None, given)
-    sources = several(spec, data)
-    frame = Frame(together(sources))
+    sources = streams_of(spec, data)
+    frame = Frame(union_streams(sources))
     kind = "type" if options.type is None and "type" in frame.names else options.type
     order = (options.order_by,) if isinstance(options.order_by, str) else tuple(options.order_by)
     if frame.original.isStreaming and not order and options.position is None:

@@ -13,7 +13,7 @@ from cerite.core.errors import StreamError, listed
 from cerite.pattern.query import QuerySpec
 
 
-def several(query: QuerySpec, data: Any) -> list[DataFrame]:
+def streams_of(query: QuerySpec, data: Any) -> list[DataFrame]:
     """The DataFrames that FROM names, or the only one; refused unless all of them are live streams, or none."""
     if not isinstance(data, Mapping):
         if not hasattr(data, "sparkSession"):
@@ -25,7 +25,7 @@ def several(query: QuerySpec, data: Any) -> list[DataFrame]:
     missing = [name for name in query.streams if name not in data]
     if missing:
         raise StreamError(f"FROM names {listed(missing)}, but the data has only {listed(data)}")
-    frames = [frame for name in query.streams for frame in several(query, data[name])]
+    frames = [frame for name in query.streams for frame in streams_of(query, data[name])]
     live = [name for name in query.streams if data[name].isStreaming]
     if live and len(live) < len(frames):
         raise StreamError(
@@ -35,7 +35,7 @@ def several(query: QuerySpec, data: Any) -> list[DataFrame]:
     return frames
 
 
-def together(frames: list[DataFrame]) -> DataFrame:
+def union_streams(frames: list[DataFrame]) -> DataFrame:
     """One DataFrame; columns that a stream does not have are NULL in its rows."""
     try:
         return reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), frames)
