@@ -7,11 +7,13 @@ page above its tables.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from bench import spark_report
 from bench.plots import GROUP_TIMES, PEERS, pictures
+from bench.tables import big, million, table, whole
 from bench.targets import Outcome, outcomes, register_outcomes, thread_outcomes
 
 Row = dict[str, Any]
@@ -44,7 +46,7 @@ def page(results: Mapping[str, Row]) -> str:
     text = TEMPLATE.read_text(encoding="utf-8")
     suites = {
         "papers": _papers, "registers": _registers, "groups": _groups, "threads": _threads, "peers": _peers,
-        "live": _live, "streaming": _streaming, "first": _first,
+        "live": _live, "spark": _spark, "streaming": _streaming, "first": _first,
     }  # fmt: skip
     for suite, render in suites.items():
         mine = {name: result for name, result in results.items() if result["suite"] == suite}
@@ -125,6 +127,11 @@ def _live(result: Row) -> list[str]:
         for row in result["workloads"]
     )  # fmt: skip
     return [*_head(result), table((*heads, "Met"), cells)]
+
+
+def _spark(result: Row) -> list[str]:
+    """Data at rest on Spark, as times its floor."""
+    return [*_head(result), *spark_report.tables(result["rows"])]
 
 
 def _groups(result: Row) -> list[str]:
@@ -350,47 +357,3 @@ def _register_charts(rows: list[Row], folder: Path, name: str) -> list[Path]:
             title = f"{where}: {title} against the window"
             drawn.append(charts.lines(path, title, what, windows, series, f"window, {unit}"))
     return drawn
-
-
-def million(rate: float | None) -> str:
-    """A rate in millions.
-
-    >>> million(2_340_000.0), million(12_345.0), million(None)
-    ('2.3', '0.012', '')
-    """
-    if rate is None:
-        return ""
-    return f"{rate / 1e6:.1f}" if rate >= 1e6 else f"{rate / 1e6:.2g}"
-
-
-def whole(number: int | None) -> str:
-    """A number with its thousands separated."""
-    return "" if number is None else f"{number:,}"
-
-
-def big(digits: str | None) -> str:
-    """A number that may be very large, or known only roughly.
-
-    >>> big("1234"), big(str(10**15)), big("2.2e12"), big(None)
-    ('1,234', '1.0e15', '2.2e12', '')
-    """
-    if digits is None or not digits.isdigit():
-        return digits or ""
-    if int(digits) < 10**12:
-        return f"{int(digits):,}"
-    return f"{int(digits) / 10 ** (len(digits) - 1):.1f}e{len(digits) - 1}"
-
-
-def table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A Markdown table without the columns that are empty; all but the first are aligned to the right.
-
-    >>> print(table(("Query", "Count", "Note"), [("S3", "33.3", ""), ("S6", "", "")]))
-    | Query | Count |
-    | --- | ---: |
-    | S3 | 33.3 |
-    | S6 |  |
-    """
-    cells = list(rows)
-    used = [k for k in range(len(heads)) if any(row[k] for row in cells)]
-    lines = [heads, ["---", *["---:"] * (len(heads) - 1)], *cells]
-    return "\n".join("| " + " | ".join(line[k] for k in used) + " |" for line in lines)

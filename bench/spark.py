@@ -7,7 +7,8 @@ Spark's own floor (reading and filtering the same rows, and counting them), S3 i
 these files. All of it runs on files in time order, and again on files with the same rows in random order, which have to
 be shuffled: read by the tasks, and read by Spark.
 
-Results are JSON lines; `--tables` prints those of earlier runs as Markdown.
+Results are JSON lines. `--publish FILE` puts those of a file, from runs on this machine and of this code, into
+bench/results and on the page of benchmarks; those of `bench.spark_processor` belong to them.
 """
 
 from __future__ import annotations
@@ -27,8 +28,8 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 import cerite
+from bench.publish import publish, result
 from bench.spark_cases import KEYED, TIME, keyed_folder, plain_s3, queries, stock_folder, unordered_folder
-from bench.spark_report import tables
 from cerite import spark
 from cerite.spark.api import Reading, routed
 from cerite.spark.driver.request import Options, make_request
@@ -158,11 +159,12 @@ def main() -> int:
     parser.add_argument("--keys", type=int, default=0, help="events of the streams for the cost by number of keys")
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--data", type=Path, default=Path("build/bench/spark"), help="folder for the streams")
-    parser.add_argument("--tables", type=Path, help="print the JSON lines of this file as tables")
+    parser.add_argument("--publish", type=Path, help="publish the JSON lines of this file, and measure nothing")
     parser.add_argument("--apart", help=argparse.SUPPRESS)
     request = parser.parse_args()
-    if request.tables:
-        print(tables([json.loads(line) for line in request.tables.read_text().splitlines() if line.startswith("{")]))
+    if request.publish:
+        rows = [json.loads(line) for line in request.publish.read_text().splitlines() if line.startswith("{")]
+        publish(result("spark", "Stock events in Parquet", None, rows))
         return 0
     if request.apart:
         process(request, request.apart)

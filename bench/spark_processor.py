@@ -3,12 +3,14 @@
 For a machine that is not quiet, where elapsed times mean little. Counting in Parquet in random order is given as a
 multiple of the floor (Spark reading and filtering the same rows, and counting them) in the same run, by the processor
 time of Java and all Python processes together; the shares of Java, the workers and the driver are also shown. The
-measurements take turns, first some rounds to warm up and then some that count; the least of each counts.
+measurements take turns, first some rounds to warm up and then some that count; the least of each counts. Results are
+JSON lines, which `bench.spark --publish` publishes; what people read goes to stderr.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import sys
 import time
@@ -17,6 +19,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from bench.spark import floor
 from bench.spark_cases import TIME, queries, unordered_folder
@@ -88,6 +91,12 @@ def least(calls: dict[str, Callable[[], object]], warm: int, repeats: int) -> di
     return {name: min(each[warm:], key=lambda one: one.whole) for name, each in runs.items()}
 
 
+def row(name: str, events: int, times: dict[str, Busy]) -> dict[str, Any]:
+    """A result as `bench.spark_report` reads it."""
+    shares = {way: [round(each, 2) for each in (busy.java, busy.workers, busy.driver)] for way, busy in times.items()}
+    return {"processor": name, "events": events} | shares
+
+
 def main() -> int:
     """Measure and print a line for every query and way."""
     parser = argparse.ArgumentParser(prog="python -m bench.spark_processor", description=__doc__)
@@ -109,10 +118,11 @@ def main() -> int:
             for way in request.ways.split(","):
                 calls[way] = partial(spark.count, df, text, time=TIME, read=WAYS[way])
             times = least(calls, request.warm, request.repeats)
+            print(json.dumps(row(name, events, times)), flush=True)
             for way, each in times.items():
-                print(f"{name:10} {events:>11,} {way:6} {each.whole / times['floor'].whole:5.2f} × floor:", end=" ")
-                print(f"{each.whole:5.2f} s = Java {each.java:.2f} + workers {each.workers:.2f} + "
-                      f"driver {each.driver:.2f}", flush=True)  # fmt: skip
+                print(f"{name:10} {events:>11,} {way:6} {each.whole / times['floor'].whole:5.2f} × floor: "
+                      f"{each.whole:5.2f} s = Java {each.java:.2f} + workers {each.workers:.2f} + "
+                      f"driver {each.driver:.2f}", file=sys.stderr, flush=True)  # fmt: skip
     session.stop()
     return 0
 
