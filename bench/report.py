@@ -14,7 +14,7 @@ from typing import Any
 from bench import spark_report
 from bench.plots import GROUP_TIMES, PEERS, pictures
 from bench.tables import big, million, table, whole
-from bench.targets import Outcome, outcomes, register_outcomes, thread_outcomes
+from bench.targets import Outcome, outcomes, register_outcomes, spark_outcomes, thread_outcomes
 
 Row = dict[str, Any]
 RESULTS = Path(__file__).parent / "results"
@@ -131,7 +131,7 @@ def _live(result: Row) -> list[str]:
 
 def _spark(result: Row) -> list[str]:
     """Data at rest on Spark, as times its floor."""
-    return [*_head(result), *spark_report.tables(result["rows"])]
+    return [*_head(result), *_targets(spark_outcomes(result["rows"])), *spark_report.tables(result["rows"])]
 
 
 def _groups(result: Row) -> list[str]:

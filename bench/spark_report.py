@@ -51,7 +51,7 @@ def _processor(rows: Iterable[Row]) -> str:
         for row in rows if "processor" in row
     ]  # fmt: skip
     parts = (f"Java + workers + driver, {reader}, s" for reader in _READERS.values())
-    return _table(("Query", "Events", "Floor, s", *map(str.capitalize, _READERS.values()), *parts), lines)
+    return _table(("Query", "Events", "Floor, s", *map(_upper, _READERS.values()), *parts), lines)
 
 
 def _against_floor(rows: Iterable[Row], floor: str, columns: dict[str, str], rate: str) -> str:

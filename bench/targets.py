@@ -92,6 +92,15 @@ def _register_enumeration(rows: dict[str, Any]) -> Iterator[Outcome]:
         yield Outcome("k3 on stocks at 500 ms: 2 million events/s, all matches in Arrow", measured, rate >= 2)
 
 
+def spark_outcomes(rows: Rows) -> list[Outcome]:
+    """Counting in random order against the floor, in processor time, for every query on 10 million events or more."""
+    return [
+        Outcome(f"{row['processor']} in random order at most 2 times the floor", f"{times:.2f} times", times <= 2)
+        for row in rows if "processor" in row and row["events"] >= 10_000_000
+        for times in [sum(row["tasks"]) / sum(row["floor"])]
+    ]  # fmt: skip
+
+
 def thread_outcomes(rows: Rows) -> list[Outcome]:
     """Two threads against one, for every query that was counted by two."""
     return [

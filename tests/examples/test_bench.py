@@ -278,6 +278,20 @@ def test_threads_are_a_table_with_their_target() -> None:
     assert threads.line(two) == "| S3 | 2 | 4.0 | 1.85 | - | - |"
 
 
+def test_spark_is_shown_as_times_its_floor() -> None:
+    processor = {"processor": "Q3", "events": 10_000_000, "floor": [0.5, 0.0, 0.0], "tasks": [0.3, 0.4, 0.1]}
+    query = {
+        "query": "S3", "master": "local[2]", "events": 10_000_000, "matches": 12345, "floor": 0.5, "count": 0.4,
+        "unordered_floor": 0.5, "unordered_count": 0.9, "shuffled_count": 2.0,
+    }  # fmt: skip
+    text = page({"spark": facts("spark", [processor, query])})
+    assert "| Q3 in random order at most 2 times the floor | 1.60 times | yes |" in text
+    assert "| Q3 (CONSUME BY ANY: one task) | 10 M | 0.50 | 1.6 | 0.30 + 0.40 + 0.10 |" in text
+    assert "| S3 | 10 M | local[2] | 0.50 | 0.40 (0.8×) | 25.0 |" in text
+    assert "| S3 | 10 M | local[2] | 0.50 | 0.90 (1.8×) | 2.00 (4.0×) | 11.1 |" in text
+    assert "number of keys" not in text  # not measured
+
+
 def test_what_is_published_is_kept_and_rendered(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     for name in ("RESULTS", "CHARTS"):
         monkeypatch.setattr(publish, name, tmp_path / name)
