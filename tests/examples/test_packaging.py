@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from importlib import import_module
@@ -114,3 +115,19 @@ def test_the_command_names_its_extra() -> None:
 def test_a_missing_extra_is_an_import_error_too() -> None:
     assert issubclass(MissingExtraError, CeriteError)
     assert issubclass(MissingExtraError, ImportError)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="./dev is a shell script")
+@pytest.mark.parametrize("failing", ["", "ruff", "lint-imports", "mypy"])
+@pytest.mark.parametrize("command", ["lint", "test"])
+def test_dev_fails_where_one_of_its_tools_does(command: str, failing: str, tmp_path: Path) -> None:
+    """`./dev lint` once went on after ruff had found something, and succeeded."""
+    (tmp_path / "bin").mkdir()
+    for name in ("python", "ruff", "lint-imports", "mypy"):
+        tool = tmp_path / "bin" / name
+        tool.write_text(f"#!/bin/sh\nexit {int(name == failing)}\n")
+        tool.chmod(0o755)
+    (tmp_path / ".installed-dev").touch()
+    variables = {**os.environ, "VENV": str(tmp_path)}
+    run = subprocess.run([str(ROOT / "dev"), command], env=variables, capture_output=True, timeout=60)
+    assert run.returncode == int(bool(failing))
