@@ -20,10 +20,12 @@ from cerite.automaton.guards import Guard, Test, distinct_tests
 from cerite.core.errors import Hint, Setting, StreamError, listed, suggestion
 from cerite.engine.counting.learnt import Learnt
 from cerite.engine.events.keys import time_of
+from cerite.engine.events.relevant import Masks, masks_of
 from cerite.engine.events.rows import Columns
 from cerite.engine.events.since import Since, SinceStates
 from cerite.engine.groups.grouping import Grouping, Rejected, grouped, moved_one_by_one
 from cerite.engine.plan import Plan
+from cerite.engine.registers.compile import tables
 from cerite.engine.registers.latest import SinceSets
 from cerite.engine.registers.tables import Machine
 from cerite.predicate.columns.bits import ConditionBits
@@ -85,6 +87,17 @@ class Program:
     def learnt(self) -> Learnt:
         """What finished runs have learnt about counting: a cache, like the one of dictionaries in `conditions`."""
         return Learnt()
+
+    @cached_property
+    def relevant(self) -> Masks | None:
+        """The bits by which events matter; None if all may, as far as the bits of one event tell.
+
+        Where every event moves the clock of its partition, on which matches wait, all matter.
+        """
+        if self.machine is None:
+            return masks_of(self.plan.automaton)
+        ticks = self.plan.late and not self.shared_clock
+        return None if ticks else tables(self.machine, maximal=self.plan.strategy == "max")[1]
 
     @property
     def by_codes(self) -> bool:

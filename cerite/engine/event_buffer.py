@@ -61,6 +61,10 @@ class EventBuffer:
         if first is not None:
             self._merge(first)
 
+    def add_some(self, positions: Longs, rows: pa.RecordBatch, relevant: Longs) -> None:
+        """Keep those of more rows that are relevant."""
+        self.add(positions[relevant], rows if relevant.size == rows.num_rows else rows.take(pa.array(relevant)))
+
     def prune(self, needed: Longs) -> None:
         """Keep only the rows at these rising positions."""
         parts = []

@@ -79,6 +79,7 @@ class Intake:
             with self._order.undone():
                 rows = self._taken(batch)
         except BaseException:
+            self.ranks.undo()
             if self.groups is not None and partitions is not None:
                 self.groups.forget(partitions)
             if self._leaves is not None:

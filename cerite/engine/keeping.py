@@ -55,9 +55,7 @@ class KeepingRun:
             self.run.recycle()
         rows = self.run.intake.take(batch)
         chunks = self.run.read(rows)
-        relevant = self.run.recogniser.relevant
-        whole = relevant.size == rows.batch.num_rows
-        self._buffer.add(rows.position[relevant], rows.batch if whole else rows.batch.take(pa.array(relevant)))
+        self._buffer.add_some(rows.position, rows.batch, self.run.recogniser.relevant)
         return chunks
 
     def rest(self) -> Iterator[tuple[MatchChunk, Placed]]:

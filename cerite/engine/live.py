@@ -347,8 +347,7 @@ class LiveRun:
             chunks = self._run.read(rows)
             relevant = recogniser.relevant
             self._counters["relevant"] += relevant.size
-            whole = relevant.size == rows.batch.num_rows
-            self._buffer.add(rows.position[relevant], rows.batch if whole else rows.batch.take(pa.array(relevant)))
+            self._buffer.add_some(rows.position, rows.batch, relevant)
         if self._run.suppressor is not None:
             return self._reported(self._then_rest(chunks), late, count)
         if count is not None:

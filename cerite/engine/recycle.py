@@ -22,7 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from cerite.core.arrays import distinct
+from cerite.core.arrays import Longs, distinct
 from cerite.engine.counting.counter import Counter
 from cerite.engine.groups.counter import GroupCounter
 from cerite.engine.groups.finder import GroupFinder
@@ -52,11 +52,14 @@ class Recycler:
         """Whether enough numbers have been given that recycling costs no more than they did."""
         return self._intake.names >= self._enough
 
-    def recycle(self, engines: Sequence[Engine]) -> None:
-        """Forget what none of the engines, which read the same intake and are idle, can bind any more."""
+    def recycle(self, engines: Sequence[Engine]) -> Longs | None:
+        """Forget what none of the engines, which read the same intake and are idle, can bind any more.
+
+        Returns the partitions that are numbered from 0 on now, None if none got another number.
+        """
         intake = self._intake
         if self._done == (intake.rows, intake.low, len(engines)):
-            return
+            return None
         self._done = intake.rows, intake.low, len(engines)
         lows = intake.lows()
         for engine in engines:
@@ -72,3 +75,4 @@ class Recycler:
             elif partitions is not None:
                 engine.keep(partitions)
         self._enough = intake.names + max(FEWEST, intake.held + sum(engine.size for engine in engines))
+        return partitions

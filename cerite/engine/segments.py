@@ -68,28 +68,26 @@ def segments(program: Program, batches: Batches, size: Callable[[], int], piece:
         if dropped is None or not size():
             yield Segment(behind, chain([batch], stream), first)
             return
-        own, failure = _at_least(max(size(), SPAN * sum(each.num_rows for each in behind)), batch, stream)
+        own, failure = at_least(max(size(), SPAN * sum(each.num_rows for each in behind)), chain([batch], stream))
         yield Segment(behind, own, first)
         if failure is not None:
             raise failure
         behind = [*behind, *own]
 
 
-def _at_least(
-    events: int, batch: pa.RecordBatch, stream: Iterator[pa.RecordBatch]
-) -> tuple[list[pa.RecordBatch], BaseException | None]:
-    """A batch and those after it, with about `events` events, and the error that came after them, if any."""
-    own, size = [batch], batch.num_rows
+def at_least(events: int, stream: Iterator[pa.RecordBatch]) -> tuple[list[pa.RecordBatch], BaseException | None]:
+    """The next batches, with about so many events, and the error that came after them, if any."""
+    some, size = list[pa.RecordBatch](), 0
     while size < events:
         try:
             more = next(stream, None)
         except BaseException as failure:
-            return own, failure
+            return some, failure
         if more is None:
             break
-        own.append(more)
+        some.append(more)
         size += more.num_rows
-    return own, None
+    return some, None
 
 
 def pieces(batches: Batches, size: Callable[[], int]) -> Iterator[pa.RecordBatch]:

@@ -61,7 +61,7 @@ class Suppressor:
 
     def begin(self, rows: Rows) -> None:
         """Prepare for the next batch."""
-        column = rows.batch.column(self._name)
+        column = rows.column(self._name)
         self._key, self._low, _ = value_keys(column, self._name, self._size, self._unit)
         if self._size.is_time and self._low.size:  # on Spark, groups of rows each have a time of their own
             self._over = max(self._over, int(self._lows(self._key[-1:], self._wait)[0]))

@@ -1,12 +1,14 @@
-"""One query on several cores of one machine: the segments of a stream at rest, each recognised by one run.
+"""One query on several cores of one machine: a stream at rest is cut into segments, or its partitions are divided.
 
 A run first reads the window before its segment (`segments`) and then finds the matches that end in the segment. Kernels
 run without Python's lock, so segments run at the same time. A run that is done goes on with a later segment and keeps
-what it has learnt (deterministic states, classes of events).
+what it has learnt (deterministic states, classes of events). Where time cannot be cut, since a match depends on more
+than its window or the window is one of its partition, threads have partitions of their own (`shards`), and while they
+read a batch, the next one is taken in.
 
 Invariants: the matches are those of one run, with the same positions, in the order of their ends; an error comes after
-the matches that end before its segment. At most two segments more than there are threads are in memory, and at most
-`AHEAD` chunks of matches of a segment that is ahead of its turn, so memory follows the window.
+the matches that end before its segment or batch. At most two segments more than there are threads are in memory, or two
+batches, and at most `AHEAD` chunks of matches that wait for their turn (`pipe`), so memory follows the window.
 """
 
 from __future__ import annotations
@@ -15,20 +17,24 @@ import os
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from itertools import takewhile
-from threading import Condition, Lock
+from functools import partial
+from itertools import chain
+from threading import Lock
 from time import monotonic
 from typing import Any, Generic, TypeVar
 
 import pyarrow as pa
 
 from cerite.core.errors import StreamError
+from cerite.engine import shards
 from cerite.engine.bind import Program
 from cerite.engine.event_buffer import Placed
 from cerite.engine.keeping import KeepingRun
 from cerite.engine.output import MatchChunk
+from cerite.engine.pipe import TELL, Pipe
 from cerite.engine.run import Run
-from cerite.engine.segments import Batches, Segment, last_of, pieces, segments, uncut
+from cerite.engine.segments import Batches, Segment, at_least, last_of, pieces, segments, uncut
+from cerite.engine.shards import ShardedRun, undivided
 
 T = TypeVar("T")
 R = TypeVar("R", Run, KeepingRun)
@@ -40,8 +46,6 @@ PIECE = 1 << 18  # events that a run reads at once: what it computes of them sta
 FEWEST = 1 << 14  # the fewest events that are worth a run of their own
 UNKNOWN = 1 << 16  # events of a segment as long as it is not known how many matches they give
 READY = 1 << 19  # matches of a segment that may wait for their turn: if there are more, its thread waits, too
-AHEAD = 64  # chunks of matches that wait for their turn, of each segment: somewhat more than READY
-TELL = 0.02  # seconds after which a thread reports what it has
 VARIABLE = "CERITE_THREADS"
 
 
@@ -62,6 +66,17 @@ def thread_count(threads: int | None) -> int:
     if isinstance(threads, bool) or not isinstance(threads, int) or threads < 1:
         raise StreamError(f"{name} must be a whole number from 1 on, not {shown}", hint="1 runs on one core")
     return threads
+
+
+def divided(program: Program) -> str:
+    """How several threads find matches in data at rest."""
+    why = uncut(program)
+    if why is None:
+        return "the stream is cut by time"
+    whole = undivided(program, counting=False)
+    if whole is None:
+        return f"partitions are divided among threads; the stream is not cut: {why}"
+    return f"one thread reads and another recognises; neither cut ({why}) nor divided ({whole})"
 
 
 class ThreadedRun:
@@ -96,11 +111,12 @@ class ThreadedRun:
 
     def find(self, batches: Batches) -> Iterator[MatchChunk | None]:
         """The matches, some at a time."""
-        return self._in_order(self._chunks, batches, ())
+        return self._results(batches, (), self._chunks, ShardedRun.find)
 
     def place(self, batches: Batches, order: tuple[str, ...] | None) -> Iterator[tuple[MatchChunk, Placed] | None]:
         """The matches with their events; `order` are the columns that order events (`KeepingRun`)."""
-        return self._in_order(lambda segment: self._placed(segment, order), batches, order)
+        by_segment, by_shard = partial(self._placed, order=order), partial(ShardedRun.place, order=order)
+        return self._results(batches, order, by_segment, by_shard)
 
     def count(self, batches: Batches) -> Iterator[int | None]:
         """How many matches there are, in parts; nothing waits for its turn, so segments are long from the start.
@@ -110,7 +126,7 @@ class ThreadedRun:
         if self._program.by_codes:
             self._segment = self._piece = LONG_SEGMENT
         self._unknown = self._segment
-        yield from self._in_order(self._counts, batches, ())
+        yield from self._results(batches, (), self._counts, ShardedRun.count, counting=True)
         for run in self._spare:
             run.end()
 
@@ -205,96 +221,84 @@ class ThreadedRun:
             self._spare.append(run)
             self._unseen = (unseen if self._unseen is None else self._unseen & unseen) - self._seen
 
-    def _in_order(
-        self, recognise: Callable[[Segment], Iterator[T]], batches: Batches, order: tuple[str, ...] | None
-    ) -> Iterator[T]:
-        """What is recognised in each segment, in the order of the segments."""
-        if self._threads == 1 or uncut(self._program, order) is not None:
-            yield from recognise(Segment([], pieces(batches, lambda: self._piece), 0))
+    def _results(
+        self, batches: Batches, order: tuple[str, ...] | None, by_segment: Callable[[Segment], Iterator[T]],
+        by_shard: Callable[[ShardedRun, Iterator[pa.RecordBatch]], Iterator[T]], *, counting: bool = False,
+    ) -> Iterator[T]:  # fmt: skip
+        """What is recognised, in the order of the stream: by segments, by shards, or by one run."""
+        if self._threads == 1:
+            return by_segment(self._whole(batches))
+        if uncut(self._program, order) is None:
+            return self._in_order(by_segment, batches)
+        return self._by_shard(by_segment, by_shard, iter(batches), counting)
+
+    def _whole(self, batches: Batches) -> Segment:
+        """The stream in one segment."""
+        return Segment([], pieces(batches, lambda: self._piece), 0)
+
+    def _by_shard(
+        self, by_segment: Callable[[Segment], Iterator[T]],
+        by_shard: Callable[[ShardedRun, Iterator[pa.RecordBatch]], Iterator[T]], stream: Iterator[pa.RecordBatch],
+        counting: bool,
+    ) -> Iterator[T]:  # fmt: skip
+        """What is found in shards, if that saves enough time."""
+        began = monotonic()
+        sample, failure = at_least(shards.PIECE, stream)
+        reading = monotonic() - began
+        whole = chain(sample, stream if failure is None else _failing(failure))
+        count = shards.shard_count(self._program, self._threads, sample, reading, counting=counting)
+        if not count:
+            yield from by_segment(self._whole(whole))
             return
+        run = ShardedRun(self._program, count)
+        for item in by_shard(run, pieces(whole, lambda: shards.PIECE)):
+            self.rows, self.active = run.rows, run.active
+            yield item
+        self._unseen, self._seen = run.intake.types()
+
+    def _in_order(self, recognise: Callable[[Segment], Iterator[T]], batches: Batches) -> Iterator[T]:
+        """What is recognised in each segment, in the order of the segments."""
         cut = self._cut(batches)
-        waiting: deque[_Output[T]] = deque()
+        waiting: deque[_Waiting[T]] = deque()
         with ThreadPoolExecutor(self._threads, "cerite") as pool:
             try:
                 more = True
                 while more or waiting:
                     while more and len(waiting) < self._threads + 2:
-                        waiting.append(_Output())
-                        more = waiting[-1].take(cut)
+                        waiting.append(_Waiting(cut))
+                        more = not waiting[-1].last
                         if len(waiting) >= self._threads or not more:  # cut first: a thread that begins has the lock
-                            for output in waiting:
-                                output.begin(pool, recognise)
-                    yield from waiting.popleft()
+                            for each in waiting:
+                                each.begin(pool, recognise)
+                    yield from waiting.popleft().pipe
             finally:
-                for output in waiting:
-                    output.stop()
+                for each in waiting:
+                    each.pipe.stop()
 
 
-class _Output(Generic[T]):
-    """What a thread finds in a segment, some at a time; the thread waits while nobody reads."""
+def _failing(failure: BaseException) -> Iterator[pa.RecordBatch]:
+    raise failure
+    yield
 
-    def __init__(self) -> None:
-        self._items: deque[T] = deque()
-        self._changed = Condition()
+
+class _Waiting(Generic[T]):
+    """The next segment, if there is one and it can be read, and what a thread finds in it."""
+
+    def __init__(self, cut: Iterator[Segment]) -> None:
+        self.pipe: Pipe[T] = Pipe()
         self._segment: Segment | None = None  # that no thread has begun
-        self._error: BaseException | None = None
-        self._over = False
-        self._stopped = False
-
-    def take(self, cut: Iterator[Segment]) -> bool:
-        """Take the next segment; False if there is none, or none that can be read."""
         try:
             self._segment = next(cut, None)
         except BaseException as error:  # raised when its turn comes: what was read before may hold matches
-            self._error = error
-        self._over = self._segment is None
-        return not self._over
+            self.pipe.end(error)
+        else:
+            if self._segment is None:
+                self.pipe.end()
+        self.last = self._segment is None
 
     def begin(self, pool: ThreadPoolExecutor, recognise: Callable[[Segment], Iterator[T]]) -> None:
         """Hand the segment to a thread, if that has not been done."""
-        if self._segment is not None:
-            pool.submit(self._fill, recognise, self._segment)
-            self._segment = None
-
-    def __iter__(self) -> Iterator[T]:
-        try:
-            while True:
-                with self._changed:
-                    self._changed.wait_for(lambda: self._items or self._over)
-                    some, self._items = self._items, deque()
-                    self._changed.notify()
-                if not some:
-                    break
-                yield from some
-        finally:
-            self.stop()
-        if self._error is not None:
-            raise self._error
-
-    def stop(self) -> None:
-        """Let the thread stop, because nobody will read any more."""
-        with self._changed:
-            self._stopped = True
-            self._changed.notify()
-
-    def _wanted(self, batches: Batches) -> Iterator[pa.RecordBatch]:
-        return takewhile(lambda _: not self._stopped, batches)
-
-    def _fill(self, recognise: Callable[[Segment], Iterator[T]], segment: Segment) -> None:
-        woken = monotonic()  # when the caller's thread was woken, which costs more than most items
-        try:
-            for item in recognise(segment._replace(own=self._wanted(segment.own))):
-                with self._changed:
-                    self._changed.wait_for(lambda: len(self._items) < AHEAD or self._stopped)
-                    if self._stopped:
-                        return
-                    self._items.append(item)
-                    if 2 * len(self._items) >= AHEAD or monotonic() - woken > TELL:
-                        self._changed.notify()
-                        woken = monotonic()
-        except BaseException as error:
-            self._error = error
-        finally:
-            with self._changed:
-                self._over = True
-                self._changed.notify()
+        segment, self._segment = self._segment, None
+        if segment is not None:
+            own = segment._replace(own=self.pipe.wanted(segment.own))
+            self.pipe.begin(pool, lambda: recognise(own))

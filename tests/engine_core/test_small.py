@@ -63,7 +63,7 @@ def test_ever_new_keys_and_strings_in_flat_state(name: str, counting: bool) -> N
     snapshots, memory, matches = [], [], 0
     for begin in range(0, EVENTS, BATCH):
         matches += stream.push(events(begin, BATCH)).count()
-        memory.append(memory_of([stream._run._run.intake, *stream._run._run._engines]))
+        memory.append(memory_of([stream._run._run.intake, *stream._run._run.used]))
         if begin % (EVENTS // 10) == 0:
             snapshots.append(len(stream.snapshot()))
     assert matches >= EVENTS // 2
@@ -79,7 +79,7 @@ def test_memory_is_flat_without_any_snapshot(name: str) -> None:
     memory = []
     for begin in range(0, EVENTS, BATCH):
         stream.push(events(begin, BATCH))
-        memory.append(memory_of([stream._run._run.intake, *stream._run._run._engines]))
+        memory.append(memory_of([stream._run._run.intake, *stream._run._run.used]))
     assert stream._run._run.intake.names < 60_000
     assert max(memory[len(memory) // 2 :]) <= 1.3 * max(memory[: len(memory) // 2]), memory
 

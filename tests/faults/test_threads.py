@@ -9,10 +9,13 @@ import pyarrow as pa
 import pytest
 
 import cerite
-from cerite.core.errors import CeriteError, OrderError, StreamError
-from cerite.engine import segments, threads
+from cerite.core.errors import BudgetError, CeriteError, CeriteWarning, OrderError, StreamError
+from cerite.engine import segments, shards, threads
 
 PAIRS = cerite.query("SELECT * FROM S WHERE A AS x ; B AS y WITHIN 3 [at]")
+BY_KEY = cerite.query(
+    "SELECT * FROM S WHERE A AS x ; B AS y FILTER y[at < x.at + 40] PARTITION BY [key] WITHIN 2 EVENTS"
+)
 SCHEMA = pa.schema({"type": pa.string(), "at": pa.int64()})
 
 
@@ -21,6 +24,8 @@ def _short_segments(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(threads, "SEGMENT", 4)
     monkeypatch.setattr(threads, "LONG_SEGMENT", 4)
     monkeypatch.setattr(threads, "WORTH_CUTTING", 4)
+    monkeypatch.setattr(shards, "PIECE", 8)
+    monkeypatch.setattr(shards, "ENOUGH", 0)  # shards are always worth it
 
 
 def events(first: int, count: int) -> pa.RecordBatch:
@@ -114,3 +119,123 @@ def test_what_cannot_be_cut_says_why(text: str, why: str | None) -> None:
     run = cerite.query(f"SELECT * FROM S WHERE {text}").run(pa.Table.from_batches([events(0, 10)]), threads=2)
     reason = segments.uncut(run.prepared.program)
     assert (reason is None) if why is None else (reason is not None and why in reason)
+
+
+# ------------------------------------------------------------ partitions that are divided among shards
+KEYED = pa.schema([*SCHEMA, ("key", pa.string())])
+
+
+def keyed(first: int, count: int, keys: int = 5) -> pa.RecordBatch:
+    """For every key an A and a B in turn; without keys all of them are missing."""
+    columns = {"type": ["AB"[k // max(keys, 1) % 2] for k in range(count)], "at": [*range(first, first + count)]}
+    return pa.record_batch(columns | {"key": [f"k{k % keys}" if keys else None for k in range(count)]}, KEYED)
+
+
+def keyed_reader(batches: Iterator[pa.RecordBatch]) -> pa.RecordBatchReader:
+    return pa.RecordBatchReader.from_batches(KEYED, batches)
+
+
+def ends(count: int) -> set[int]:
+    """Where the matches of `BY_KEY` end in `keyed(0, count)`."""
+    return {k for k in range(count) if k // 5 % 2}
+
+
+def test_shards_find_what_one_thread_finds() -> None:
+    table = pa.Table.from_batches([keyed(0, 1000), keyed(1000, 300, keys=0), keyed(1300, 200, keys=7)])
+    one, many = BY_KEY.run(table, threads=1), BY_KEY.run(table, threads=3)
+    assert list(many) == list(one)
+    assert many.count() == one.count() == 600
+    assert many.to_arrow(events=True) == one.to_arrow(events=True)
+
+
+def test_matches_before_a_row_that_shards_refuse_come_first() -> None:
+    query = cerite.query("SELECT * FROM S WHERE A ; B PARTITION BY [key] WITHIN 5 [at]")
+    table = pa.Table.from_batches([keyed(0, 40), keyed(7, 1), keyed(50, 40)])
+    read: list[cerite.Match] = []
+    with pytest.raises(OrderError, match=r"`at` decreases at position 40"):
+        read.extend(iter(query.run(table, threads=3)))
+    assert {match.end for match in read} == ends(40)
+    with pytest.raises(OrderError, match=r"`at` decreases at position 40"):
+        query.run(table, threads=3).count()
+
+
+@pytest.mark.parametrize("before", [0, 4, 60])
+def test_a_reader_that_fails_fails_after_the_matches_that_shards_found(before: int) -> None:
+    def failing() -> Iterator[pa.RecordBatch]:
+        yield keyed(0, before)
+        raise OSError("the disk is gone")
+
+    read: list[cerite.Match] = []
+    with pytest.raises((CeriteError, OSError), match="the disk is gone"):
+        read.extend(iter(BY_KEY.run(keyed_reader(failing()), threads=2)))
+    assert {match.end for match in read} == ends(before)
+
+
+def test_what_a_shard_cannot_do_is_raised_and_leaves_no_thread_behind(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CERITE_STATES", "10")
+    query = cerite.query("SELECT * FROM S WHERE (A OR B)* ; A ; (A OR B){9} PARTITION BY [key]")
+    types = [["A", "B", "B"][k * k % 7 % 3] for k in range(2000)]
+    table = pa.table({"type": types, "at": range(2000), "key": [f"k{k % 3}" for k in range(2000)]}, KEYED)
+    before = threading.active_count()
+    with pytest.raises(BudgetError):
+        query.run(table, threads=2).count()
+    assert threading.active_count() == before
+
+
+def test_who_reads_only_the_first_match_of_shards_leaves_no_thread_behind() -> None:
+    before = threading.active_count()
+    matches = iter(BY_KEY.run(pa.Table.from_batches([keyed(0, 5_000)]), threads=2))
+    assert next(matches).end == 5
+    matches.close()  # type: ignore[attr-defined]
+    assert threading.active_count() == before
+
+
+def test_an_endless_stream_is_read_in_shards_as_far_as_it_is_wanted() -> None:
+    produced = 0
+
+    def endless() -> Iterator[pa.RecordBatch]:
+        nonlocal produced
+        while True:
+            yield keyed(20 * produced, 20)
+            produced += 1
+
+    matches = iter(BY_KEY.run(keyed_reader(endless()), threads=2))
+    assert {next(matches).end for _ in range(200)} == ends(400)
+    matches.close()  # type: ignore[attr-defined]
+    assert produced < 100
+
+
+def test_types_that_no_event_of_any_shard_has_are_named() -> None:
+    query = cerite.query("SELECT * FROM S WHERE A ; BB PARTITION BY [key]")
+    with pytest.warns(CeriteWarning, match="no event has the type `BB`"):
+        assert query.run(pa.Table.from_batches([keyed(0, 400)]), threads=2).count() == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("A ; B", "no partitions"),
+        ("A ; B PARTITION BY [key] CONSUME BY ANY", "consumed"),
+        ("A ; B PARTITION BY [key] WITHIN 3 EVENTS SUPPRESS 3 milliseconds", "suppressed"),
+        ("A ; NOT B PARTITION BY [key] WITHIN 3 EVENTS", "the order in which they are decided"),
+        ("A ; B PARTITION BY [key] WITHIN 3 EVENTS SUPPRESS 3 milliseconds PER PARTITION", None),
+        ("A ; B PARTITION BY [key] CONSUME BY PARTITION", None),
+        ("SELECT MAX * FROM S WHERE A ; B PARTITION BY [key] LIMIT 2", None),
+    ],
+)
+def test_partitions_that_cannot_be_divided_say_why(text: str, why: str | None) -> None:
+    query = cerite.query(text if "SELECT" in text else f"SELECT * FROM S WHERE {text}")
+    run = query.run(pa.Table.from_batches([keyed(0, 10)]), time="at", threads=2)
+    reason = shards.undivided(run.prepared.program, counting=False)
+    assert (reason is None) if why is None else (reason is not None and why in reason)
+
+
+def test_few_events_or_little_gain_are_not_worth_shards(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shards, "ShardedRun", None)
+    monkeypatch.setattr(threads, "ShardedRun", None)
+    monkeypatch.setattr(shards, "PIECE", 10_000)
+    table = pa.Table.from_batches([keyed(0, 5_000)])
+    assert BY_KEY.run(keyed_reader(iter(table.to_batches())), threads=2).count() == 2500
+    monkeypatch.setattr(shards, "PIECE", 8)
+    monkeypatch.setattr(shards, "ENOUGH", 1000)
+    assert BY_KEY.run(table, threads=2).count() == 2500

@@ -1,9 +1,13 @@
-"""A stream that is cut for several threads holds the matches of one run: the judge's, with the same ids and events."""
+"""A stream that several threads read holds the matches of one run: the judge's, with the same ids and events.
+
+It is cut into segments, or its partitions are divided among shards (`tests/faults/test_threads.py` has what fails).
+"""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -14,16 +18,21 @@ import pytest
 from hypothesis import assume
 from hypothesis import strategies as st
 
-from cerite.engine import segments, threads
+from cerite.engine import event_buffer, segments, shards, threads
+from cerite.engine.bind import Program
+from cerite.engine.recycle import Recycler
 from cerite.pattern import Consume, QuerySpec, Size
 from tests import strategies as random
 from tests.dressed import PLAIN
+from tests.properties import absent
 from tests.properties.agreement import (
     SEMANTICS,
     cases,
+    deciding,
     engine_queries,
     judged,
     looked_at,
+    picks,
     ready,
     runnable,
     same,
@@ -106,6 +115,54 @@ def test_what_was_learnt_of_one_stream_changes_no_count_of_another(
         result = once.run(table, time="at", semantics=semantics, threads=1)
         assert result.count() == len(expected)
     share.note(bool(expected) and bool(result.prepared.program.learnt))
+
+
+KEYS = st.sampled_from([(), ("id",), ("name",), ("id", "name")])
+
+
+@cases(
+    often(360), engine_queries() | REGISTERS | absent.queries(), STREAMS, SEMANTICS, KEYS, st.integers(1, 4),
+    st.booleans(),
+)  # fmt: skip
+def test_matches_in_shards_are_those_of_one_run(
+    share: Share, query: QuerySpec, rows: Rows, semantics: Any, keys: tuple[str, ...], cut: int, recycled: bool
+) -> None:
+    """Whatever can be divided is, everything else is in one shard; numbers of partitions are used again."""
+    query, rows = telling(replace(query, partition=keys), rows, partial(absent.judge, semantics=semantics))
+    assume(runnable(query) and rows)
+    table = pa.Table.from_batches(PLAIN.table(absent.fitting(query, rows)).to_batches(cut))
+    one = ready(query).run(table, time="at", semantics=semantics, threads=1)
+    program = one.prepared.program
+    rows = table.to_pylist()
+    expected = judged(query, rows, semantics)
+    everything = judged(unpicked(query), rows, semantics) if picks(query) else expected
+    with _in_shards(recycled) as counts:
+        many = ready(query).run(table, time="at", semantics=semantics, threads=2)
+        actual = list(many)
+        same(actual, expected, query, everything, deciding(query, rows, semantics))
+        assert [each.end for each in actual] == [each.end for each in one], "in the order of their ends"
+        assert ready(query).run(table, time="at", semantics=semantics, threads=3).count() == one.count()
+        assert _counted(many.to_arrow(events=True)) == _counted(one.to_arrow(events=True))
+    share.note(bool(expected) and (max(counts) > 1) == (shards.undivided(program, counting=True) is None))
+
+
+@contextmanager
+def _in_shards(recycled: bool) -> Iterator[list[int]]:
+    """No stream is cut by time or too short for shards; the numbers of shards that streams were read in."""
+    counts: list[int] = []
+
+    def everything(program: Program, threads: int, *_: object, counting: bool) -> int:
+        counts.append(1 if shards.undivided(program, counting=counting) else threads)
+        return counts[-1]
+
+    with (
+        patch.object(threads, "uncut", lambda *_: "a test"),
+        patch.object(shards, "shard_count", everything),
+        patch.multiple(shards, PIECE=2, AHEAD=2),
+        patch.object(event_buffer, "FEWEST", 1),
+        patch.object(Recycler, "due", recycled),
+    ):
+        yield counts
 
 
 def _counted(table: pa.Table) -> Counter[str]:

@@ -15,6 +15,7 @@ from cerite.core.schema import Schema
 from cerite.engine.bind import Program, bind
 from cerite.engine.events.rows import Columns
 from cerite.engine.plan import plan
+from cerite.engine.threads import divided
 from cerite.pattern.query import QuerySpec
 
 
@@ -50,6 +51,7 @@ def explain_engine(tree: Tree, query: QuerySpec, schema: Schema | None = None) -
         counting += f", {counted(program, machine)}"
     walk = "" if program.found_in_groups is None else ", times the logarithm of the window at most"
     tree.add(f"per match: time linear in its number of events{walk}{counting}")
+    tree.add(Text(f"on several cores, at rest: {divided(program)}"))
 
 
 def _followed(number: int, preceding: Preceding) -> str:

@@ -11,7 +11,6 @@ and low, so that neither ever decreases.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import lru_cache
 from typing import NamedTuple, Union
@@ -174,34 +173,33 @@ def time_of(size: Size, time: str | None) -> str:
     return name
 
 
-@dataclass
 class Ranks:
-    """How many events each partition has had so far; a batch counts only once `advance` says that it was taken."""
+    """How many events each partition has had so far; a batch counts only once `advance` says that it was taken.
 
-    seen: Longs = field(default_factory=lambda: np.zeros(1, np.int64))
-    _next: Longs | None = field(default=None, init=False)
-    _more: tuple[Longs, Longs] | None = field(default=None, init=False)  # partitions of the batch, and its events there
+    >>> ranks = Ranks()
+    >>> ranks.of(np.array([0, 1, 0]), 3)
+    array([0, 0, 1])
+    >>> ranks.advance()
+    >>> ranks.of(np.array([0, 1]), 2)
+    array([2, 1])
+    """
+
+    def __init__(self) -> None:
+        self.seen: Longs = np.zeros(1, np.int64)
+        self._pending: tuple[Longs, Longs] | None = None  # the partitions of the batch, and `seen` after it
 
     def of(self, partition: Longs | None, count: int) -> Longs:
         """The rank of every event of a batch in its partition."""
-        self._next = self._more = None
+        self.undo()
         if partition is None:
             first = int(self.seen[0])
-            self._more = np.zeros(1, np.int64), np.array([count])
+            self._pending = np.zeros(0, np.int64), np.array([first + count])
             return np.arange(first, first + count, dtype=np.int64)
-        if not count:
-            return np.zeros(0, np.int64)
-        top = int(partition.max()) + 1
-        seen = self.seen
+        ranks, seen, top = np.empty(count, np.int64), self.seen, int(partition.max(initial=-1)) + 1
         if top > seen.size:
-            seen = self._next = np.concatenate([seen, np.zeros(max(top, seen.size), np.int64)])
-        order = np.argsort(partition, kind="stable")
-        sorted_ids = partition[order]
-        starts = np.flatnonzero(np.r_[True, sorted_ids[1:] != sorted_ids[:-1]])
-        sizes = np.diff(np.r_[starts, count])
-        ranks = np.empty(count, np.int64)
-        ranks[order] = np.arange(count) - np.repeat(starts, sizes) + np.repeat(seen[sorted_ids[starts]], sizes)
-        self._more = sorted_ids[starts], sizes
+            seen = np.concatenate([seen, np.zeros(max(top, seen.size), np.int64)])
+        count_up(partition, seen, ranks)
+        self._pending = partition, seen
         return ranks
 
     def keep(self, partitions: Longs) -> None:
@@ -210,11 +208,30 @@ class Ranks:
 
     def advance(self) -> None:
         """Count the batch that was last ranked."""
-        self.seen = self.seen if self._next is None else self._next
-        if self._more is not None:
-            partitions, sizes = self._more
-            self.seen[partitions] += sizes
-        self._next = self._more = None
+        if self._pending is not None:
+            self.seen = self._pending[1]
+        self._pending = None
+
+    def undo(self) -> None:
+        """Forget a batch that was ranked and not taken."""
+        if self._pending is not None and self._pending[1] is self.seen:
+            count_down(self._pending[0], self.seen)
+        self._pending = None
+
+
+@kernel
+def count_up(partition: Longs, seen: Longs, ranks: Longs) -> None:
+    """Count events by partition, and note how many came before each."""
+    for i in range(partition.size):
+        ranks[i] = seen[partition[i]]
+        seen[partition[i]] += 1
+
+
+@kernel
+def count_down(partition: Longs, seen: Longs) -> None:
+    """Take back what `count_up` counted."""
+    for p in partition:
+        seen[p] -= 1
 
 
 def count_keys(size: Size, ranks: Longs) -> tuple[Longs, Longs]:

@@ -12,7 +12,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from cerite.core.arrays import Longs, distinct
+from cerite.core.arrays import Buffers, Longs, borrowed, distinct
 from cerite.core.hashing import fold
 from cerite.core.jit import kernel
 from cerite.predicate.columns.codes import Strings
@@ -120,7 +120,10 @@ class Numbering:
         return None if self._table is None else self._table.known
 
     def of(self, column: pa.Array) -> Longs:
-        """The number of every row's value, -1 for NULL; new values get the next numbers."""
+        """The number of every row's value, -1 for NULL; new values get the next numbers.
+
+        What is returned may be overwritten by the next call.
+        """
         if not len(column):
             return np.zeros(0, np.int64)
         if pa.types.is_dictionary(column.type) and not _has_each_once(column.dictionary):
@@ -230,6 +233,7 @@ class _Longs:
         self._kind = kind
         self._slots = np.full(2 * FEWEST, -1, np.int32)
         self._known: Longs = np.zeros(FEWEST, np.int64)
+        self._buffers = Buffers()
         self.count = 0
 
     @property
@@ -244,11 +248,12 @@ class _Longs:
         return pa.int64() if self._kind.bit_width == 64 else pa.int32()
 
     def numbers(self, values: pa.Array) -> Longs:
-        """The numbers of values, -1 for NULL; they need not be distinct."""
-        plain = pc.fill_null(values.view(self._stored), 0).to_numpy(zero_copy_only=False)
-        missing = values.is_null().to_numpy(zero_copy_only=False) if values.null_count else np.zeros(0, np.bool_)
-        numbers, done = np.empty(len(values), np.int64), 0
-        longs = plain.astype(np.int64)
+        """The numbers of values, -1 for NULL; they need not be distinct. Overwritten by those of the next ones."""
+        plain, missing = values.view(self._stored), np.zeros(0, np.bool_)
+        if values.null_count:
+            plain, missing = pc.fill_null(plain, 0), values.is_null().to_numpy(zero_copy_only=False)
+        longs = borrowed(plain.to_numpy(zero_copy_only=False).astype(np.int64, copy=False))
+        numbers, done = self._buffers.take("numbers", longs.size, np.int64), 0
         while done < longs.size:
             done, self.count = number_longs(longs, missing, done, self._slots, self._known, self.count, numbers)
             if done < longs.size:

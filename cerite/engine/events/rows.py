@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal, cast, get_args
+from math import prod
+from typing import Literal, TypeVar, cast, get_args
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from cerite.core.arrays import Buffers, Longs, Words
@@ -14,6 +16,7 @@ from cerite.core.errors import StreamError
 from cerite.engine.events.keys import Reach, write_lows
 from cerite.predicate.columns.kernels import Lookup, gather_both
 
+S = TypeVar("S", bound=np.generic)
 TimeUnit = Literal["s", "ms", "us", "ns"]
 
 
@@ -86,6 +89,7 @@ class Rows:
     partition: Longs | None
     batch: pa.RecordBatch
     stored: Stored | None = None
+    events: Longs | None = None  # which events of the batch these are, if not all
 
     @cached_property
     def bits(self) -> Words:
@@ -105,6 +109,30 @@ class Rows:
         low = np.empty(1, np.int64)
         write_lows(self.key[-1:], self.given.reach, low)
         return int(low[0])
+
+    def column(self, name: str) -> pa.Array:
+        """A column of the batch, for these events."""
+        column = self.batch.column(name)
+        return column if self.events is None else column.take(pa.array(self.events))
+
+    def of(self, events: Longs, buffers: Buffers) -> Rows:
+        """The rows of these events alone, copied into memory that is used again."""
+
+        def some(name: str, column: npt.NDArray[S]) -> npt.NDArray[S]:
+            shape = events.size, *column.shape[1:]
+            wanted = buffers.take(name, prod(shape), column.dtype.type).reshape(shape)
+            return np.take(column, events, axis=0, out=wanted, mode="clip") if events.size else wanted
+
+        if isinstance(self.places, int):
+            places = np.add(events, self.places, out=buffers.take("places", events.size, np.int64))
+        else:
+            places = some("places", self.places)
+        stored = self.stored
+        if stored is not None:
+            stored = Stored(some("values", stored.values), some("nulls", stored.nulls), stored.string_order)
+        partition = None if self.partition is None else some("partition", self.partition)
+        given = some("bits", self.bits), some("low", self.low)
+        return Rows(some("key", self.key), given, places, partition, self.batch, stored, some("events", events))
 
     @cached_property
     def position(self) -> Longs:

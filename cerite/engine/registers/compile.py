@@ -9,13 +9,14 @@ import numpy as np
 
 from cerite.automaton import Transition
 from cerite.automaton.automaton import PLAIN
-from cerite.core.arrays import Longs, Words
+from cerite.core.arrays import Longs
+from cerite.engine.events.relevant import Masks
 from cerite.engine.registers import interpret as op
 from cerite.engine.registers import layout as lay
 from cerite.engine.registers.interpret import Code
 from cerite.engine.registers.leaves import Mark
 from cerite.engine.registers.programs import Program
-from cerite.engine.registers.tables import DROP, KEEP, Machine, Split
+from cerite.engine.registers.tables import BIT, DROP, KEEP, Machine, Split
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,9 +37,8 @@ class Signature:
 
 
 LISTED = Signature(lay.LISTED)
-Masks = tuple[Words, Words] | None
 # built once a machine, for all its runs
-_TABLES: WeakKeyDictionary[Machine, dict[tuple[bool, bool], tuple[lay.Tables, Masks]]] = WeakKeyDictionary()
+_TABLES: WeakKeyDictionary[Machine, dict[tuple[bool, bool], tuple[lay.Tables, Masks | None]]] = WeakKeyDictionary()
 
 
 def signatures(machine: Machine, state: int) -> tuple[Signature, ...]:
@@ -118,7 +118,7 @@ def _when(machine: Machine, bit: int, programs: tuple[int, ...]) -> Signature:
     return Signature(lay.ALWAYS) if bit < 0 else Signature(lay.WHEN, bit)
 
 
-def tables(machine: Machine, *, maximal: bool, listed: bool = True) -> tuple[lay.Tables, Masks]:
+def tables(machine: Machine, *, maximal: bool, listed: bool = True) -> tuple[lay.Tables, Masks | None]:
     """The automaton as arrays for one run, and which events matter.
 
     With `listed`, the index can list all sets of a partition.
@@ -209,13 +209,13 @@ def watches(machine: Machine, *, maximal: bool) -> bool:
     return maximal or bool(machine.automaton.watchers) or bool(machine.automaton.before)
 
 
-def _masks(machine: Machine, tables: lay.Tables) -> Masks:
+def _masks(machine: Machine, tables: lay.Tables) -> Masks | None:
     """Which bits make an event worth reading, when set and when not; None if every event is."""
     words = max(1, -(-len(machine.guards) // 64))
     when, unless = np.zeros(words, np.uint64), np.zeros(words, np.uint64)
     wanted = [(kind, bit) for kind, bit in tables.signatures[:-1, :2].tolist()]
     initial = machine.automaton.initial
-    wanted += [(lay.WHEN, bit) for bit in tables.t[tables.first[initial] : tables.first[initial + 1], 0].tolist()]
+    wanted += [(lay.WHEN, bit) for bit in tables.t[tables.first[initial] : tables.first[initial + 1], BIT].tolist()]
     common = [k for k, each in enumerate(machine.automaton.watchers) if each.kind != PLAIN]
     wanted += [(each.kind, each.bit) for k in common for each in watched(machine, k)]
     if machine.automaton.before:
@@ -226,7 +226,7 @@ def _masks(machine: Machine, tables: lay.Tables) -> Masks:
         if kind == lay.ALWAYS or bit < 0:
             return None
         (unless if kind == lay.UNLESS else when)[bit // 64] |= np.uint64(1 << bit % 64)
-    return when, unless
+    return Masks(when, unless)
 
 
 def _placed(programs: list[Program]) -> list[tuple[int, Program]]:

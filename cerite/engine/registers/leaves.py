@@ -183,6 +183,7 @@ class LeafColumns:
 
     def forget(self, count: int | None) -> None:
         """Know only the first `count` strings again: what came after them was refused."""
+        self._ranks.undo()
         self.strings.forget(count)
         self._order = None
 

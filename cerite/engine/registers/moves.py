@@ -8,13 +8,12 @@ With MAX, a row's state also says whether it belongs to this marking, to an equa
 """
 
 import numpy as np
-import numpy.typing as npt
 
-from cerite.core.arrays import Longs
-from cerite.core.jit import embedded, inlined, inner, kernel
+from cerite.core.arrays import Buffers, Longs
+from cerite.core.jit import embedded, inlined, inner
 from cerite.engine.cursor import Stop
+from cerite.engine.events.relevant import Masks, relevant_events
 from cerite.engine.events.rows import Rows
-from cerite.engine.registers.compile import Masks
 from cerite.engine.registers.index import enter
 from cerite.engine.registers.interpret import STATE, VALUES, Code
 from cerite.engine.registers.layout import (
@@ -189,30 +188,11 @@ def start_rows(part: int, tables: Tables, sets: Sets, rows: Longs, watching: Wat
 # indexed on the way; nothing else is written, so that a kernel that runs out of room begins the event again.
 
 
-@kernel
-def relevant(
-    bits: npt.NDArray[np.uint64], when: npt.NDArray[np.uint64], unless: npt.NDArray[np.uint64], selection: Longs
-) -> int:
-    """Write the events that can move or start anything to `selection`; returns how many these are."""
-    n = 0
-    for i in range(bits.shape[0]):
-        some = np.uint64(0)
-        for w in range(bits.shape[1]):
-            some |= (bits[i, w] & when[w]) | (~bits[i, w] & unless[w])
-        selection[n] = i  # there is room for one more: no branch to predict
-        n += int(some != 0)
-    return n
-
-
-def laid_out(rows: Rows, masks: Masks) -> Events:
+def laid_out(rows: Rows, masks: Masks | None) -> Events:
     """A batch for the kernels, which read its relevant events."""
     assert rows.stored is not None
     bits = np.require(rows.bits, np.uint64, ["C", "W"])
-    if masks is None:
-        selection = np.arange(bits.shape[0], dtype=np.int64)
-    else:
-        selection = np.empty(bits.shape[0] + 1, np.int64)
-        selection = selection[: relevant(bits, *masks, selection)]
+    selection = relevant_events(bits, masks, Buffers())
     part = np.zeros(0, np.int64) if rows.partition is None else np.require(rows.partition, np.int64, ["C", "W"])
     key, low, position = (np.require(each, np.int64, ["C", "W"]) for each in (rows.key, rows.low, rows.position))
     return Events(selection, bits, rows.stored.values, rows.stored.nulls, key, low, position, part)
