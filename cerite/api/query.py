@@ -143,8 +143,8 @@ class Query:
         against it. `null_values` are spellings of missing values in text files besides the usual ones, `delimiter`
         separates the values of CSV, and `format` is the format of files whose ending does not tell it.
 
-        Long streams under a window are read by as many `threads` as there are cores, or as CERITE_THREADS says; the
-        matches and their order are the same as with one thread.
+        Long streams are read by as many `threads` as there are cores, or as CERITE_THREADS says; the matches and their
+        order are the same as with one thread.
         """
         columns = Columns(type, time, position, checked_unit(time_unit))
         kinds = declared_kinds(self.query, self.schema, None if schema is None else declared(schema))

@@ -87,6 +87,16 @@ def shard_count(program: Program, threads: int, sample: list[pa.RecordBatch], re
     return 0
 
 
+class Part(NamedTuple):
+    """What may matter of a batch to a shard, and the low up to which it decides what waits (`Intake.decided`).
+
+    The batch's last event may be in another shard, or in none: it does not matter, but time has passed.
+    """
+
+    rows: Rows
+    decided: int
+
+
 class Done(NamedTuple):
     """A shard has read its part of a batch; so many deterministic states hold partial matches."""
 
@@ -99,13 +109,13 @@ class Shard:
     def __init__(self, program: Program) -> None:
         self.engines = Engines(program, learnt=program.learnt)
         self.results: Pipe[Any] = Pipe(tell=0)
-        self._parts: SimpleQueue[Rows | None] = SimpleQueue()
+        self._parts: SimpleQueue[Part | None] = SimpleQueue()
         self._buffers = deque(Buffers() for _ in range(AHEAD + 1))
 
-    def hand(self, rows: Rows, events: Longs) -> None:
-        """Let the thread read these events of a batch, which are copied."""
+    def hand(self, rows: Rows, events: Longs, decided: int) -> None:
+        """Let the thread read these events of a batch, which are copied, and decide what is over after it."""
         self._buffers.rotate()
-        self._parts.put(rows.of(events, self._buffers[0]))
+        self._parts.put(Part(rows.of(events, self._buffers[0]), decided))
 
     def stop(self) -> None:
         """Let the thread end: nobody will read what it finds."""
@@ -114,17 +124,19 @@ class Shard:
 
     def find(self) -> Iterator[Longs | MatchChunk | Done]:
         """For every part: the events that could be in a match, the matches, and that it is done."""
-        for rows in iter(self._parts.get, None):
+        for rows, decided in iter(self._parts.get, None):
             chunks = self.engines.read(rows)
             assert rows.events is not None
             yield rows.events[self.engines.recogniser.relevant]
             yield from chunks
+            yield from self.engines.rest(decided)
             yield Done(self.engines.active)
 
     def count(self) -> Iterator[int | Done]:
         """For every part: how many matches end there, and that it is done."""
-        for rows in iter(self._parts.get, None):
+        for rows, decided in iter(self._parts.get, None):
             yield self.engines.counted(rows)
+            yield self.engines.count_rest(decided)
             yield Done(self.engines.active)
 
 
@@ -229,14 +241,14 @@ class ShardedRun:
         self._fresh += 1
         events = relevant_events(rows.bits, self.intake.program.relevant, buffers)
         if len(self._shards) == 1 or rows.partition is None:
-            self._shards[0].hand(rows, events)
+            self._shards[0].hand(rows, events, self.intake.decided)
             return rows
         new = max(int(rows.partition.max(initial=-1)) + 1 - self._owner.size, 0)
         self._owner = np.concatenate([self._owner, np.zeros(new, np.int32)])
         order, ends = buffers.take("order", events.size, np.int64), np.zeros(len(self._shards), np.int64)
         divide(events, rows.partition, self._owner, np.zeros(new, np.int64), self._load, order, ends)
         for shard, own in zip(self._shards, np.split(order, ends[:-1]), strict=True):
-            shard.hand(rows, own)
+            shard.hand(rows, own, self.intake.decided)
         return rows
 
     @property

@@ -53,9 +53,10 @@ K3_ENGINE = """\
 ├── per event: the logarithm of the starts in the window, or the few entries that it wakes
 ├── keeps: what is in the window; what has left it is forgotten
 │   └── a partial match: until 500 milliseconds have passed since its start, whatever events come
-└── per match: time linear in its number of events, times the logarithm of the window at most; counting enumerates
-    nothing, and moves registers in groups: the n starts of the window are in one tree by x.price, and an event
-    costs O(log n) small matrices of 2 × 2 numbers, however many it moves"""
+├── per match: time linear in its number of events, times the logarithm of the window at most; counting enumerates
+│   nothing, and moves registers in groups: the n starts of the window are in one tree by x.price, and an event
+│   costs O(log n) small matrices of 2 × 2 numbers, however many it moves
+└── on several cores, at rest: the stream is cut by time"""
 
 
 def test_the_kleene_pattern_of_the_paper() -> None:
