@@ -146,7 +146,7 @@ FAULTS = (
         "recycling forgets what starts exactly at the edge of the next window",
     ),
     Fault(
-        "counting/kernel.py", "if windowed and (fresh or steps.n_touched[c]):", "if windowed and fresh:",
+        "counting/two_stacks.py", "if windowed and (fresh or steps.n_touched[c]):", "if windowed and fresh:",
         "counting forgets, when it flips, the events that start nothing",
     ),
     Fault(
@@ -159,7 +159,7 @@ FAULTS = (
         "counting by blocks begins a block again that the kernel stopped in",
     ),
     Fault(
-        "counting/kernel.py", "newest[s] < lows[part]", "newest[s] <= lows[part]",
+        "counting/two_stacks.py", "newest[s] < lows[part]", "newest[s] <= lows[part]",
         "recycling frees the slot of a counted partition whose last start is at the window's edge",
     ),
     Fault(

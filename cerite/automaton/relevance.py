@@ -5,7 +5,7 @@ watched. It may *end* a run that waits: none of the loops of its state fires. Wh
 (contiguity), any event ends the runs that wait there; but then the next such event finds nothing left to end, so among
 consecutive events that only end such runs, the first is enough.
 
-The modules that drop events (`engine.subset.classes` by classes of events, `spark.driver.relevance` by a filter on
+The modules that drop events (`engine.subset.classes` by classes of events, `spark.driver.row_filter` by a filter on
 rows) only have to say when a transition fires. The register engine looks deeper: what wakes each of its sets
 (`engine.registers.compile.signatures`) also tells which events wake none.
 """

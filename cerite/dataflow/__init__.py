@@ -6,11 +6,7 @@ reference for the physical plans on Spark. docs/dataflow.md shows them at work.
 """
 
 from cerite.dataflow.aggregate import Aggregate, Instance, Windows, own_key, same_key
-from cerite.dataflow.operators import Chain, Filter, Map, Operator
-from cerite.dataflow.r_cer import arrival, r_cer
-from cerite.dataflow.recognition import QueryCondition, QueryRule, Recognised
-from cerite.dataflow.sort_preprocess import every_one, first_only, sort_preprocess
-from cerite.dataflow.streams import (
+from cerite.dataflow.event_time import (
     DataflowError,
     Element,
     StreamTuple,
@@ -19,6 +15,10 @@ from cerite.dataflow.streams import (
     tuples_of,
     with_watermarks,
 )
+from cerite.dataflow.operators import Chain, Filter, Map, Operator
+from cerite.dataflow.r_cer import arrival, r_cer
+from cerite.dataflow.recognition import QueryCondition, QueryRule, Recognised
+from cerite.dataflow.sort_preprocess import every_one, first_only, sort_preprocess
 from cerite.dataflow.t_cer import chunks, t_cer
 
 __all__ = [

@@ -26,8 +26,8 @@ from itertools import count
 from typing import Any
 
 from cerite.core.errors import StreamError
+from cerite.dataflow.event_time import DataflowError, Element, StreamTuple, Watermark, check_multiple
 from cerite.dataflow.operators import Operator
-from cerite.dataflow.streams import DataflowError, Element, StreamTuple, Watermark, check_multiple
 
 # The two key-by functions that DEBS 2024, section 2.1, names: f_K° puts all tuples together, f_K* only equal ones.
 #

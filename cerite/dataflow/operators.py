@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from cerite.dataflow.streams import Element, StreamTuple, Watermark, with_watermarks
+from cerite.dataflow.event_time import Element, StreamTuple, Watermark, with_watermarks
 
 
 class Operator(ABC):

@@ -22,8 +22,8 @@ from typing import Any
 
 from cerite.core.errors import StreamError
 from cerite.dataflow.aggregate import Aggregate, Instance, KeyFunction, Windows, same_key
+from cerite.dataflow.event_time import Element, StreamTuple, Watermark, check_multiple
 from cerite.dataflow.operators import Chain, Map, Operator
-from cerite.dataflow.streams import Element, StreamTuple, Watermark, check_multiple
 
 Rule = Callable[[Any, StreamTuple], tuple[Any, Iterable[Any]]]
 TieOrder = Callable[[StreamTuple], Any]

@@ -18,7 +18,7 @@ from cerite.api.stream import EventStream
 from cerite.core.errors import Hint, PatternError, Setting, StreamError
 from cerite.core.match import Match
 from cerite.data.columns import canonical_schema
-from cerite.dataflow.streams import StreamTuple
+from cerite.dataflow.event_time import StreamTuple
 from cerite.engine.bind import Program
 from cerite.engine.events.rows import Columns
 from cerite.engine.plan import Semantics

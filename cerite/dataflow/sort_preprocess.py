@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from cerite.dataflow.aggregate import Aggregate, Instance, KeyFunction, Windows, own_key
-from cerite.dataflow.streams import StreamTuple
+from cerite.dataflow.event_time import StreamTuple
 
 PreProcess = Callable[[list[StreamTuple]], Iterable[Any]]
 

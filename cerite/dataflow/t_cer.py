@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from cerite.dataflow.aggregate import Aggregate, Instance, KeyFunction, Windows, same_key
-from cerite.dataflow.streams import DataflowError, StreamTuple, check_multiple
+from cerite.dataflow.event_time import DataflowError, StreamTuple, check_multiple
 
 
 class Located(Protocol):

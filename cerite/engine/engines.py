@@ -12,8 +12,8 @@ from functools import cached_property
 from cerite.core.kernel_cache import expect
 from cerite.engine.bind import Program
 from cerite.engine.counting.counter import Counter
-from cerite.engine.counting.kernel import count_blocks, count_events
 from cerite.engine.counting.learnt import Learnt
+from cerite.engine.counting.two_stacks import count_blocks, count_events
 from cerite.engine.events.rows import Rows
 from cerite.engine.groups.counter import GroupCounter
 from cerite.engine.groups.crowd import are_few, counted_one_by_one

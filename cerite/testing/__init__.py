@@ -21,14 +21,14 @@ from cerite.core.lazy import lazy
 if TYPE_CHECKING:
     from cerite.testing.agreement import arrivals, assert_agrees
     from cerite.testing.assertions import assert_matches, assert_no_match
-    from cerite.testing.text import events, notation
+    from cerite.testing.event_text import events, notation
 
 __all__ = ["arrivals", "assert_agrees", "assert_matches", "assert_no_match", "events", "notation"]
 
 _HOMES = {  # the imports above, for `__getattr__`
     "testing.agreement": ("arrivals", "assert_agrees"),
     "testing.assertions": ("assert_matches", "assert_no_match"),
-    "testing.text": ("events", "notation"),
+    "testing.event_text": ("events", "notation"),
 }
 
 if not TYPE_CHECKING:

@@ -20,8 +20,8 @@ from cerite.data.open import opened
 from cerite.data.reading import Reading
 from cerite.pattern.check_kinds import read_attributes
 from cerite.reference.semantics import matches, occurrences
+from cerite.testing.event_text import notation
 from cerite.testing.given import AnyEvents, AnyQuery, Rows, rows_of, runnable
-from cerite.testing.text import notation
 
 _POSITION = "position in the stream"
 _TYPES = (pa.float64(), pa.string(), pa.bool_(), pa.timestamp("us"))

@@ -8,8 +8,8 @@ from typing import Any, Union
 from cerite.api.query import Query
 from cerite.core.errors import ArgumentError, CeriteError
 from cerite.core.match import Match
+from cerite.testing.event_text import notation
 from cerite.testing.given import AnyEvents, AnyQuery, Rows, rows_of, runnable
-from cerite.testing.text import notation
 
 Expected = Union[int, Iterable[Union[Iterable[int], Mapping[str, Any]]]]
 _HINT = "give tuples of positions, [(0, 2)], mappings of variables, [{'x': 0, 'y': [1, 2]}], or how many there are"

@@ -10,7 +10,7 @@ from cerite.core.errors import ArgumentError
 from cerite.language.builder import Builder
 from cerite.pattern.nodes import Pattern
 from cerite.pattern.query import QuerySpec
-from cerite.testing.text import events
+from cerite.testing.event_text import events
 
 AnyQuery = Union[Query, str, QuerySpec, Builder, Pattern]
 AnyEvents = Union[str, Iterable[Mapping[str, Any]]]

@@ -23,7 +23,7 @@ from cerite.dataflow import (
     sort_preprocess,
     t_cer,
 )
-from cerite.dataflow.streams import tuples_of
+from cerite.dataflow.event_time import tuples_of
 from cerite.engine.plan import plan
 from cerite.language import parse_pattern
 from cerite.pattern import Consume, QuerySpec, Size

@@ -1,6 +1,6 @@
 """Counting in one partition over Python's integers, which never overflow: the two stacks once more, to compare with.
 
-Invariant: as in `counting.kernel`; vectors are sparse ({dstate: count > 0}), P is kept as the images of the dstates
+Invariant: as in `counting.two_stacks`; vectors are sparse ({dstate: count > 0}), P is kept as the images of the dstates
 that the front vector occupies.
 """
 

@@ -17,7 +17,7 @@ from cerite.automaton import guards
 from cerite.core.errors import CeriteError
 from cerite.predicate.evaluate import holds
 from cerite.predicate.expression import Expression
-from cerite.spark.driver.conditions import Conditions
+from cerite.spark.driver.condition_columns import Conditions
 from cerite.spark.driver.frame import Frame
 from tests.properties.columns import conditions
 from tests.telling import LARGE, refused

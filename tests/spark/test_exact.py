@@ -21,7 +21,7 @@ from cerite.core.errors import StreamError
 from cerite.predicate.evaluate import holds
 from cerite.predicate.expression import Arithmetic, Attribute, Comparison, Expression, Literal
 from cerite.spark import match
-from cerite.spark.driver.conditions import Conditions
+from cerite.spark.driver.condition_columns import Conditions
 from cerite.spark.driver.frame import Frame
 from tests.spark.support import POSITION, collect_all, difference, frame, some_by_day
 from tests.telling import LARGE

@@ -5,8 +5,8 @@ from __future__ import annotations
 from rich.text import Text
 from rich.tree import Tree
 
+from cerite.api.explain.guessed_kinds import TIME, columns_of
 from cerite.api.explain.keeping import explain_keeping
-from cerite.api.explain.kinds import TIME, columns_of
 from cerite.api.explain.registers import counted, explain_registers, shown
 from cerite.automaton import Automaton
 from cerite.automaton.automaton import TRUE, Preceding

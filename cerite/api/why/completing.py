@@ -17,7 +17,7 @@ from cerite.api.why.scene import Ranks, Scene
 from cerite.core.errors import BudgetError, StreamError
 from cerite.pattern.nodes import Sequence, walk
 from cerite.reference.semantics.derivations import Derivations
-from cerite.reference.semantics.stream import Stream
+from cerite.reference.semantics.short_stream import Stream
 
 MOST_TRIED = 150  # words that are read
 MOST_NEAR = 30  # events that are tried in one place

@@ -30,7 +30,7 @@ from cerite.pattern.query import QuerySpec
 from cerite.pattern.references import resolve
 from cerite.pattern.rewrite.skips import expand_skips
 from cerite.pattern.variables import nullable
-from cerite.reference.semantics.stream import Stream, StreamEvent, instant
+from cerite.reference.semantics.short_stream import Stream, StreamEvent, instant
 
 MOST_MATCHES = 5_000_000  # the most matches that are searched for one
 _IN_MILLISECONDS = {"s": Fraction(1_000), "ms": Fraction(1), "us": Fraction(1, 1_000), "ns": Fraction(1, 1_000_000)}

@@ -1,6 +1,6 @@
 """Exact counting of matches and occurrences over batches, without enumeration (docs/architecture.md, *Counting*).
 
-`Counter` owns the run state that `kernel` works on, grows it when the kernel asks, and lets `limbs` take over
+`Counter` owns the run state that `two_stacks` works on, grows it when the kernel asks, and lets `limbs` take over
 the partitions whose numbers no longer fit; totals are Python integers and exact at any size. Without a window, no
 product of matrices is kept: the state grows with the number of deterministic states; with a window, with its square.
 
@@ -19,10 +19,10 @@ from cerite.core.arrays import Longs, Words, bit_rows, long_column, partition_id
 from cerite.core.budget import check_counting, counting_bytes
 from cerite.core.errors import SnapshotError
 from cerite.engine.chains import packed
-from cerite.engine.counting.kernel import Batch, How, Queue, Scratch, Starts, count_blocks, count_events, sweep
 from cerite.engine.counting.learnt import Learnt, Tables
 from cerite.engine.counting.limbs import LimbSlot, to_kernel, to_limbs
 from cerite.engine.counting.steps import CountedStates
+from cerite.engine.counting.two_stacks import Batch, How, Queue, Scratch, Starts, count_blocks, count_events, sweep
 from cerite.engine.cursor import Cursor, Stop, new_cursor, of_longs, to_longs
 from cerite.engine.events.keys import Reach, write_lows
 from cerite.engine.events.rows import Deferred, Rows

@@ -1,4 +1,4 @@
-"""The two stacks of `kernel` for one partition, over numbers of any size.
+"""The stacks of `two_stacks` for one partition, over numbers of any size.
 
 A number is a row of `limbs` uint64 in base 2**32, low limb first. Limbs may exceed the base: adding numbers is adding
 rows, so those of `steps` serve unchanged, on rows as wide as all numbers together. Only when a limb nears the
@@ -20,8 +20,8 @@ import numpy.typing as npt
 from cerite.core.arrays import Ints, Longs, Words
 from cerite.core.budget import check_counting
 from cerite.core.jit import inner, kernel
-from cerite.engine.counting.kernel import Batch, Scratch, free_chain
 from cerite.engine.counting.steps import CountedStates, Steps, advance_matrix, retreat_matrix
+from cerite.engine.counting.two_stacks import Batch, Scratch, free_chain
 from cerite.engine.cursor import Cursor, Stop, new_cursor, of_longs, to_longs
 from cerite.engine.slots import grown
 from cerite.engine.subset.determinise import MISSING

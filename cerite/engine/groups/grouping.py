@@ -19,7 +19,7 @@ from itertools import product
 from cerite.automaton import TRUE, Automaton, Transition
 from cerite.automaton.guards import Guard, Test
 from cerite.engine.plan import Plan
-from cerite.engine.registers.conditions import one_comparison
+from cerite.engine.registers.condition_programs import one_comparison
 from cerite.engine.registers.interpret import ALL, ANY_OF, EQUAL, IS_NULL, IS_TRUE, NEGATE
 from cerite.engine.registers.leaves import Running, Value
 from cerite.engine.registers.programs import Program

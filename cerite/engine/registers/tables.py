@@ -22,7 +22,7 @@ from cerite.automaton.guards import Guard, Reach, Test
 from cerite.core.errors import PatternError, StreamError
 from cerite.engine.events.keys import time_of, width_of
 from cerite.engine.registers.column_types import ColumnTypes
-from cerite.engine.registers.conditions import Compiler
+from cerite.engine.registers.condition_programs import Compiler
 from cerite.engine.registers.interpret import LEAST_TEXT, MOST_TEXT
 from cerite.engine.registers.leaves import Leaf, LeafColumns, Mark, Running, Value
 from cerite.engine.registers.programs import Pool, Program, Slot

@@ -23,8 +23,8 @@ from cerite.core.arrays import Buffers, Words
 from cerite.core.errors import SchemaError
 from cerite.core.schema import Kind, Schema
 from cerite.predicate.columns.codes import Coded, Coder
+from cerite.predicate.columns.factors import factored
 from cerite.predicate.columns.kernels import Lookup, clear, gather, gather_and, gather_both
-from cerite.predicate.columns.plan import planned
 from cerite.predicate.columns.read import Column
 from cerite.predicate.columns.truth import Block
 from cerite.predicate.expression import Attribute, Comparison, Expression, Literal, walk
@@ -74,21 +74,21 @@ class ConditionBits:
         self.columns: tuple[str, ...] = tuple(name for name in schema.names if name in read)
         self._types: dict[str, pa.DataType] = {name: schema.field(name).type for name in self.columns}
         with_codes = (name for name in self.columns if self._kinds[name] == "string" or _coded(self._types[name]))
-        self._plan = planned(conjunctions, formulas, frozenset(with_codes))
+        self._factors = factored(conjunctions, formulas, frozenset(with_codes))
         self._words = max(1, -(-len(conditions) // 64))
-        self._start = _split(self._plan.start, self._words)
+        self._start = _split(self._factors.start, self._words)
         self._computed = [
             ([(word, ~mask) for word, mask in enumerate(_split(users, self._words)) if mask], factors)
-            for users, factors in self._plan.computed
+            for users, factors in self._factors.computed
         ]
         self._type = type_column
-        self.by_codes = self._words == 1 <= len(self._plan.masks) <= 2  # if what is computed holds everywhere
+        self.by_codes = self._words == 1 <= len(self._factors.masks) <= 2  # if what is computed holds everywhere
         self._earlier: dict[str, _Tables] = {}  # tables of the runs so far, shared by all of them
         self._begin()
 
     def _begin(self) -> None:
         """Set up what changes from batch to batch."""
-        self._coders = {name: Coder() for name in self._plan.coded}
+        self._coders = {name: Coder() for name in self._factors.coded}
         self._tables: dict[str, _Tables] = {}
         self.types: set[str] | None = set()  # event types of the batches so far, or more; None: too many
 
@@ -106,11 +106,11 @@ class ConditionBits:
         if not batch.num_rows:
             return out
         arrays = {name: self._array(name, batch) for name in self.columns}
-        tables = {name: self._lookups(name, arrays[name]) for name in self._plan.coded}
+        tables = {name: self._lookups(name, arrays[name]) for name in self._factors.coded}
         columns = _Columns(arrays)
         for start in range(0, batch.num_rows, _BLOCK):
             stop = min(start + _BLOCK, batch.num_rows)
-            if self._plan.masks:
+            if self._factors.masks:
                 self._look_up(tables, start, stop, out[start:stop])
             else:
                 out[start:stop] = self._start
@@ -126,14 +126,14 @@ class ConditionBits:
         block = Block(_Columns({name: self._array(name, batch) for name in self.columns}), 0, batch.num_rows)
         if not all(block.holds_everywhere(factor) for _, factors in self._computed for factor in factors):
             return None
-        tables = [self._lookups(name, self._array(name, batch)) for name in self._plan.masks]
+        tables = [self._lookups(name, self._array(name, batch)) for name in self._factors.masks]
         if any(each.column.codes.dtype != np.int32 for each in tables):
             return None
         first, last = tables[0], tables[-1]
         return Lookup(first.column.codes, first.masks[0], last.column.codes, last.masks[0])
 
     def _look_up(self, tables: dict[str, _Tables], start: int, stop: int, out: Words) -> None:
-        known = [tables[name] for name in self._plan.masks]
+        known = [tables[name] for name in self._factors.masks]
         codes = [each.column.codes[start:stop] for each in known]
         for word in range(self._words):
             masks = [each.masks[word] for each in known]
@@ -145,7 +145,7 @@ class ConditionBits:
                 gather_and(some, mask, out[:, word])
 
     def _compute(self, block: Block, tables: dict[str, _Tables], start: int, stop: int, out: Words) -> None:
-        for name, leaves in self._plan.leaves.items():
+        for name, leaves in self._factors.leaves.items():
             for leaf, table in zip(leaves, tables[name].leaves, strict=True):
                 flags = np.empty(stop - start, np.uint8)
                 gather(tables[name].column.codes[start:stop], table, flags)
@@ -181,9 +181,9 @@ class ConditionBits:
         size = len(column.dictionary) + 1
         block = Block({name: column.values()}, 0, size)
         masks = np.repeat(self._start[:, None], size, axis=1)
-        for number, factor in self._plan.masks.get(name, ()):
+        for number, factor in self._factors.masks.get(name, ()):
             masks[number // 64, ~block.truth(factor)] &= np.uint64(_WORD ^ 1 << number % 64)
-        leaves = (block.truth(leaf).view(np.uint8) for leaf in self._plan.leaves.get(name, ()))
+        leaves = (block.truth(leaf).view(np.uint8) for leaf in self._factors.leaves.get(name, ()))
         return _Tables(Coded(np.zeros(0, column.codes.dtype), column.dictionary), masks, tuple(leaves))
 
     def _array(self, name: str, batch: pa.RecordBatch) -> pa.Array:

@@ -5,6 +5,6 @@ Slow and obviously right. Every engine, language and Spark route is tested again
 
 from cerite.reference.semantics.clauses import matches, occurrences, string_matches
 from cerite.reference.semantics.measures import measures
-from cerite.reference.semantics.stream import Stream, StreamEvent
+from cerite.reference.semantics.short_stream import Stream, StreamEvent
 
 __all__ = ["Stream", "StreamEvent", "matches", "measures", "occurrences", "string_matches"]

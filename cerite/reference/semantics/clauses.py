@@ -24,7 +24,7 @@ from cerite.pattern.nodes import Pattern, Size
 from cerite.pattern.query import Consume, QuerySpec
 from cerite.pattern.references import resolve
 from cerite.reference.semantics.patterns import Evaluator, Valuation, selected
-from cerite.reference.semantics.stream import Number, Stream, StreamEvent, apart, deadline
+from cerite.reference.semantics.short_stream import Number, Stream, StreamEvent, apart, deadline
 
 Semantics = Literal["valuations", "complex-events"]
 

@@ -45,7 +45,7 @@ from cerite.predicate.evaluate import holds
 from cerite.predicate.expression import Expression, references
 from cerite.predicate.words import conjuncts, explained, shown
 from cerite.reference.semantics.patterns import EMPTY, Evaluator, Pairs, Valuation, is_interval
-from cerite.reference.semantics.stream import Stream
+from cerite.reference.semantics.short_stream import Stream
 
 MOST_STEPS = 100_000  # how many events are tried before the pattern is said to be too ambiguous
 Kind = Literal["condition", "contiguity", "negation", "window", "strategy", "consumption"]

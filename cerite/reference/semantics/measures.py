@@ -11,7 +11,7 @@ from cerite.pattern.query import QuerySpec
 from cerite.predicate.evaluate import Event, value_of
 from cerite.predicate.expression import Aggregate, Arithmetic, Attribute, Expression, Moment, Reference, transform
 from cerite.reference.semantics.clauses import Semantics, matches
-from cerite.reference.semantics.stream import Stream
+from cerite.reference.semantics.short_stream import Stream
 
 _START, _END = Attribute("START_TIME"), Attribute("END_TIME")
 

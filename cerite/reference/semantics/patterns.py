@@ -43,7 +43,7 @@ from cerite.pattern.rewrite.skips import expand_skips
 from cerite.predicate.evaluate import Event as Attributes
 from cerite.predicate.evaluate import Gather, Lookup, holds
 from cerite.predicate.expression import Aggregate, Expression, Reference, variables
-from cerite.reference.semantics.stream import Stream
+from cerite.reference.semantics.short_stream import Stream
 
 # Valuations: what one way of matching a pattern did (CORE, section 2.2; SRT report, definition 17).
 #

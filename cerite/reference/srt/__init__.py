@@ -4,7 +4,7 @@
 """
 
 from cerite.reference.srt.build import build
-from cerite.reference.srt.conditions import TOP, Condition
+from cerite.reference.srt.by_minterms import complement, determinise, is_deterministic
 from cerite.reference.srt.constructions import (
     concat,
     detected,
@@ -17,11 +17,11 @@ from cerite.reference.srt.constructions import (
     union,
     windowed,
 )
-from cerite.reference.srt.determinise import complement, determinise, is_deterministic
 from cerite.reference.srt.epsilon import eliminate_epsilon
 from cerite.reference.srt.flow import from_empty
 from cerite.reference.srt.runs import Configuration, Run, accepts, initial, runs, string_matches, successors
 from cerite.reference.srt.transducer import Transducer, Transition
+from cerite.reference.srt.transition_conditions import TOP, Condition
 from cerite.reference.srt.unroll import is_unrolled, longest_run, unroll, unrolled_window
 
 __all__ = [

@@ -18,12 +18,12 @@ from cerite.pattern import nodes
 from cerite.pattern.nodes import Pattern, walk
 from cerite.pattern.rewrite.skips import expand_skips
 from cerite.predicate.expression import variables
-from cerite.reference.srt.conditions import Condition
+from cerite.reference.srt.by_minterms import complement
 from cerite.reference.srt.constructions import concat, empty, nothing, product, star, terminal, union, windowed
-from cerite.reference.srt.determinise import complement
 from cerite.reference.srt.epsilon import eliminate_epsilon
 from cerite.reference.srt.explore import MOST, too_large
 from cerite.reference.srt.transducer import Registers, Transducer
+from cerite.reference.srt.transition_conditions import Condition
 from cerite.reference.srt.unroll import longest_run, unroll
 
 

@@ -7,13 +7,13 @@ from dataclasses import replace
 from itertools import chain, pairwise
 
 from cerite.core.errors import PatternError, listed
-from cerite.reference.semantics.stream import Stream
-from cerite.reference.srt.conditions import TOP, Condition, possible
+from cerite.reference.semantics.short_stream import Stream
 from cerite.reference.srt.epsilon import eliminate_epsilon
 from cerite.reference.srt.explore import MOST, Step, explore
 from cerite.reference.srt.flow import surely_written
 from cerite.reference.srt.runs import Positions, reached
 from cerite.reference.srt.transducer import NO_REGISTERS, Registers, Transducer, Transition, epsilon, side_by_side
+from cerite.reference.srt.transition_conditions import TOP, Condition, possible
 
 # The base cases of SREMO → SRT: ∅, ε and ϕ ↑ o ↓ W (SRT report, appendix A.2, figures 11a-c).
 

@@ -12,9 +12,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from cerite.reference.srt.conditions import Condition
 from cerite.reference.srt.explore import MOST, Step, explore
 from cerite.reference.srt.transducer import Registers, Transducer
+from cerite.reference.srt.transition_conditions import Condition
 
 States = frozenset[int]
 

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from cerite.core.errors import PatternError
-from cerite.reference.srt.conditions import Condition
 from cerite.reference.srt.transducer import Registers, Transducer, Transition
+from cerite.reference.srt.transition_conditions import Condition
 
 MOST = 20_000  # transitions of one transducer
 S = TypeVar("S", bound=Hashable)

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from cerite.predicate.evaluate import Event as Attributes
 from cerite.predicate.expression import Reference
-from cerite.reference.semantics.stream import Stream
+from cerite.reference.semantics.short_stream import Stream
 from cerite.reference.srt.transducer import Transducer, Transition
 
 Valuation = frozenset[tuple[str, int]]  # (register, rank of the event it holds); others are empty

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from cerite.automaton.draw import Arrow, Diagram, Drawable
-from cerite.reference.srt.conditions import TOP, Condition
+from cerite.reference.srt.transition_conditions import TOP, Condition
 
 Registers = frozenset[str]
 NO_REGISTERS: Registers = frozenset()

@@ -36,10 +36,10 @@ from cerite.pattern.check import check, declared_kinds
 from cerite.pattern.check_kinds import ordered_attributes
 from cerite.pattern.nodes import Event, Pattern, Size, of_floats, walk
 from cerite.pattern.query import QuerySpec
-from cerite.spark.driver.conditions import Conditions
+from cerite.spark.driver.condition_columns import Conditions
 from cerite.spark.driver.frame import Frame, ticks, ticks_per_second
-from cerite.spark.driver.relevance import Relevance, relevance
-from cerite.spark.driver.streams import streams_of, union_streams
+from cerite.spark.driver.named_frames import streams_of, union_streams
+from cerite.spark.driver.row_filter import Relevance, relevance
 from cerite.spark.texts import is_text, sights
 from cerite.spark.worker.footers import Footers, Rejected, footers, same_type, scan_obstacle
 from cerite.spark.worker.job import attributes_across, windows

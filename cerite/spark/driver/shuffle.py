@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from pyspark.sql import DataFrame
 
 from cerite.engine.match_ids import FILE
-from cerite.spark.driver import parcels, unordered
+from cerite.spark.driver import parcel_plan, unordered
 from cerite.spark.driver.layout import Layout
 from cerite.spark.driver.request import Request
 from cerite.spark.driver.sorted_rows import prepared
@@ -37,7 +37,7 @@ class Shuffle:
         """The rows as Spark first hands them to Python, where it reads."""
         if self.unpacked:
             return prepared(request, self.layout, job_of(request, self.layout))
-        return parcels.travelling(request, self.layout)
+        return parcel_plan.travelling(request, self.layout)
 
     def job(self, request: Request) -> Job:
         """What the recognising tasks have to know."""
@@ -61,10 +61,10 @@ class Shuffle:
             return prepared(request, self.layout, job)
         if self.read_by_tasks:
             return unordered.read_parcels(request, self.layout, job, self.tasks)
-        return parcels.parcelled(request, self.layout, job)
+        return parcel_plan.parcelled(request, self.layout, job)
 
 
 def shuffle_of(request: Request, layout: Layout, tasks: int, *, by_spark: bool) -> Shuffle:
     """How the rows of a layout travel."""
     unread = "Spark is asked to read" if by_spark else unordered.obstacle(request, layout)
-    return Shuffle(layout, tasks, unread, parcels.obstacle(request))
+    return Shuffle(layout, tasks, unread, parcel_plan.obstacle(request))

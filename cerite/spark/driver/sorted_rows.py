@@ -1,8 +1,8 @@
 """The plan in which Spark sorts: rows are hashed to tasks one by one, sorted there, and handed to Python as Arrow.
 
 It is for queries in which rows that Python never sees count as neighbours or for ranks: Spark's windows need them in
-order. Rows of all other queries travel in parcels (`parcels.py`). Invariant: rows of a group are in one task, next to
-each other, in stream order.
+order. Rows of all other queries travel in parcels (`parcel_plan.py`). Invariant: rows of a group are in one task, next
+to each other, in stream order.
 """
 
 from __future__ import annotations

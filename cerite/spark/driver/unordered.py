@@ -12,14 +12,14 @@ from dataclasses import replace
 from pyspark.sql import DataFrame
 
 from cerite.engine.match_ids import FILE, ROW
-from cerite.spark.driver.conditions import BitConditions
+from cerite.spark.driver.condition_columns import BitConditions
 from cerite.spark.driver.cuts import chunk_count
 from cerite.spark.driver.layout import Layout
-from cerite.spark.driver.parcels import addresses, exchanged
-from cerite.spark.driver.parcels import obstacle as parcel_obstacle
+from cerite.spark.driver.parcel_plan import addresses, exchanged
+from cerite.spark.driver.parcel_plan import obstacle as parcel_obstacle
 from cerite.spark.driver.parquet import columns_read, foreign_column
-from cerite.spark.driver.relevance import relevance
 from cerite.spark.driver.request import Request
+from cerite.spark.driver.row_filter import relevance
 from cerite.spark.worker.footers import Footers, Rejected
 from cerite.spark.worker.job import Job, unary_tests
 from cerite.spark.worker.parcels import PARCELS

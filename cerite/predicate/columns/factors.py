@@ -17,8 +17,8 @@ from cerite.predicate.formula import All, Formula, Formulas, attributes, parts
 
 
 @dataclass(frozen=True)
-class Plan:
-    """Conditions by number; sets of conditions as the bits of an integer."""
+class Factors:
+    """What is evaluated, and for which conditions: these by number, sets of them as the bits of an integer."""
 
     start: int
     masks: dict[str, list[tuple[int, Formula]]] = field(default_factory=dict)
@@ -31,24 +31,24 @@ class Plan:
         return tuple(dict.fromkeys((*self.masks, *self.leaves)))
 
 
-def planned(conditions: Sequence[Formula], formulas: Formulas, with_codes: frozenset[str]) -> Plan:
-    """The plan for these conditions, given the columns that have codes."""
-    plan = Plan(sum((condition is not False) << number for number, condition in enumerate(conditions)))
+def factored(conditions: Sequence[Formula], formulas: Formulas, with_codes: frozenset[str]) -> Factors:
+    """The factors of these conditions, given the columns that have codes."""
+    factors = Factors(sum((condition is not False) << number for number, condition in enumerate(conditions)))
     users: dict[Formula, int] = {}
     for number, condition in enumerate(conditions):
         for factor in condition.parts if isinstance(condition, All) else (condition,):
             home = _home(factor, with_codes)
             if home is not None:
-                plan.masks.setdefault(home, []).append((number, factor))
+                factors.masks.setdefault(home, []).append((number, factor))
             elif not isinstance(factor, bool):
                 users[factor] = users.get(factor, 0) | 1 << number
     shared: dict[int, list[Formula]] = {}
     for factor, needed in users.items():
         grouped = formulas.grouped(factor, lambda part: _home(part, with_codes))
         shared.setdefault(needed, []).append(grouped)
-        _collect_leaves(grouped, with_codes, plan.leaves)
-    plan.computed.extend(shared.items())
-    return plan
+        _collect_leaves(grouped, with_codes, factors.leaves)
+    factors.computed.extend(shared.items())
+    return factors
 
 
 def _home(formula: Formula, with_codes: frozenset[str]) -> str | None:

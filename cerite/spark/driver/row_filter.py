@@ -17,7 +17,7 @@ from cerite.automaton.relevance import relevance as shape_of
 from cerite.automaton.relevance import unconditional
 from cerite.engine.plan import Plan
 from cerite.predicate.formula import Formula
-from cerite.spark.driver.conditions import Guards
+from cerite.spark.driver.condition_columns import Guards
 from cerite.spark.worker.job import computed_by_intake
 
 

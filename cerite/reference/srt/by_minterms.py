@@ -19,10 +19,10 @@ from dataclasses import replace
 from itertools import combinations
 
 from cerite.core.errors import PatternError, listed
-from cerite.reference.srt.conditions import entails, minterms, possible
 from cerite.reference.srt.epsilon import eliminate_epsilon
 from cerite.reference.srt.explore import MOST, Step, explore
 from cerite.reference.srt.transducer import NO_REGISTERS, Transducer
+from cerite.reference.srt.transition_conditions import entails, minterms, possible
 from cerite.reference.srt.unroll import is_unrolled, longest_run, unroll
 
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from cerite.automaton.guards import Test
 from cerite.predicate.evaluate import Lookup, holds
 from cerite.predicate.expression import Expression, Reference, transform, variables
-from cerite.reference.semantics.stream import StreamEvent
+from cerite.reference.semantics.short_stream import StreamEvent
 
 
 @dataclass(frozen=True, slots=True)
