@@ -19,7 +19,7 @@ from cerite.automaton.absences import LOW, POSITION, is_own, low, since
 from cerite.automaton.guards import Guard, Test, distinct_tests
 from cerite.core.errors import Hint, Setting, StreamError, listed, suggestion
 from cerite.engine.counting.learnt import Learnt
-from cerite.engine.events.keys import time_of
+from cerite.engine.events.keys import Measure, measure, time_of
 from cerite.engine.events.relevant import Masks, masks_of
 from cerite.engine.events.rows import Columns
 from cerite.engine.events.since import Since, SinceStates
@@ -65,6 +65,8 @@ class Program:
     plain: bool
     conditions: ConditionBits
     read: tuple[str, ...]
+    measured: Measure | None = None  # what the window is measured on, if it is one of time or of an attribute
+    ticking: Measure | None = None  # the same for the window that decides what waits, if it is another one
     own: tuple[str, ...] = ()  # columns that the intake adds for the conditions, about absences
     preceding: tuple[Since, ...] = ()  # these follow the patterns that must be absent before a match or a part
 
@@ -151,8 +153,10 @@ def bind(plan: Plan, schema: pa.Schema, columns: Columns) -> Program:
     before = (name for each in preceding for name in each.columns)
     read = tuple(dict.fromkeys((*conditions.columns, *needed, *stored, *before)))
     read = tuple(name for name in read if not is_own(name))
+    measured, ticking = (measure(size, columns.time, columns.unit) for size in (plan.window, plan.tick))
     return Program(
-        plan, schema, columns, chosen(plan), machine, guards, tests, plain, conditions, read, own, preceding
+        plan, schema, columns, chosen(plan), machine, guards, tests, plain, conditions, read, measured, ticking, own,
+        preceding,
     )  # fmt: skip
 
 
@@ -176,11 +180,11 @@ def chosen(plan: Plan) -> Choice:
 
 
 def _needed(plan: Plan, columns: Columns) -> tuple[str, ...]:
-    window = plan.window
-    measured = None if window is None or window.unit == "events" else time_of(window, columns.time)
+    measured = measure(plan.window, columns.time, columns.unit)
     silent = None if plan.suppress is None else plan.suppress.size
     if silent is not None and silent.is_time and columns.time is None:
         raise StreamError("SUPPRESS needs to know when events happen", hint=Hint("name the column: ", Setting("time")))
     timed = None if silent is None else time_of(silent, columns.time)
-    named = (columns.type, columns.time, columns.position, measured, timed, *plan.partition)
+    windowed = None if measured is None else measured.name
+    named = (columns.type, columns.time, columns.position, windowed, timed, *plan.partition)
     return tuple(name for name in named if name is not None)

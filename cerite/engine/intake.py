@@ -39,9 +39,6 @@ from cerite.engine.events.keys import (
     numbers,
     reach_of,
     signed,
-    time_of,
-    value_keys,
-    width_of,
 )
 from cerite.engine.events.order import StreamOrder, whole_positions
 from cerite.engine.events.partitions import Groups
@@ -103,21 +100,17 @@ class Intake:
 
     def _tick(self, batch: pa.RecordBatch) -> None:
         """Let time pass to the batch's last event."""
-        tick, columns = self.program.plan.tick, self.program.columns
-        if tick is not None:
-            name = time_of(tick, columns.time)
-            low = value_keys(batch.column(name).slice(batch.num_rows - 1), name, tick, columns.unit)[1]
-            self.ticked = max(self.ticked, int(low[0]))
+        ticking = self.program.ticking
+        if ticking is not None:
+            self.ticked = max(self.ticked, int(ticking.keys(batch.slice(batch.num_rows - 1))[1][0]))
 
     def check(self, batch: pa.RecordBatch) -> None:
         """Refuse now what `take` would refuse later because of one event alone, whatever lies before it."""
-        name, window = self.program.columns.position, self.program.plan.window
+        name, measured = self.program.columns.position, self.program.measured
         if name is not None:
             whole_positions(batch, name)
-        if window is not None and window.unit != "events":
-            measured = time_of(window, self.program.columns.time)
-            if pa.types.is_decimal(batch.schema.field(measured).type):
-                value_keys(batch.column(measured), measured, window, self.program.columns.unit)
+        if measured is not None and pa.types.is_decimal(batch.schema.field(measured.name).type):
+            measured.keys(batch)
         if self._choosy and self.program.machine is not None:
             self.program.machine.leaf_columns().of(self._beside(batch, {}), None)
 
@@ -161,23 +154,21 @@ class Intake:
     def _deferred(self, batch: pa.RecordBatch, places: Longs | int) -> Rows | None:
         """The batch with its keys alone, checked; None where the rest cannot be worked out from codes and keys."""
         lookup, window = self._conditions.lookup(batch), self.program.plan.window
+        measured = self.program.measured
         if lookup is None:
             return None
-        if window is None:
-            key, reach = positions(places, batch.num_rows), reach_of(None)
-        elif window.unit == "events":
-            key, reach = self.ranks.of(None, batch.num_rows), reach_of(int(window.amount) - 1)
-        else:
-            name = time_of(window, self.program.columns.time)
-            column = batch.column(name)
-            values, missing = numbers(column, name)
+        if measured is not None:
+            values, missing = numbers(batch.column(measured.name), measured.name)
             if missing is not None or values.dtype == np.float64:
                 return None
-            key = borrowed(signed(values))
-            reach = reach_of(math.floor(width_of(window, column.type, self.program.columns.unit)))
+            key, reach = borrowed(signed(values)), reach_of(math.floor(measured.width(batch.schema)))
+        elif window is not None:
+            key, reach = self.ranks.of(None, batch.num_rows), reach_of(int(window.amount) - 1)
+        else:
+            key, reach = positions(places, batch.num_rows), reach_of(None)
         rows = Rows(key, Deferred(lookup, reach, self._buffers), places, None, batch)
-        if window is not None and window.unit != "events" and not self.program.shared_clock:
-            self._rise(key, rows.last_low if key.size else LEAST, name, places)
+        if measured is not None and not self.program.shared_clock:
+            self._rise(key, rows.last_low if key.size else LEAST, measured.name, places)
         return rows
 
     def _with_own(
@@ -321,15 +312,14 @@ class Intake:
         self, batch: pa.RecordBatch, places: Longs | int, partition: Longs | None
     ) -> tuple[Longs, Longs, Flags | None]:
         """The key and low of every event, and which events have none of their own."""
-        window = self.program.plan.window
+        window, measured = self.program.plan.window, self.program.measured
         if window is None:
             return positions(places, batch.num_rows), np.full(batch.num_rows, LEAST, np.int64), None
-        if window.unit == "events":
+        if measured is None:
             return (*count_keys(window, self.ranks.of(partition, batch.num_rows)), None)
-        name = time_of(window, self.program.columns.time)
-        key, low, missing = value_keys(batch.column(name), name, window, self.program.columns.unit, self._buffers)
+        key, low, missing = measured.keys(batch, self._buffers)
         if not self.program.shared_clock:
-            self._carry(key, low, missing, partition, name, places)
+            self._carry(key, low, missing, partition, measured.name, places)
         return key, low, missing
 
     def _carry(

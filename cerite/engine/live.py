@@ -30,7 +30,7 @@ from cerite.engine.bind import Program
 from cerite.engine.event_buffer import EventBuffer, Placed
 from cerite.engine.events.batches import joined
 from cerite.engine.events.clock import Clock
-from cerite.engine.events.keys import LEAST, time_of, width_of
+from cerite.engine.events.keys import LEAST, Measure
 from cerite.engine.events.rows import Rows
 from cerite.engine.identity import check_identity, identity
 from cerite.engine.output import MatchChunk
@@ -38,7 +38,6 @@ from cerite.engine.run import Run
 from cerite.engine.snapshot import pack, unpack
 from cerite.engine.sorter import Aside, Offer, Ordering, Sorter
 from cerite.engine.ties import Ties
-from cerite.pattern.nodes import Size
 
 Treatment = Literal["refuse", "aside"]  # refuse the push, or set the event aside
 COUNTERS = ("events", "relevant", "matches", "suppressed", "occurrences", "late", "untimed", "duplicates")
@@ -145,8 +144,7 @@ class LiveRun:
         self._buffer = EventBuffer(None if ordering.strict else Ties(self.order, program.plan.partition))
         self._counters = dict.fromkeys(COUNTERS, 0)
         self._floor = LEAST  # without a sorter: the time that was passed to `advance`
-        plan = program.plan
-        self._width, self._tick = (_width(program, size, time) for size in (plan.window, plan.tick))
+        self._width, self._tick = (_width(program, each, time) for each in (program.measured, program.ticking))
         self._unread: Iterator[MatchChunk] | None = None
         self._schema: pa.Schema | None = None  # of what is pushed: the program's columns and perhaps more
         self._closed = self._broken = False
@@ -485,12 +483,11 @@ class LiveRun:
             raise
 
 
-def _width(program: Program, window: Size | None, time: str | None) -> Fraction | None:
+def _width(program: Program, measured: Measure | None, time: str | None) -> Fraction | None:
     """The width of a window, if it is measured on the ordering's time."""
-    columns = program.columns
-    if window is None or time is None or not program.shared_clock or time_of(window, columns.time) != time:
+    if measured is None or time is None or not program.shared_clock or measured.name != time:
         return None
-    return width_of(window, program.schema.field(time).type, columns.unit)
+    return measured.width(program.schema)
 
 
 def _prefixed(prefix: str, arrays: dict[str, npt.NDArray[Any]]) -> dict[str, npt.NDArray[Any]]:

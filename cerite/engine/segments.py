@@ -18,7 +18,6 @@ import pyarrow as pa
 
 from cerite.core.arrays import Longs
 from cerite.engine.bind import Program
-from cerite.engine.events.keys import time_of, value_keys
 
 Batches = Iterable[pa.RecordBatch]
 
@@ -28,15 +27,14 @@ SPAN = 3  # a segment has at least so many events of its own for each that it re
 
 def uncut(program: Program, order: tuple[str, ...] | None = ()) -> str | None:
     """Why a stream is not cut for this program, None if it is; `order` are the columns that tell events apart."""
-    plan, time = program.plan, program.columns.time
-    window = plan.window
-    if window is None:
+    plan = program.plan
+    if plan.window is None:
         return "no window: a match may span the whole stream"
     if plan.consume != "none" or plan.suppress is not None:
         return "what is consumed or suppressed depends on the matches before"
     if plan.has_absence or plan.needs_history:
         return "a match depends on events outside its window"
-    by_time = window.unit != "events" and time_of(window, time) == time
+    by_time = program.measured is not None and program.measured.name == program.columns.time
     if plan.partition and not by_time:
         return "the window is one of each partition"
     if order and not by_time:
@@ -132,13 +130,12 @@ def last_of(batches: list[pa.RecordBatch], count: int) -> list[pa.RecordBatch]:
 
 def _reach(program: Program, behind: list[pa.RecordBatch], event: pa.RecordBatch) -> tuple[Longs | None, int]:
     """The keys of events, and the least key at which a match may start that ends at the event after them."""
-    window = program.plan.window
+    window, measured = program.plan.window, program.measured
     assert window is not None
-    if window.unit == "events":
+    if measured is None:
         count = sum(each.num_rows for each in behind)
         return np.arange(count, dtype=np.int64), count - (int(window.amount) - 1)
-    name = time_of(window, program.columns.time)
-    parts = [value_keys(each.column(name), name, window, program.columns.unit) for each in (*behind, event)]
+    parts = [measured.keys(each) for each in (*behind, event)]
     if any(missing is not None for _, _, missing in parts):
         return None, 0
     return np.concatenate([key for key, _, _ in parts[:-1]]), int(parts[-1][1][0])

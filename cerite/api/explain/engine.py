@@ -9,7 +9,8 @@ from cerite.api.explain.guessed_kinds import TIME, columns_of
 from cerite.api.explain.keeping import explain_keeping
 from cerite.api.explain.registers import counted, explain_registers, shown
 from cerite.automaton import Automaton
-from cerite.automaton.automaton import TRUE, Preceding
+from cerite.automaton.automaton import Preceding
+from cerite.automaton.relevance import relevance, unconditional
 from cerite.core.errors import PatternError, SchemaError
 from cerite.core.schema import Schema
 from cerite.engine.bind import Program, bind
@@ -65,12 +66,10 @@ def _followed(number: int, preceding: Preceding) -> str:
 
 
 def _dropped(automaton: Automaton) -> str:
-    looping = {each.source for each in automaton.transitions if each.source == each.target and each.label == 0}
-    waiting = {each.source for each in automaton.transitions} - {automaton.initial}
-    conditions = {each.condition for each in automaton.transitions if each.source != each.target or each.label}
-    if TRUE in conditions:
+    shape = relevance(automaton)
+    if unconditional(shape.moving):
         return "dropped before the loop: nothing, because some step takes any event"
-    if waiting <= looping:
+    if not shape.gaps:
         return "dropped before the loop: every event that satisfies none of the tests"
     return (
         "dropped before the loop: of events that satisfy no test, all but the first in a row (it ends contiguous runs)"

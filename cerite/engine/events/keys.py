@@ -255,6 +255,31 @@ def value_keys(
     return key, low, missing  # for a column with NULLs, which `carry` fills in, `key` is a copy already
 
 
+class Measure(NamedTuple):
+    """What a window of time or of an attribute is measured on: a column, and what its plain numbers count."""
+
+    size: Size
+    name: str
+    unit: str
+
+    def keys(self, batch: pa.RecordBatch, buffers: Buffers | None = None) -> tuple[Longs, Longs, Flags | None]:
+        """The key and low of every event, and which events have none."""
+        return value_keys(batch.column(self.name), self.name, self.size, self.unit, buffers)
+
+    def width(self, schema: pa.Schema) -> Fraction:
+        """The window's width in steps of the column's numbers."""
+        return width_of(self.size, schema.field(self.name).type, self.unit)
+
+
+def measure(size: Size | None, time: str | None, unit: str) -> Measure | None:
+    """What a window is measured on; None without a window, and for one of events.
+
+    >>> measure(Size.of("price", 3), "at", "ms").name, measure(Size.events(3), "at", "ms")
+    ('price', None)
+    """
+    return None if size is None or size.unit == "events" else Measure(size, time_of(size, time), unit)
+
+
 def keys_of(values: Numbers) -> Longs:
     """Numbers as signed integers in the same order."""
     if values.dtype == np.float64:
