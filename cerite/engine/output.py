@@ -4,7 +4,6 @@ Invariant: match m binds `positions[offsets[m]:offsets[m + 1]]`, ascending, to t
 `sequence` is known, these are the labels of every match.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import accumulate
@@ -108,40 +107,6 @@ def concatenate(parts: list[MatchChunk]) -> MatchChunk:
         np.concatenate([part.positions for part in parts]),
         np.concatenate([part.labels for part in parts]),
     )
-
-
-def merged(streams: list[Iterator[MatchChunk]]) -> Iterator[MatchChunk]:
-    """The matches of several streams in the order of their ends, which differ from stream to stream."""
-    heads = [(head, stream) for stream in streams if (head := _next(stream)) is not None]
-    while len(heads) > 1:
-        end = min(int(head.ends[-1]) for head, _ in heads)
-        taken = [int(np.searchsorted(head.ends, end, side="right")) for head, _ in heads]
-        yield _by_end([head.slice(0, n) for (head, _), n in zip(heads, taken, strict=True) if n])
-        rests = [
-            (head.slice(n, len(head)) if n < len(head) else _next(stream), stream)
-            for (head, stream), n in zip(heads, taken, strict=True)
-        ]
-        heads = [(head, stream) for head, stream in rests if head is not None]
-    for head, stream in heads:
-        yield head
-        yield from stream
-
-
-def _next(stream: Iterator[MatchChunk]) -> MatchChunk | None:
-    return next((chunk for chunk in stream if len(chunk)), None)
-
-
-def _by_end(parts: list[MatchChunk]) -> MatchChunk:
-    """Chunks as one, in the order of their ends."""
-    if len(parts) == 1:
-        return parts[0]
-    order = np.argsort(np.concatenate([part.ends for part in parts]), kind="stable")
-    sequence = parts[0].sequence
-    if sequence is None or any(part.sequence != sequence for part in parts):
-        return concatenate(parts).select(order)
-    starts, ends = (np.concatenate(each)[order] for each in ([p.starts for p in parts], [p.ends for p in parts]))
-    positions = np.concatenate([part.positions.reshape(len(part), len(sequence)) for part in parts])[order]
-    return alike(starts, ends, positions.reshape(-1), sequence)
 
 
 # The positions bound to each variable, as Arrow lists: from a chunk of matches, one column per variable.

@@ -34,7 +34,8 @@ from cerite.engine.event_buffer import EventBuffer, Placed
 from cerite.engine.events.relevant import relevant_events
 from cerite.engine.events.rows import Rows
 from cerite.engine.intake import Intake
-from cerite.engine.output import MatchChunk, merged
+from cerite.engine.merge import merged
+from cerite.engine.output import MatchChunk
 from cerite.engine.pipe import Pipe
 from cerite.engine.recycle import Recycler
 from cerite.engine.run import Run
@@ -68,23 +69,33 @@ def shard_count(program: Program, threads: int, sample: list[pa.RecordBatch], re
     events, shards = sum(batch.num_rows for batch in sample), 1 if undivided(program, counting=counting) else threads
     if events < PIECE:  # the stream ends with it
         return 0
-    run = Run(program)
-    for number, piece in enumerate(pieces(sample, lambda: SAMPLED)):
+    try:
+        times = [*_timed(program, sample, counting=counting)]
+    except CeriteError:  # raised in its turn
+        return shards
+    intake, copying, engine = np.min(times[1:] or times, axis=0)  # the first includes what happens only once
+    intake += reading / events
+    return shards if intake + engine >= ENOUGH * max(intake + copying, engine / shards) else 0
+
+
+def _timed(program: Program, sample: list[pa.RecordBatch], *, counting: bool) -> Iterator[tuple[float, float, float]]:
+    """Seconds per event, some at a time: of taking them in, of copying them for shards, and of the engine."""
+    run, buffers = Run(program), Buffers()
+    for piece in pieces(sample, lambda: SAMPLED):
+        if run.intake.rows >= PIECE:
+            break
         began = perf_counter()
-        try:
-            rows = run.intake.take(piece)
-            taken = perf_counter()
-            if counting:
-                run.counted(rows)
-            else:
-                chunks = run.read(rows)
-                run.recogniser.discard(chunks)
-        except CeriteError:  # raised in its turn
-            return shards
-        before, engine = taken - began + reading * piece.num_rows / events, perf_counter() - taken
-        if number and before + engine >= ENOUGH * max(before, engine / shards):  # the first takes time to begin
-            return shards
-    return 0
+        rows = run.intake.take(piece)
+        taken = perf_counter()
+        rows.of(relevant_events(rows.bits, program.relevant, buffers), buffers)
+        copied = perf_counter()
+        if counting:
+            run.counted(rows)
+        else:
+            chunks = run.read(rows)
+            run.recogniser.discard(chunks)
+        done, count = perf_counter(), piece.num_rows
+        yield (taken - began) / count, (copied - taken) / count, (done - copied) / count
 
 
 class Part(NamedTuple):

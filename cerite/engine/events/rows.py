@@ -132,7 +132,9 @@ class Rows:
             stored = Stored(some("values", stored.values), some("nulls", stored.nulls), stored.string_order)
         partition = None if self.partition is None else some("partition", self.partition)
         given = some("bits", self.bits), some("low", self.low)
-        return Rows(some("key", self.key), given, places, partition, self.batch, stored, some("events", events))
+        own = buffers.take("events", events.size, np.int64)
+        own[:] = events
+        return Rows(some("key", self.key), given, places, partition, self.batch, stored, own)
 
     @cached_property
     def position(self) -> Longs:
