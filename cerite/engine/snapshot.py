@@ -13,16 +13,14 @@ import struct
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from cerite.automaton import Automaton
+from cerite.core.arrays import Arrays
 from cerite.core.errors import SnapshotError
 
 MAGIC = b"CERITE\x00S"
 VERSION = 6
 _DIGEST = 16
-
-Arrays = dict[str, npt.NDArray[Any]]
 
 
 def fingerprint(automaton: Automaton, **options: object) -> str:

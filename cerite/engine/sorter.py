@@ -17,21 +17,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from cerite.core.arrays import Flags, Longs
+from cerite.core.arrays import Arrays, Flags, Longs
 from cerite.core.errors import Hint, Setting, StreamError
 from cerite.engine.events.batches import joined, merging, packed, unpacked
 from cerite.engine.events.clock import Clock
 from cerite.engine.events.ids import Ids
 from cerite.engine.events.keys import LEAST, tick_text
-
-Arrays = dict[str, npt.NDArray[Any]]
 
 
 @dataclass(frozen=True)

@@ -9,13 +9,12 @@ Invariant: results do not depend on where batches are cut. `low` must not decrea
 """
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from cerite.automaton import Automaton
-from cerite.core.arrays import Longs, Words, bit_rows, long_column, partition_ids
+from cerite.core.arrays import Arrays, Longs, Words, bit_rows, long_column, partition_ids
 from cerite.core.budget import check_counting, counting_bytes
 from cerite.core.errors import SnapshotError
 from cerite.engine.chains import packed
@@ -360,7 +359,7 @@ class Counter(SubsetEngine[CountedStates]):
         self._take_nodes({name: getattr(self, name)[order] for name in _BY_NODE} | {"node_next": links})
         return order.size
 
-    def _take_nodes(self, arrays: dict[str, npt.NDArray[Any]]) -> None:
+    def _take_nodes(self, arrays: Arrays) -> None:
         """Take over queue nodes that are all in use, and make room for more."""
         for name, array in arrays.items():
             setattr(self, name, array)

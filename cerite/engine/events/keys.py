@@ -16,17 +16,16 @@ from functools import lru_cache
 from typing import NamedTuple, Union
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from cerite.core.arrays import Buffers, Flags, Longs, borrowed, picked
+from cerite.core.arrays import Buffers, Flags, Floats, Longs, Words, borrowed, picked
 from cerite.core.errors import Hint, Setting, StreamError
 from cerite.core.jit import kernel
 from cerite.pattern.nodes import Size, of_floats
 from cerite.predicate.columns.read import digits
 
-Numbers = Union[Longs, npt.NDArray[np.uint64], npt.NDArray[np.float64]]
+Numbers = Union[Longs, Words, Floats]
 LEAST, MOST = int(np.iinfo(np.int64).min), int(np.iinfo(np.int64).max)
 _SIGN = np.uint64(1 << 63)
 BLOCK = 1 << 11  # keys that are checked at once
@@ -98,18 +97,18 @@ def tick_text(value: pa.Scalar) -> str:
     return text if kind.tz is None else f"{text}Z"
 
 
-def ordered(values: npt.NDArray[np.float64]) -> Longs:
+def ordered(values: Floats) -> Longs:
     """Floats as integers in the same order."""
     bits = np.where(values == 0, 0.0, values).view(np.int64)
     return np.where(bits < 0, bits ^ MOST, bits)
 
 
-def floats_of(keys: Longs) -> npt.NDArray[np.float64]:
+def floats_of(keys: Longs) -> Floats:
     """The floats that `ordered` turned into these integers."""
     return np.where(keys < 0, keys ^ MOST, keys).view(np.float64)
 
 
-def lowest(values: npt.NDArray[np.float64], width: Fraction) -> npt.NDArray[np.float64]:
+def lowest(values: Floats, width: Fraction) -> Floats:
     """The least float s with `value - s <= width`, the difference rounded as for floats; infinity only reaches itself.
 
     Every difference up to half a step above the width rounds to it. The result is then only a step or two away: the

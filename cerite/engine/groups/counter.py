@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from cerite.core.arrays import Longs, Words
+from cerite.core.arrays import Arrays, Longs, Words
 from cerite.core.budget import check_counting
 from cerite.core.errors import SnapshotError
 from cerite.engine.counting.counter import Count
@@ -23,7 +23,7 @@ from cerite.engine.groups.grouping import Grouping
 from cerite.engine.groups.kernel import expire_all, hand_down_all, plant_all, read_groups
 from cerite.engine.groups.numbers import NARROW_BITS, Numbers
 from cerite.engine.slots import CONSUME, grown
-from cerite.engine.snapshot import Arrays, fingerprint, pack, unpack
+from cerite.engine.snapshot import fingerprint, pack, unpack
 
 _OF_A_START = ("value", "null", "born", "key", "own")  # in a snapshot
 

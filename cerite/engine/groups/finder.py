@@ -16,7 +16,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from cerite.core.arrays import Longs
+from cerite.core.arrays import Arrays, Longs
 from cerite.core.errors import SnapshotError
 from cerite.engine.cursor import Stop
 from cerite.engine.events.rows import Rows
@@ -30,7 +30,7 @@ from cerite.engine.groups.tree import NONE
 from cerite.engine.output import MatchChunk
 from cerite.engine.registers.layout import Events
 from cerite.engine.slots import CONSUME
-from cerite.engine.snapshot import Arrays, fingerprint, pack, unpack
+from cerite.engine.snapshot import fingerprint, pack, unpack
 from cerite.engine.tecs.finder import Finder
 from cerite.engine.tecs.nodes import KIND, OTHER, UNION, Roots
 

@@ -10,7 +10,7 @@ that do not rise are refused, because then the result would depend on how Spark 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Any
@@ -23,6 +23,7 @@ from cerite.core.arrays import Flags, Longs
 from cerite.core.errors import Hint, Setting, StreamError, listed
 from cerite.data import Source
 from cerite.engine.events.keys import keys_of, numbers, value_keys
+from cerite.spark.worker import Batches
 from cerite.spark.worker.job import BIT, GROUP, OWNED, WORD, Job
 from cerite.spark.worker.row_buffer import RowBuffer
 
@@ -47,7 +48,7 @@ class Pack:
 class Packs:
     """The packs of a task, one after the other; the last one can be put back."""
 
-    def __init__(self, job: Job, batches: Iterator[pa.RecordBatch]) -> None:
+    def __init__(self, job: Job, batches: Batches) -> None:
         self._job = job
         self._batches = batches
         self._last: pa.RecordBatch | None = None
@@ -105,7 +106,7 @@ class TaskRows(Source):
         """Whether there is nothing left to read."""
         return self._first is None
 
-    def batches(self) -> Iterator[pa.RecordBatch]:
+    def batches(self) -> Batches:
         """What the engine reads: bits, group, and the columns of windows and conditions across events."""
         pack, self._first = self._first, None
         while pack is not None:
