@@ -18,12 +18,13 @@ import pyarrow as pa
 from cerite.automaton.absences import LOW, POSITION, is_own, low, since
 from cerite.automaton.guards import Guard, Test, distinct_tests
 from cerite.core.errors import Hint, Setting, StreamError, listed, suggestion
+from cerite.core.rejected import Rejected
 from cerite.engine.counting.learnt import Learnt
 from cerite.engine.events.keys import time_of
 from cerite.engine.events.relevant import Masks, masks_of
 from cerite.engine.events.rows import Columns
 from cerite.engine.events.since import Since, SinceStates
-from cerite.engine.groups.grouping import Grouping, Rejected, grouped, moved_one_by_one
+from cerite.engine.groups.grouping import Grouping, grouped, moved_one_by_one
 from cerite.engine.plan import Plan
 from cerite.engine.registers.compile import tables
 from cerite.engine.registers.latest import SinceSets

@@ -15,8 +15,9 @@ from cerite.automaton import Transition
 from cerite.automaton.automaton import LAST, MAX, NEXT, OTHERS, PLAIN, TRUE
 from cerite.automaton.guards import Reach
 from cerite.core.arrays import Words
+from cerite.core.rejected import Rejected
 from cerite.engine.bind import Program
-from cerite.engine.groups.grouping import Grouping, Rejected, moved_one_by_one
+from cerite.engine.groups.grouping import Grouping, moved_one_by_one
 from cerite.engine.plan import Plan
 from cerite.engine.registers import layout as lay
 from cerite.engine.registers.compile import Signature, signatures, tables, watched

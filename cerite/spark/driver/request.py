@@ -21,6 +21,7 @@ from cerite.api.query import Query
 from cerite.api.shown import Selection
 from cerite.automaton.guards import Guard, Test
 from cerite.core.errors import CeriteError, Hint, Setting, StreamError, TextWarning, listed
+from cerite.core.rejected import Rejected
 from cerite.core.schema import Kind
 from cerite.data.files.source import SAMPLE
 from cerite.data.source import Sight, described
@@ -41,7 +42,7 @@ from cerite.spark.driver.frame import Frame, ticks, ticks_per_second
 from cerite.spark.driver.relevance import Relevance, relevance
 from cerite.spark.driver.streams import streams_of, union_streams
 from cerite.spark.texts import is_text, sights
-from cerite.spark.worker.footers import Footers, Rejected, footers, same_type, scan_obstacle
+from cerite.spark.worker.footers import Footers, footers, foreign_type, scan_obstacle
 from cerite.spark.worker.job import attributes_across, windows
 
 QueryLike = str | Query | QuerySpec | Builder | Pattern
@@ -135,13 +136,10 @@ class Request:
         """What the footers of the Parquet files say about the clock, or why they cannot be read for it."""
         if self.clock is None:
             return Rejected("no column says when events happen")
-        why = scan_obstacle(self.frame.original)
-        known = Rejected(why) if why else footers(self.frame.original.inputFiles(), self.clock)
-        if isinstance(known, Footers) and not same_type(
-            known.schema.field(self.clock).type, self.frame.types[self.clock]
-        ):
-            return Rejected(f"Spark reads column `{self.clock}` in another type than the file has")
-        return known
+        known = scan_obstacle(self.frame.original) or footers(self.frame.original.inputFiles(), self.clock)
+        if isinstance(known, Rejected):
+            return known
+        return foreign_type(known, self.clock, self.frame.types[self.clock]) or known
 
     @property
     def tick(self) -> Column:
