@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.text import Text
 
 from cerite.api.writing import as_json, replacing_folder
-from cerite.cli.recognise import count_line
+from cerite.cli.recognise import check_format, count_line
 from cerite.core.errors import CeriteError
 from cerite.core.extras import load
 from cerite.data.files.chunks import COMPRESSIONS
@@ -138,9 +138,7 @@ def _write(matches: DataFrame, output: str, *, overwrite: bool) -> None:
     from pyspark.sql import functions as fn
     from pyspark.sql.types import ArrayType
 
-    ending = PurePath(output).suffix.lower()
-    if ending not in FORMATS:
-        raise CeriteError(f"unknown output format `{output}`", hint=f"the endings are {', '.join(FORMATS)}, or `-`")
+    ending = check_format(output, FORMATS)
     if ending == ".csv":  # no nested values there: events as JSON
         nested = {field.name for field in matches.schema.fields if isinstance(field.dataType, ArrayType)}
         quoted = {name: fn.col("`" + name.replace("`", "``") + "`") for name in matches.columns}

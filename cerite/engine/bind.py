@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from cerite.automaton.absences import LOW, POSITION, is_own, low, since
 from cerite.automaton.guards import Guard, Test, distinct_tests
-from cerite.core.errors import Hint, Setting, StreamError, listed, suggestion
+from cerite.core.errors import Hint, Setting, StreamError, unknown_column
 from cerite.core.rejected import Rejected
 from cerite.engine.counting.learnt import Learnt
 from cerite.engine.events.keys import time_of
@@ -133,10 +133,7 @@ def bind(plan: Plan, schema: pa.Schema, columns: Columns) -> Program:
     needed = _needed(plan, columns)
     for name in needed:
         if name not in schema.names:
-            raise StreamError(
-                f"the stream has no column `{name}`",
-                hint=suggestion(name, schema.names) or f"it has {listed(schema.names)}",
-            )
+            raise unknown_column(name, schema.names)
     own = _own_columns(plan)
     every = pa.schema([*schema, *((name, pa.int64()) for name in own)])
     machine = Machine(plan.automaton, every, columns.time, columns.unit) if plan.has_registers else None

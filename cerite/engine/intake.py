@@ -111,7 +111,7 @@ class Intake:
         """Refuse now what `take` would refuse later because of one event alone, whatever lies before it."""
         name, window = self.program.columns.position, self.program.plan.window
         if name is not None:
-            whole_positions(batch, name)
+            whole_positions(batch.column(name), name)
         if window is not None and window.unit != "events":
             measured = time_of(window, self.program.columns.time)
             if pa.types.is_decimal(batch.schema.field(measured).type):

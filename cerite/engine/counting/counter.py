@@ -16,7 +16,6 @@ import numpy.typing as npt
 from cerite.automaton import Automaton
 from cerite.core.arrays import Arrays, Longs, Words, bit_rows, long_column, partition_ids
 from cerite.core.budget import check_counting, counting_bytes
-from cerite.core.errors import SnapshotError
 from cerite.engine.chains import packed
 from cerite.engine.counting.kernel import Batch, How, Queue, Scratch, Starts, count_blocks, count_events, sweep
 from cerite.engine.counting.learnt import Learnt, Tables
@@ -220,9 +219,7 @@ class Counter(SubsetEngine[CountedStates]):
 
     def restore(self, data: bytes) -> None:
         """Continue, in a fresh counter of the same query, where a snapshot was taken."""
-        meta, arrays = unpack(data, "counter")
-        if meta["fingerprint"] != self._fingerprint():
-            raise SnapshotError("the snapshot was taken with another query")
+        meta, arrays = unpack(data, "counter", self._fingerprint())
         self.restore_common(meta, arrays)
         products, vectors = arrays["p"], arrays["node_v"]
         arrays["p"] = np.zeros((arrays["front"].size, *products.shape[1:]), np.uint64)

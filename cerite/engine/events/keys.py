@@ -48,13 +48,18 @@ def numbers(column: pa.Array, name: str) -> tuple[Numbers, Flags | None]:
         column = column.cast(pa.float64())
     elif not (pa.types.is_uint64(kind) or pa.types.is_int64(kind)):
         if not (pa.types.is_integer(kind) or pa.types.is_null(kind)):
-            raise StreamError(f"the column `{name}` holds {kind}, not numbers or timestamps")
+            raise not_numbers(name, str(kind))
         column = column.cast(pa.int64())
     if column.null_count == 0 and not pa.types.is_floating(column.type):
         return column.to_numpy(zero_copy_only=False), None
     missing = pc.is_null(column, nan_is_null=True).to_numpy(zero_copy_only=False)
     values = pc.fill_null(column, 0).to_numpy(zero_copy_only=False)
     return values, missing if missing.any() else None
+
+
+def not_numbers(name: str, kind: str, hint: str | None = None) -> StreamError:
+    """That what a column holds is not in an order that windows could measure."""
+    return StreamError(f"the column `{name}` holds {kind}, not numbers or timestamps", hint=hint)
 
 
 def _unscaled(column: pa.Array, name: str) -> pa.Array:

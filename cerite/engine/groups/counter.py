@@ -12,7 +12,6 @@ import numpy as np
 
 from cerite.core.arrays import Arrays, Longs, Words
 from cerite.core.budget import check_counting
-from cerite.core.errors import SnapshotError
 from cerite.engine.counting.counter import Count
 from cerite.engine.counting.limbs import MASK, SHIFT
 from cerite.engine.cursor import Stop
@@ -67,9 +66,7 @@ class GroupCounter(Groups):
 
     def restore(self, data: bytes) -> None:
         """Continue, in a fresh counter of the same query, where a snapshot was taken."""
-        meta, arrays = unpack(data, self.kind)
-        if meta["fingerprint"] != self._fingerprint():
-            raise SnapshotError("the snapshot was taken with another query")
+        _, arrays = unpack(data, self.kind, self._fingerprint())
         self.lows = arrays["lows"]
         self._plant(arrays["part"], {name: arrays[name] for name in _OF_A_START}, int(arrays["limbs"][0]))
         self.forest.place.occurrences, self.forest.place.born = (int(each) for each in arrays["numbers"])

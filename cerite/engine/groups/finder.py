@@ -17,7 +17,6 @@ from collections.abc import Iterator
 import numpy as np
 
 from cerite.core.arrays import Arrays, Longs
-from cerite.core.errors import SnapshotError
 from cerite.engine.cursor import Stop
 from cerite.engine.events.rows import Rows
 from cerite.engine.groups import base
@@ -124,9 +123,7 @@ class GroupFinder(Groups, Finder):
 
     def restore(self, data: bytes) -> None:
         """Continue, in a fresh finder of the same query, where a snapshot was taken."""
-        meta, arrays = unpack(data, self.kind)
-        if meta["fingerprint"] != self._fingerprint():
-            raise SnapshotError("the snapshot was taken with another query")
+        _, arrays = unpack(data, self.kind, self._fingerprint())
         self.lows = arrays["lows"]
         self._take(arrays)
         self._take_nodes(arrays["nodes"])

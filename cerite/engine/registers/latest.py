@@ -21,7 +21,7 @@ import pyarrow as pa
 from cerite.automaton.automaton import Preceding
 from cerite.automaton.guards import distinct_tests
 from cerite.core.arrays import Arrays, Flags, Ints, Longs, distinct, picked
-from cerite.core.errors import CeriteError, SnapshotError
+from cerite.core.errors import CeriteError
 from cerite.core.jit import inlined, kernel
 from cerite.engine.cursor import Stop, new_cursor
 from cerite.engine.events.combined import combined
@@ -199,9 +199,7 @@ class LatestStarts(RegisterEngine):
 
     def restore(self, data: bytes) -> None:
         """Continue, in a fresh engine of the same pattern, where a snapshot was taken."""
-        meta, arrays = unpack(data, _KIND)
-        if meta["fingerprint"] != fingerprint(self.machine.automaton):
-            raise SnapshotError("the snapshot was taken with another query")
+        _, arrays = unpack(data, _KIND, fingerprint(self.machine.automaton))
         self.restore_state(arrays)
         self.best = grown(arrays["best"], self.sets.begin.size, LEAST)
         self.done = arrays["done"]
