@@ -8,9 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-Longs = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
-Flags = npt.NDArray[np.bool_]
+from cerite.core.arrays import Flags, Longs
 
 
 def coded(codes: npt.NDArray[np.integer], words: Sequence[str]) -> pa.DictionaryArray:
@@ -23,7 +21,7 @@ def constant(word: str, count: int) -> pa.DictionaryArray:
     return coded(np.zeros(count, np.int32), [word])
 
 
-def renewed(fresh: npt.NDArray[np.int64], renew: Flags) -> npt.NDArray[np.int64]:
+def renewed(fresh: Longs, renew: Flags) -> Longs:
     """`fresh` where `renew`, else the value before.
 
     >>> renewed(np.array([5, 6, 7, 8]), np.array([True, False, True, False])).tolist()

@@ -11,14 +11,13 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 import pyarrow as pa
 
 from cerite.automaton.guards import Test
+from cerite.core.arrays import Flags
 from cerite.predicate.expression import And, Attribute, Comparison, Expression, IsNull, Literal, Not, Or
 
-Flags = npt.NDArray[np.bool_]
 BLOCK = 1 << 16
 _OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
     "=": operator.eq, "!=": operator.ne, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,

@@ -13,7 +13,8 @@ import numpy as np
 import pyarrow as pa
 
 from bench import stock_figures as real
-from bench.columns import Floats, Longs, coded, renewed
+from bench.columns import coded, renewed
+from cerite.core.arrays import Floats, Longs
 
 SCHEMA = pa.schema(
     [

@@ -15,7 +15,6 @@ from rich.console import Console
 
 import cerite
 from cerite import spark
-from cerite.cli.spark_run import shown
 
 NAMES = ("MSFT", "ORCL", "CSCO", "AMAT", "INTC", "RIMM", "QQQ", "YHOO", "DELL", "IPIX")
 EVENTS = 1_000_000
@@ -96,7 +95,7 @@ def main() -> None:
             matches = spark.match(df, query, time="at").persist()
             total = matches.count()
             console.print(f"{total:,} matches in {time.perf_counter() - started:.1f} s, the first:")
-            console.print(shown(matches.orderBy("end_time", "start_time", "match"), "at", 5))
+            console.print(spark.table(matches.orderBy("end_time", "start_time", "match"), 5, time="at"))
             console.print(f"matches over the day: {plot(matches)}")
 
     console.print("\nKleene patterns have astronomically many matches; the local engine counts without enumerating:")

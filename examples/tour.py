@@ -14,6 +14,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
+import rich
+
 import cerite
 from cerite import absent, attr, datasets, errors, event, language, permute, reference, seconds, skip, spark, var
 from cerite import functions as f
@@ -155,7 +157,9 @@ def distribute() -> None:
     session = spark.session("local[2]")
     warnings.simplefilter("ignore", spark.OneTaskWarning)
     frame = session.createDataFrame(TRADES)
-    spark.match(frame, TEXT, time="at", partitions=2).show()
+    matches = spark.match(frame, TEXT, time="at", partitions=2)
+    matches.show()
+    rich.print(spark.table(matches, 5, time="at", type="type"))
     print(spark.count(frame, TEXT, time="at"))
     print(spark.explain(frame, TEXT, time="at"))
     try:

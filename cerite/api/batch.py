@@ -14,12 +14,12 @@ from os.path import commonprefix
 from typing import Any, TypeVar
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from cerite.api.inputs import READ_ONCE, Prepared
 from cerite.api.result import FIRST, Matches, Rows, how_many
 from cerite.api.shown import Selection
+from cerite.core.arrays import Longs
 from cerite.core.errors import CeriteWarning, StreamError, in_plain_words, listed, suggestion
 from cerite.core.match import Match
 from cerite.data import Source
@@ -266,7 +266,7 @@ class BatchMatches(Matches):
                 return
 
     @cached_property
-    def _place_of_row(self) -> npt.NDArray[np.int64]:
+    def _place_of_row(self) -> Longs:
         """Where each row of the input went when it was sorted."""
         assert self._order is not None
         places = np.empty_like(self._order)

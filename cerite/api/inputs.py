@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cerite.core.arrays import Longs
-from cerite.core.errors import CeriteError, Hint, SchemaError, Setting, StreamError, TextWarning, listed
+from cerite.core.errors import CeriteError, Hint, SchemaError, Setting, StreamError, unknown_column
 from cerite.core.schema import Schema, arrow_kind
 from cerite.data.columns import STRINGS, conform, first_line
 from cerite.data.memory import TableSource
@@ -25,14 +25,13 @@ from cerite.data.open import as_declared, opened
 from cerite.data.readers import ReaderSource
 from cerite.data.reading import Reading
 from cerite.data.rows import RowSource
-from cerite.data.source import Source, described, remedy_of
+from cerite.data.source import Source, described, numbers_as_text, ordered_text, remedy_of
 from cerite.data.unify import unified
 from cerite.engine.bind import Program, bind
 from cerite.engine.events.rows import Columns
 from cerite.engine.plan import Plan
-from cerite.pattern.check import check
+from cerite.pattern.check import check, check_streams, check_type_column
 from cerite.pattern.check_kinds import ordered_attributes, read_attributes
-from cerite.pattern.nodes import Event, walk
 from cerite.pattern.query import QuerySpec
 
 READ_ONCE = (ReaderSource, RowSource)
@@ -109,12 +108,7 @@ def bind_query(
 ) -> Program:
     """The plan bound to the data's columns, including that of types; `checked` has the query checked against them."""
     kind = columns.type if columns.type is not None or "type" not in schema.names else "type"
-    types = {node.type for node in walk(query.where) if isinstance(node, Event) and node.type is not None}
-    if kind is None and len(types) > 1:
-        raise StreamError(
-            f"the query distinguishes {listed(types)}, but no column holds the event type",
-            hint=_type_hint(schema.names),
-        )
+    check_type_column(query, kind, _type_hint(schema.names))
     time = columns.time
     if time in schema.names and arrow_kind(schema.field(time).type) == "string":
         raise StreamError(
@@ -139,14 +133,8 @@ def _type_hint(names: Sequence[str]) -> Hint:
 
 def _streams(query: QuerySpec, streams: Mapping[str, Any]) -> dict[str, Any]:
     """The data of the streams that FROM names."""
-    missing = [name for name in query.streams if name not in streams]
-    if missing:
-        raise StreamError(
-            f"FROM names {listed(missing)}, but the data has only {listed(streams)}",
-            hint="for columns, pass pyarrow.table(data); for one event, [data]"
-            if any(map(_is_column, streams.values()))
-            else "a dictionary goes from the names of streams to their data",
-        )
+    columns = any(map(_is_column, streams.values()))
+    check_streams(query, streams, "for columns, pass pyarrow.table(data); for one event, [data]" if columns else None)
     return {name: streams[name] for name in query.streams}
 
 
@@ -188,14 +176,10 @@ def _refuse_guesses(query: QuerySpec, sources: Sequence[Source], reading: Readin
                 continue
             odd = source.sights(name)
             if odd and odd.keys() != {"text"}:
-                raise StreamError(
-                    f"`{name}` is compared by order, but {described(name, odd)}", span=span, hint=remedy_of(name, odd)
-                ).at(query.source)
+                raise ordered_text(name, odd, span, remedy_of(name, odd)).at(query.source)
             seen = source.samples(name).get("number")
             if seen is not None:
-                text = f"column `{name}` is text and compared as text, but holds `{seen.value}` ({seen.where})"
-                advice = f"convert it to numbers, or say that it is text: schema={{{name!r}: 'string'}}"
-                warnings.warn(f"{text}; {advice}", TextWarning, stacklevel=4)
+                warnings.warn(numbers_as_text(name, seen), stacklevel=4)
 
 
 def _explain_text(error: CeriteError, query: QuerySpec, schema: pa.Schema, sources: Sequence[Source]) -> None:
@@ -257,9 +241,7 @@ def ordered(source: Source, keys: list[str]) -> tuple[Longs, pa.Table]:
     table = source.table()
     for name in keys:
         if name not in table.column_names:
-            raise StreamError(
-                f"the stream has no column `{name}` to sort by", hint=f"it has {listed(table.column_names)}"
-            )
+            raise unknown_column(name, table.column_names, " to sort by")
     plain = {name: table[name].cast(_decoded(table[name].type)) for name in keys}
     try:
         order = pc.sort_indices(pa.table(plain), [(name, "ascending") for name in keys])

@@ -33,7 +33,7 @@ from cerite.core.errors import (
     SnapshotError,
     StreamError,
     listed,
-    suggestion,
+    unknown_column,
 )
 from cerite.data.pushed import batch_of, typed
 from cerite.engine.bind import Program
@@ -283,8 +283,5 @@ def _columns(given: Any, role: str, schema: pa.Schema) -> tuple[str, ...]:
         if not isinstance(name, str):
             raise StreamError(f"`{role}` names columns, not {name!r}", hint=f"write {role}=['…']")
         if name not in schema.names:
-            raise StreamError(
-                f"the stream has no column `{name}`, which `{role}` names",
-                hint=suggestion(name, schema.names) or f"it has {listed(schema.names)}",
-            )
+            raise unknown_column(name, schema.names, f", which `{role}` names")
     return names

@@ -21,6 +21,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cerite.api.views import cell, text
+from cerite.automaton.draw import picture_file
 from cerite.core.arrays import Longs
 from cerite.core.errors import ArgumentError, CeriteError
 from cerite.core.extras import load
@@ -71,9 +72,7 @@ class Timeline:
 
     def save(self, path: str | PathLike[str]) -> Path:
         """Write the chart: .html is interactive and needs no network; .svg, .png, .pdf; .json is Vega-Lite."""
-        target = Path(path)
-        if target.suffix.lower() not in ENDINGS:
-            raise ArgumentError(f"`{target.name}` is not a picture file", hint=f"end it in {', '.join(ENDINGS)}")
+        target = picture_file(path, ENDINGS)
         options = {"inline": True} if target.suffix.lower() == ".html" else {}
         load("vl_convert")  # without it, Altair would fail with a message of its own
         self.chart.save(str(target), **options)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import string
 from abc import ABC, abstractmethod
+from collections.abc import Collection
 from contextlib import suppress
 from dataclasses import dataclass
 from os import PathLike
@@ -157,10 +158,8 @@ class Drawable(ABC):
 
     def save(self, path: str | PathLike[str]) -> Path:
         """Write the picture in the form of the file's ending: .svg, .dot, .mmd (Mermaid), .txt (the table)."""
-        target = Path(path)
         forms = {".svg": self.svg, ".dot": self.dot, ".gv": self.dot, ".mmd": self.mermaid, ".txt": self.__str__}
-        if target.suffix.lower() not in forms:
-            raise ArgumentError(f"`{target.name}` is not a picture file", hint=f"end it in {', '.join(forms)}")
+        target = picture_file(path, forms)
         target.write_text(forms[target.suffix.lower()](), "utf-8")
         return target
 
@@ -174,6 +173,14 @@ class Drawable(ABC):
             with suppress(CeriteError):  # the other forms need nothing that could be missing
                 bundle["image/svg+xml"] = self.svg()
         return bundle
+
+
+def picture_file(path: str | PathLike[str], endings: Collection[str]) -> Path:
+    """The file that a picture is written to; refused if it has none of these endings."""
+    target = Path(path)
+    if target.suffix.lower() not in endings:
+        raise ArgumentError(f"`{target.name}` is not a picture file", hint=f"end it in {', '.join(endings)}")
+    return target
 
 
 def _aligned(rows: list[tuple[str, ...]]) -> str:

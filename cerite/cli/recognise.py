@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 import sys
 import time as clock
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from fnmatch import fnmatch
 from glob import glob, has_magic
-from pathlib import Path
+from pathlib import Path, PurePath
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TaskProgressColumn, TextColumn
@@ -87,7 +87,7 @@ def check_output(output: str | None, events: str, *, overwrite: bool, folder: bo
         return
     path = Path(output).expanduser()
     if not folder:
-        _check_format(path)
+        check_format(output, _WRITERS)
     real = Path(os.path.realpath(path))
     if _is_input(real, events):
         raise CeriteError(
@@ -123,9 +123,13 @@ def _fits(real: Path, pattern: Path) -> bool:
     return any(fnmatch(str(real.relative_to(root)), each) for each in (rest, rest.replace("**/", "")))
 
 
-def _check_format(path: Path) -> None:
-    if path.suffix.lower() not in _WRITERS:
-        raise CeriteError(f"unknown output format `{path.name}`", hint=f"the endings are {', '.join(_WRITERS)}, or `-`")
+def check_format(output: str, endings: Collection[str]) -> str:
+    """The ending of an output, refused if it is not one of these."""
+    path = PurePath(output)
+    ending = path.suffix.lower()
+    if ending not in endings:
+        raise CeriteError(f"unknown output format `{path.name}`", hint=f"the endings are {', '.join(endings)}, or `-`")
+    return ending
 
 
 def _write(matches: Matches, path: Path, form: FormChoice) -> int:

@@ -10,12 +10,10 @@ from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
-from cerite.api.views import view
 from cerite.api.writing import as_json, replacing_folder
-from cerite.cli.recognise import count_line
+from cerite.cli.recognise import check_format, count_line
 from cerite.core.errors import CeriteError
 from cerite.core.extras import load
 from cerite.data.files.chunks import COMPRESSIONS
@@ -117,6 +115,8 @@ def _report(
     matches: DataFrame, output: str | None, *, overwrite: bool, show: int, time: str | None, type: str | None,
     out: Console, err: Console,
 ) -> None:  # fmt: skip
+    from cerite import spark
+
     if output == "-":
         for row in matches.toLocalIterator():
             print(as_json(row.asDict(recursive=True)))
@@ -128,7 +128,7 @@ def _report(
         cached = matches.persist()
         total = cached.count()
         if show:
-            out.print(shown(cached, time, show, type))
+            out.print(spark.table(cached, show, time=time, type=type or "type"))
         out.print(count_line(total, show))
         cached.unpersist()
 
@@ -138,9 +138,7 @@ def _write(matches: DataFrame, output: str, *, overwrite: bool) -> None:
     from pyspark.sql import functions as fn
     from pyspark.sql.types import ArrayType
 
-    ending = PurePath(output).suffix.lower()
-    if ending not in FORMATS:
-        raise CeriteError(f"unknown output format `{output}`", hint=f"the endings are {', '.join(FORMATS)}, or `-`")
+    ending = check_format(output, FORMATS)
     if ending == ".csv":  # no nested values there: events as JSON
         nested = {field.name for field in matches.schema.fields if isinstance(field.dataType, ArrayType)}
         quoted = {name: fn.col("`" + name.replace("`", "``") + "`") for name in matches.columns}
@@ -157,9 +155,3 @@ def _write(matches: DataFrame, output: str, *, overwrite: bool) -> None:
             writer.save(str(draft))
     except AnalysisException as error:
         raise CeriteError(f"`{output}` cannot be written: {str(error).splitlines()[0]}") from None
-
-
-def shown(matches: DataFrame, time: str | None, rows: int, type: str | None = None) -> Table:
-    """The first matches, as the local engine shows them."""
-    first = [row.asDict(recursive=True) for row in matches.limit(rows).collect()]
-    return view(first, matches.columns, time=time, type=type or "type").rich()

@@ -16,10 +16,14 @@ import numpy as np
 import numpy.typing as npt
 
 S = TypeVar("S", bound=np.generic)
+# What arrays of these types are called everywhere (a test looks for the long spelling).
 Longs = npt.NDArray[np.int64]
 Ints = npt.NDArray[np.int32]
 Flags = npt.NDArray[np.bool_]
 Words = npt.NDArray[np.uint64]
+Floats = npt.NDArray[np.float64]
+Bytes = npt.NDArray[np.uint8]
+Arrays = dict[str, npt.NDArray[Any]]
 
 
 class Buffers:
@@ -98,9 +102,9 @@ def long_column(values: npt.ArrayLike, events: int, name: str) -> Longs:
     return column
 
 
-def bit_rows(bits: npt.ArrayLike) -> npt.NDArray[np.uint64]:
+def bit_rows(bits: npt.ArrayLike) -> Words:
     """The condition bits, one row of words per event."""
-    rows: npt.NDArray[np.uint64] = np.require(bits, np.uint64, ["C", "W"])
+    rows: Words = np.require(bits, np.uint64, ["C", "W"])
     if rows.ndim != 2:
         raise ValueError(f"bits must have the shape (events, words), not {rows.shape}")
     return rows
@@ -116,7 +120,7 @@ def partition_ids(partition: npt.ArrayLike | None, events: int) -> Longs:
     return ids
 
 
-def picked(array: npt.NDArray[S], places: npt.NDArray[np.int64], fill: int = 0) -> npt.NDArray[S]:
+def picked(array: npt.NDArray[S], places: Longs, fill: int = 0) -> npt.NDArray[S]:
     """`array[places]` for ascending places, as far as the array has them; one place with `fill` if it has none."""
     inside = places[: np.searchsorted(places, array.shape[0])]
     return array[inside] if inside.size else np.full((1, *array.shape[1:]), fill, array.dtype)

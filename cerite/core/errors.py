@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 import shlex
 import unicodedata
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -264,6 +264,18 @@ def suggestion(name: str, known: Iterable[str]) -> str | None:
     folded = {candidate.casefold(): candidate for candidate in names}
     near = get_close_matches(name.casefold(), folded, n=1, cutoff=0.6)
     return f"did you mean `{folded[near[0]]}`?" if near else None
+
+
+def unknown_column(name: str, known: Collection[str], use: str = "") -> StreamError:
+    """That a stream has no column of this name; `use` says what it is needed for.
+
+    >>> print(unknown_column("pirce", ["price", "volume"], " to sort by"))
+    the stream has no column `pirce` to sort by
+    hint: did you mean `price`?
+    """
+    return StreamError(
+        f"the stream has no column `{name}`{use}", hint=suggestion(name, known) or f"it has {listed(known)}"
+    )
 
 
 def listed(names: Iterable[str], limit: int = 8) -> str:

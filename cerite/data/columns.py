@@ -7,7 +7,7 @@ integer that a float cannot hold exactly is an error.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import cast
 
 import pyarrow as pa
@@ -65,12 +65,17 @@ def leaves(schema: pa.Schema) -> pa.Schema:
 def with_leaves(schema: pa.Schema, where: str) -> pa.Schema:
     """The columns and what their structs hold; a dotted name that could mean two things is refused."""
     inner = leaves(schema)
-    twice = [name for name in inner.names if name in schema.names or inner.names.count(name) > 1]
+    refuse_ambiguous(schema.names, inner.names, where)
+    return pa.schema([*schema, *inner])
+
+
+def refuse_ambiguous(columns: Collection[str], members: Sequence[str], where: str) -> None:
+    """Refuse dotted names of what structs hold that are those of columns, or of other members, as well."""
+    twice = [name for name in members if name in columns or members.count(name) > 1]
     if twice:
         raise StreamError(
             f"{where}: `{twice[0]}` could be a column of that name or a member of a struct", hint="rename one of them"
         )
-    return pa.schema([*schema, *inner])
 
 
 def root(name: str, names: Collection[str]) -> str | None:

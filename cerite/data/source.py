@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from cerite.core.errors import Hint, Setting, StreamError, a, listed, suggestion
+from cerite.core.errors import Hint, Setting, Span, StreamError, TextWarning, a, listed, suggestion
 from cerite.data.columns import root, subschema
 from cerite.data.files.guesses import FORMATTED, LOSING
 from cerite.data.positions import Positions
@@ -148,9 +148,24 @@ def described(name: str, odd: Mapping[str, Sight]) -> str:
     if LOSING in odd and odd.keys() <= {LOSING, "number"}:
         first = odd[LOSING]
         return f"column `{name}` is text, and as numbers some would lose digits (`{first.value}`, {first.where})"
+    if odd.keys() == {"number"}:
+        return f"column `{name}` is text that holds numbers (`{odd['number'].value}`, {odd['number'].where})"
     shown = [f"{a(shape)} (`{each.value}`, {each.where})" for shape, each in odd.items() if shape != "text"]
     text = [f"other text (`{odd['text'].value}`, {odd['text'].where})"] if "text" in odd else []
     return f"column `{name}` holds " + " and ".join([*shown, *text])
+
+
+def ordered_text(name: str, odd: Mapping[str, Sight], span: Span | None, hint: str) -> StreamError:
+    """That a query compares a column by order whose kind nobody knows, because it was only guessed to be text."""
+    return StreamError(f"`{name}` is compared by order, but {described(name, odd)}", span=span, hint=hint)
+
+
+def numbers_as_text(name: str, number: Sight) -> TextWarning:
+    """That a column is compared as text although it begins with numbers; others may have made it text on purpose."""
+    return TextWarning(
+        f"column `{name}` is text and compared as text, but holds `{number.value}` ({number.where}); "
+        f"convert it to numbers, or say that it is text: schema={{{name!r}: 'string'}}"
+    )
 
 
 def remedy_of(name: str, odd: Mapping[str, Sight]) -> Hint:

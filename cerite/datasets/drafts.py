@@ -16,6 +16,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from cerite.core.arrays import Flags
+
 Random = np.random.Generator
 Array = npt.NDArray[Any]
 SECOND = 1_000_000  # times are microseconds
@@ -55,7 +57,7 @@ class Groups:
 
     keys: Array
     at: Array  # rising in every row
-    used: npt.NDArray[np.bool_]
+    used: Flags
     planted: int
 
     @property

@@ -17,13 +17,14 @@ import pyarrow as pa
 
 from cerite.automaton.absences import LOW, POSITION, is_own, low, since
 from cerite.automaton.guards import Guard, Test, distinct_tests
-from cerite.core.errors import Hint, Setting, StreamError, listed, suggestion
+from cerite.core.errors import Hint, Setting, StreamError, unknown_column
+from cerite.core.rejected import Rejected
 from cerite.engine.counting.learnt import Learnt
 from cerite.engine.events.keys import Measure, measure, time_of
 from cerite.engine.events.relevant import Masks, masks_of
 from cerite.engine.events.rows import Columns
 from cerite.engine.events.since import Since, SinceStates
-from cerite.engine.groups.grouping import Grouping, Rejected, grouped, moved_one_by_one
+from cerite.engine.groups.grouping import Grouping, grouped, moved_one_by_one
 from cerite.engine.plan import Plan
 from cerite.engine.registers.compile import tables
 from cerite.engine.registers.latest import SinceSets
@@ -134,10 +135,7 @@ def bind(plan: Plan, schema: pa.Schema, columns: Columns) -> Program:
     needed = _needed(plan, columns)
     for name in needed:
         if name not in schema.names:
-            raise StreamError(
-                f"the stream has no column `{name}`",
-                hint=suggestion(name, schema.names) or f"it has {listed(schema.names)}",
-            )
+            raise unknown_column(name, schema.names)
     own = _own_columns(plan)
     every = pa.schema([*schema, *((name, pa.int64()) for name in own)])
     machine = Machine(plan.automaton, every, columns.time, columns.unit) if plan.has_registers else None

@@ -9,13 +9,12 @@ Invariant: every position that a node of the tECS names is here, and which of th
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
-from cerite.core.arrays import Longs
+from cerite.core.arrays import Arrays, Longs
 from cerite.engine.events.batches import joined, merging, packed, tidied, unpacked
 from cerite.engine.match_ids import UNMARKED, numbered
 from cerite.engine.output import MatchChunk
@@ -104,7 +103,7 @@ class EventBuffer:
             return np.full(positions.size, UNMARKED, np.int64)
         return np.where(np.isin(positions, self._tied, assume_unique=True), positions, UNMARKED)
 
-    def state(self) -> dict[str, npt.NDArray[Any]]:
+    def state(self) -> Arrays:
         """What a snapshot keeps."""
         ties = {} if self._ties is None else {f"ties.{name}": each for name, each in self._ties.state().items()}
         if not self._parts:
@@ -113,7 +112,7 @@ class EventBuffer:
         positions, rows = self._parts[0]
         return {"positions": positions, "rows": packed(rows), "tied": self._tied, **ties}
 
-    def restore(self, state: dict[str, npt.NDArray[Any]]) -> None:
+    def restore(self, state: Arrays) -> None:
         """Continue with the rows of a snapshot."""
         self._parts = []
         if "rows" in state:

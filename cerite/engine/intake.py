@@ -18,15 +18,13 @@ import math
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from functools import cached_property
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from cerite.automaton.absences import LOW, POSITION, since
 from cerite.automaton.absences import low as low_of
-from cerite.core.arrays import Buffers, Flags, Longs, borrowed, distinct, picked
+from cerite.core.arrays import Arrays, Buffers, Flags, Longs, Words, borrowed, distinct, picked
 from cerite.core.errors import Hint, OrderError, Setting
 from cerite.engine.bind import Program
 from cerite.engine.events.combined import combined
@@ -108,7 +106,7 @@ class Intake:
         """Refuse now what `take` would refuse later because of one event alone, whatever lies before it."""
         name, measured = self.program.columns.position, self.program.measured
         if name is not None:
-            whole_positions(batch, name)
+            whole_positions(batch.column(name), name)
         if measured is not None and pa.types.is_decimal(batch.schema.field(measured.name).type):
             measured.keys(batch)
         if self._choosy and self.program.machine is not None:
@@ -271,9 +269,9 @@ class Intake:
         named = frozenset(test.type for test in self.program.tests if test.type is not None)
         return (named - seen if seen else frozenset()), seen
 
-    def state(self) -> dict[str, npt.NDArray[Any]]:
+    def state(self) -> Arrays:
         """What a snapshot keeps."""
-        kept: dict[str, npt.NDArray[Any]] = {
+        kept: Arrays = {
             "rows": np.array([self.rows]),
             "seen": self.ranks.seen,
             "last_keys": self._last_keys,
@@ -288,7 +286,7 @@ class Intake:
             kept |= {f"leaves.{name}": value for name, value in self._leaves.state().items()}
         return kept
 
-    def restore(self, kept: dict[str, npt.NDArray[Any]]) -> None:
+    def restore(self, kept: Arrays) -> None:
         """Continue where a snapshot was taken."""
         self.rows = int(kept["rows"][0])
         self.ranks.seen = kept["seen"].astype(np.int64)
@@ -302,7 +300,7 @@ class Intake:
         if self._leaves is not None:
             self._leaves.restore(_under("leaves.", kept))
 
-    def _bits(self, batch: pa.RecordBatch) -> npt.NDArray[np.uint64]:
+    def _bits(self, batch: pa.RecordBatch) -> Words:
         raw = self._conditions.bits(batch, self._buffers)
         if self.program.plain:
             return raw
@@ -364,5 +362,5 @@ def _decreasing(name: str, place: int, position: Longs) -> OrderError:
     return OrderError(message, name=name, row=place, hint=hint)
 
 
-def _under(prefix: str, kept: dict[str, npt.NDArray[Any]]) -> dict[str, npt.NDArray[Any]]:
+def _under(prefix: str, kept: Arrays) -> Arrays:
     return {name.removeprefix(prefix): value for name, value in kept.items() if name.startswith(prefix)}

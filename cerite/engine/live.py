@@ -21,10 +21,9 @@ from fractions import Fraction
 from typing import Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
-from cerite.core.arrays import Longs
+from cerite.core.arrays import Arrays, Longs
 from cerite.core.errors import Hint, OrderError, Setting, SnapshotError, StreamError, in_plain_words
 from cerite.engine.bind import Program
 from cerite.engine.event_buffer import EventBuffer, Placed
@@ -237,7 +236,7 @@ class LiveRun:
         with self._breaking():
             run = self._run.state(counting=self.counting)  # recycled: the engine holds just what it must
             self._buffer.prune(self._run.recogniser.still_needed())
-        arrays: dict[str, npt.NDArray[Any]] = {
+        arrays: Arrays = {
             "counters": np.array([*self._counters.values(), self._floor, self._closed]),
             **_prefixed("run.", run),
             **_prefixed("kept.", self._buffer.state()),
@@ -262,7 +261,7 @@ class LiveRun:
         fresh._take(arrays)
         self.__dict__.update(fresh.__dict__)
 
-    def _take(self, arrays: dict[str, npt.NDArray[Any]]) -> None:
+    def _take(self, arrays: Arrays) -> None:
         run = _under("run.", arrays)
         if not self.counting:
             run.pop("counter", None)
@@ -490,11 +489,11 @@ def _width(program: Program, measured: Measure | None, time: str | None) -> Frac
     return measured.width(program.schema)
 
 
-def _prefixed(prefix: str, arrays: dict[str, npt.NDArray[Any]]) -> dict[str, npt.NDArray[Any]]:
+def _prefixed(prefix: str, arrays: Arrays) -> Arrays:
     return {f"{prefix}{name}": value for name, value in arrays.items()}
 
 
-def _under(prefix: str, arrays: dict[str, npt.NDArray[Any]]) -> dict[str, npt.NDArray[Any]]:
+def _under(prefix: str, arrays: Arrays) -> Arrays:
     return {name.removeprefix(prefix): value for name, value in arrays.items() if name.startswith(prefix)}
 
 

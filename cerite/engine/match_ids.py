@@ -18,7 +18,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from cerite.core.arrays import Longs, Words
+from cerite.core.arrays import Ints, Longs, Words
 from cerite.core.hashing import GOLDEN, mix
 from cerite.core.jit import kernel, maker
 from cerite.engine.output import Labels, MatchChunk
@@ -182,7 +182,7 @@ def write_ids(
     ends: Longs,
     positions: Longs,
     offsets: Longs,
-    labels: npt.NDArray[np.int32],
+    labels: Ints,
     label_hashes: Words,
     pairs: npt.NDArray[np.uint16],
     text: npt.NDArray[np.uint16],

@@ -20,6 +20,7 @@ import numpy.typing as npt
 
 from cerite.automaton import TRUE, Automaton
 from cerite.automaton.guards import Guard, Test
+from cerite.core.arrays import Words
 from cerite.core.budget import counting_note, most_states, refuse_states
 from cerite.engine.plan import Plan
 from cerite.pattern.check import Note
@@ -30,8 +31,6 @@ MOVES = 200_000  # transitions that are looked at, over all kinds of events
 SLOW_STATES = 150  # counting in a window takes the square of so many states for every event
 SLOW_NODES = 10_000  # what NEXT looks at again for every event that leaves a window
 _PER_SECOND = 2 * 10**7  # steps of either, roughly
-
-Words = npt.NDArray[np.uint64]
 
 
 @dataclass(frozen=True)

@@ -9,10 +9,9 @@ from functools import lru_cache
 from itertools import accumulate
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
-from cerite.core.arrays import Ints, Longs
+from cerite.core.arrays import Bytes, Ints, Longs
 from cerite.core.jit import kernel, maker
 
 Sequence = tuple[int, ...]
@@ -22,11 +21,11 @@ Sequence = tuple[int, ...]
 class MatchChunk:
     """Some matches, in the order of their ends."""
 
-    starts: npt.NDArray[np.int64]
-    ends: npt.NDArray[np.int64]
-    offsets: npt.NDArray[np.int64]
-    positions: npt.NDArray[np.int64]
-    labels: npt.NDArray[np.int32]
+    starts: Longs
+    ends: Longs
+    offsets: Longs
+    positions: Longs
+    labels: Ints
     sequence: Sequence | None = None
 
     def __len__(self) -> int:
@@ -52,20 +51,20 @@ class MatchChunk:
             self.positions[first:last], self.labels[first:last], self.sequence,
         )  # fmt: skip
 
-    def placed(self, places: npt.NDArray[np.int64]) -> "MatchChunk":
+    def placed(self, places: Longs) -> "MatchChunk":
         """The same matches with these numbers for the starts, then the ends, then the positions."""
         first, second = len(self), 2 * len(self)
         return MatchChunk(
             places[:first], places[first:second], self.offsets, places[second:], self.labels, self.sequence
         )
 
-    def renumbered(self, number: npt.NDArray[np.int64]) -> "MatchChunk":
+    def renumbered(self, number: Longs) -> "MatchChunk":
         """The same matches with `number[p]` for position p; positions stay in the order of the events."""
         return MatchChunk(
             number[self.starts], number[self.ends], self.offsets, number[self.positions], self.labels, self.sequence
         )
 
-    def select(self, which: npt.NDArray[np.int64]) -> "MatchChunk":
+    def select(self, which: Longs) -> "MatchChunk":
         """The matches at the given indices, in that order."""
         lengths = np.diff(self.offsets)[which]
         offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
@@ -75,9 +74,7 @@ class MatchChunk:
         )
 
 
-def alike(
-    starts: npt.NDArray[np.int64], ends: npt.NDArray[np.int64], positions: npt.NDArray[np.int64], sequence: Sequence
-) -> MatchChunk:
+def alike(starts: Longs, ends: Longs, positions: Longs, sequence: Sequence) -> MatchChunk:
     """Matches that all have these labels; offsets and labels, the same in every such chunk, are built once."""
     offsets, labels = _repeated(sequence, rows_to_keep(starts.size))
     return MatchChunk(starts, ends, offsets[: starts.size + 1], positions, labels[: positions.size], sequence)
@@ -89,7 +86,7 @@ def rows_to_keep(count: int) -> int:
 
 
 @lru_cache(maxsize=8)
-def _repeated(sequence: Sequence, count: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]]:
+def _repeated(sequence: Sequence, count: int) -> tuple[Longs, Ints]:
     offsets = np.arange(count + 1, dtype=np.int64) * len(sequence)
     labels = np.tile(np.array(sequence, np.int32), count)
     offsets.flags.writeable = labels.flags.writeable = False
@@ -204,9 +201,7 @@ def take_places(positions: Longs, width: int, first: Longs, places: Longs, value
 
 
 @maker
-def take_labels(
-    belongs: npt.NDArray[np.uint8], offsets: Longs, positions: Longs, labels: Ints
-) -> tuple[Ints, Longs, Longs]:
+def take_labels(belongs: Bytes, offsets: Longs, positions: Longs, labels: Ints) -> tuple[Ints, Longs, Longs]:
     """Column c takes the positions whose label l has `belongs[c, l]`: list offsets, where its values begin, values.
 
     After a column's values there is room for one more: what comes when the column is full is written there.

@@ -6,12 +6,11 @@ Invariant: results do not depend on where batches are cut.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
+from cerite.core.arrays import Arrays
 from cerite.engine.bind import Program
 from cerite.engine.counting.learnt import Learnt
 from cerite.engine.engines import ENGINES, Engines
@@ -51,7 +50,7 @@ class Run(Engines):
         if now or self._recycler.due:
             self._recycler.recycle(self.used)
 
-    def state(self, *, finding: bool = True, counting: bool = False) -> dict[str, npt.NDArray[Any]]:
+    def state(self, *, finding: bool = True, counting: bool = False) -> Arrays:
         """What a snapshot keeps of a run that finds, counts, or both; the numbers are recycled."""
         self.recycle(now=True)
         state = {f"intake.{name}": each for name, each in self.intake.state().items()}
@@ -63,7 +62,7 @@ class Run(Engines):
             state["counter"] = np.frombuffer(self.counter.snapshot(), np.uint8)
         return state
 
-    def restore(self, state: dict[str, npt.NDArray[Any]]) -> None:
+    def restore(self, state: Arrays) -> None:
         """Continue, in a fresh run of the same program, where a snapshot was taken."""
         if "recogniser" in state:  # whichever engine was the right one for the first events
             self._finds_in_groups = kind_of(state["recogniser"].tobytes()) == GroupFinder.kind
@@ -77,7 +76,7 @@ class Run(Engines):
             self.suppressor.restore(_under("suppressor.", state))
 
 
-def _under(prefix: str, state: dict[str, npt.NDArray[Any]]) -> dict[str, npt.NDArray[Any]]:
+def _under(prefix: str, state: Arrays) -> Arrays:
     return {name.removeprefix(prefix): value for name, value in state.items() if name.startswith(prefix)}
 
 

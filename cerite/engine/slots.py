@@ -9,6 +9,8 @@ from typing import TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from cerite.core.arrays import Ints, Longs
+
 S = TypeVar("S", bound=np.generic)
 
 CONSUME = {"none": 0, "partition": 1, "any": 2}
@@ -25,12 +27,12 @@ class Slots:
     """The partition → slot map and the stack of free slots."""
 
     def __init__(self) -> None:
-        self.slot_of: npt.NDArray[np.int32] = np.full(1, -1, np.int32)
-        self.free: npt.NDArray[np.int32] = np.zeros(1, np.int32)
+        self.slot_of: Ints = np.full(1, -1, np.int32)
+        self.free: Ints = np.zeros(1, np.int32)
         self.n_slots = 1
         self.n_free = 1
 
-    def cover(self, partition: npt.NDArray[np.int64]) -> None:
+    def cover(self, partition: Longs) -> None:
         """Make room in the map for every partition of a batch."""
         top = int(partition.max()) + 1 if partition.size else 1
         if top > self.slot_of.size:
@@ -49,7 +51,7 @@ class Slots:
         self.n_free += fresh.size
         return self.n_slots
 
-    def pack(self) -> npt.NDArray[np.int32]:
+    def pack(self) -> Ints:
         """Number the slots in use by partition, with room for as many more; returns them in their new order."""
         owners = np.flatnonzero(self.slot_of >= 0)
         used = self.slot_of[owners]
@@ -61,12 +63,12 @@ class Slots:
         return used
 
     @property
-    def owned(self) -> npt.NDArray[np.int32]:
+    def owned(self) -> Ints:
         """The map without the partitions after the last that has a slot."""
         owners = np.flatnonzero(self.slot_of >= 0)
         return self.slot_of[: int(owners[-1]) + 1 if owners.size else 1]
 
-    def restore(self, slot_of: npt.NDArray[np.int32]) -> None:
+    def restore(self, slot_of: Ints) -> None:
         """Take over the map of a snapshot, whose slots were packed."""
         self.slot_of = slot_of
         self.pack()

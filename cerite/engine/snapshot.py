@@ -13,16 +13,14 @@ import struct
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from cerite.automaton import Automaton
+from cerite.core.arrays import Arrays
 from cerite.core.errors import SnapshotError
 
 MAGIC = b"CERITE\x00S"
 VERSION = 6
 _DIGEST = 16
-
-Arrays = dict[str, npt.NDArray[Any]]
 
 
 def fingerprint(automaton: Automaton, **options: object) -> str:
@@ -50,8 +48,8 @@ def kind_of(data: bytes) -> str:
         return ""
 
 
-def unpack(data: bytes, kind: str) -> tuple[dict[str, Any], Arrays]:
-    """The meta part and the arrays of a snapshot."""
+def unpack(data: bytes, kind: str, mine: str | None = None) -> tuple[dict[str, Any], Arrays]:
+    """The meta part and the arrays of a snapshot; one whose `fingerprint` is not `mine` is refused."""
     start = len(MAGIC) + 2 + _DIGEST
     if len(data) < start + 4 or data[: len(MAGIC)] != MAGIC:
         raise SnapshotError("these bytes are not a snapshot")
@@ -68,6 +66,8 @@ def unpack(data: bytes, kind: str) -> tuple[dict[str, Any], Arrays]:
     head = json.loads(bytes(body[4 : 4 + length]))
     if head["kind"] != kind:
         raise SnapshotError(f"this is a snapshot of a {head['kind']}, not of a {kind}")
+    if mine is not None and head["meta"]["fingerprint"] != mine:
+        raise SnapshotError("the snapshot was taken with another query")
     arrays: Arrays = {}
     place = 4 + length
     for name, (dtype, shape) in head["arrays"].items():

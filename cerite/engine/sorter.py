@@ -17,21 +17,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from cerite.core.arrays import Flags, Longs
-from cerite.core.errors import Hint, Setting, StreamError
+from cerite.core.arrays import Arrays, Flags, Longs
+from cerite.core.errors import Setting, StreamError
 from cerite.engine.events.batches import joined, merging, packed, unpacked
 from cerite.engine.events.clock import Clock
 from cerite.engine.events.ids import Ids
-from cerite.engine.events.keys import LEAST, tick_text
-
-Arrays = dict[str, npt.NDArray[Any]]
+from cerite.engine.events.keys import LEAST
+from cerite.engine.events.order import equal_to_next, tied
 
 
 @dataclass(frozen=True)
@@ -169,16 +166,11 @@ class Sorter:
             return
         same = np.ones(ready.num_rows - 1, np.bool_)
         for column in map(ready.column, names):
-            same &= _equal_to_next(column)
+            same &= equal_to_next(column)
             if not same.any():
                 return
-        at = int(np.argmax(same))
-        shown = ", ".join(f"{name} = {_shown(ready.column(name)[at])}" for name in names)
-        raise StreamError(
-            f"two events cannot be ordered: both have {shown}",
-            hint=Hint("name columns that break the tie: ", Setting("order_by"), ", or drop what comes twice: ",
-                      Setting("deduplicate")),
-        )  # fmt: skip
+        columns = {name: ready.column(name) for name in names}
+        raise tied(columns, int(np.argmax(same)), ", or drop what comes twice: ", Setting("deduplicate"))
 
     def accept(self, offer: Offer) -> None:
         """Go on as the offer says."""
@@ -290,20 +282,3 @@ def _order(events: Waiting, ties: tuple[str, ...]) -> Longs | None:
         kinds = ", ".join(f"`{name}` ({column.type})" for name, column in columns.items())
         raise StreamError(f"the events cannot be sorted by {kinds}") from error
     return sorted_
-
-
-def _equal_to_next(column: pa.Array) -> Flags:
-    """Which values equal the next one; NULLs equal each other."""
-    column = column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
-    one, other = column.slice(0, len(column) - 1), column.slice(1)
-    equal = pc.fill_null(pc.equal(one, other), False)
-    if column.null_count:
-        equal = pc.or_(equal, pc.and_(pc.is_null(one), pc.is_null(other)))
-    flags: Flags = equal.to_numpy(zero_copy_only=False)
-    return flags
-
-
-def _shown(value: pa.Scalar) -> str:
-    """A value for a message: times as ISO 8601."""
-    kind = value.type
-    return tick_text(value) if pa.types.is_timestamp(kind) or pa.types.is_date(kind) else repr(value.as_py())

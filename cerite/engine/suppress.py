@@ -18,13 +18,12 @@ from __future__ import annotations
 
 from fractions import Fraction
 from math import floor
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
-from cerite.core.arrays import Flags, Longs, partition_ids, picked
+from cerite.core.arrays import Arrays, Flags, Longs, partition_ids, picked
 from cerite.core.jit import kernel
 from cerite.engine.events.keys import LEAST, floats_of, keys_below, lowest, ordered, time_of, value_keys, width_of
 from cerite.engine.events.rows import Columns, Rows
@@ -132,11 +131,11 @@ class Suppressor:
         return int(self._last.size)
 
     # ------------------------------------------------------------ snapshots
-    def state(self) -> dict[str, npt.NDArray[Any]]:
+    def state(self) -> Arrays:
         """What a snapshot keeps."""
         return {"last": self._last, "known": self._known, "late": self._late, "over": np.array([self._over])}
 
-    def restore(self, state: dict[str, npt.NDArray[Any]]) -> None:
+    def restore(self, state: Arrays) -> None:
         """Continue where a snapshot was taken."""
         self._last, self._known = state["last"].astype(np.int64), state["known"].astype(np.bool_)
         self._late = state["late"].astype(np.bool_)

@@ -9,14 +9,11 @@ Invariant: what is tied does not depend on where batches are cut, and only event
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from cerite.core.arrays import Flags, Longs
+from cerite.core.arrays import Arrays, Flags, Longs
 from cerite.engine.events.batches import joined, packed, unpacked
 
 
@@ -61,11 +58,11 @@ class Ties:
         self._last = whole.take(pa.array(last))
         return tied[carried:]
 
-    def state(self) -> dict[str, npt.NDArray[Any]]:
+    def state(self) -> Arrays:
         """What a snapshot keeps."""
         return {} if self._last is None else {"last": packed(self._last)}
 
-    def restore(self, state: dict[str, npt.NDArray[Any]]) -> None:
+    def restore(self, state: Arrays) -> None:
         """Continue where a snapshot was taken."""
         self._last = unpacked(state["last"].view(np.uint8)) if "last" in state else None
 

@@ -7,9 +7,10 @@ references, negation and windows, and the kinds of all conditions against the sc
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
-from cerite.core.errors import CeriteError, PatternError, SchemaError, Span, listed, suggestion
+from cerite.core.errors import CeriteError, Hint, PatternError, SchemaError, Span, StreamError, listed, suggestion
 from cerite.core.schema import Kind, Schema, merge
 from cerite.pattern.absences import check_absences
 from cerite.pattern.check_kinds import check_kinds
@@ -221,6 +222,24 @@ def _of_its_streams(query: QuerySpec) -> Schema | None:
             )  # fmt: skip
         schema = merge(schema, declared[name])
     return schema
+
+
+def check_type_column(query: QuerySpec, column: str | None, hint: Hint) -> None:
+    """Refuse a query about several event types where no column holds them."""
+    types = {node.type for node in walk(query.where) if isinstance(node, Event) and node.type is not None}
+    if column is None and len(types) > 1:
+        raise StreamError(f"the query distinguishes {listed(types)}, but no column holds the event type", hint=hint)
+
+
+def check_streams(query: QuerySpec, data: Iterable[str], hint: str | None = None) -> None:
+    """Refuse data that lacks a stream of those that the query reads."""
+    names = list(data)
+    missing = [name for name in query.streams if name not in names]
+    if missing:
+        raise StreamError(
+            f"FROM names {listed(missing)}, but the data has only {listed(names)}",
+            hint=hint or "a dictionary goes from the names of streams to their data",
+        )
 
 
 def declared_kinds(query: QuerySpec, *schemas: Schema | None) -> dict[str, Kind]:

@@ -1,4 +1,5 @@
-"""Cerite on Spark: `match` finds a query's matches in a DataFrame, `count` counts them, `explain` says how.
+"""Cerite on Spark: `match` finds a query's matches in a DataFrame, `count` counts them, `table` shows the first ones,
+`explain` says how.
 
 For a live stream, `progress` returns its numbers, `watch` shows them, `split` separates late events from matches, and
 `finish` ends it.
@@ -19,17 +20,18 @@ if TYPE_CHECKING:
     from cerite.spark.explaining import explain
     from cerite.spark.following import Progress, progress, split, watch
     from cerite.spark.sessions import session
+    from cerite.spark.showing import table
     from cerite.spark.worker.failures import task_error
 
 __all__ = [
-    "OneTaskWarning", "Progress", "count", "explain", "finish", "match", "progress", "session", "split", "task_error",
-    "watch",
+    "OneTaskWarning", "Progress", "count", "explain", "finish", "match", "progress", "session", "split", "table",
+    "task_error", "watch",
 ]  # fmt: skip
 
 _HOMES = {
     "OneTaskWarning": "api", "Progress": "following", "count": "api", "explain": "explaining", "finish": "driver.live",
     "match": "api", "progress": "following", "session": "sessions", "split": "following",
-    "task_error": "worker.failures", "watch": "following",
+    "table": "showing", "task_error": "worker.failures", "watch": "following",
 }  # fmt: skip
 
 

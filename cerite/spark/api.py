@@ -10,6 +10,7 @@ from typing import Literal
 from pyspark.sql import DataFrame
 
 from cerite.core.errors import ArgumentError, CeriteWarning, Hint, Setting, StreamError
+from cerite.core.rejected import Rejected
 from cerite.engine.events.rows import TimeUnit
 from cerite.engine.plan import Semantics
 from cerite.language.builder import Width
@@ -20,9 +21,8 @@ from cerite.spark.driver.live import Late, LiveOptions, LivePlan, live_plan_of
 from cerite.spark.driver.parquet import ParquetPlan, parquet_plan, scanned, scanned_count
 from cerite.spark.driver.placement import parallelism
 from cerite.spark.driver.request import Options, QueryLike, Request, make_request
-from cerite.spark.driver.shuffle import Shuffle, shuffle_of
+from cerite.spark.driver.shuffle import BY_SPARK, Shuffle, shuffle_of
 from cerite.spark.worker.failures import refusals
-from cerite.spark.worker.footers import Rejected
 
 Reading = Literal["auto", "spark"]
 _MANY = 8  # a warning is due if there are this many times as many state stores as shards
@@ -57,8 +57,7 @@ def routed(request: Request, partitions: int | None, read: Reading) -> Route:
     choice = choose(request.plan, request.clock)
     tasks = partitions or parallelism(request.frame.original.sparkSession)
     forced = partitions is not None
-    by_spark = Rejected("Spark is asked to read")
-    ordered = parquet_plan(request, choice, tasks, forced=forced) if read == "auto" else by_spark
+    ordered = parquet_plan(request, choice, tasks, forced=forced) if read == "auto" else BY_SPARK
     if isinstance(ordered, ParquetPlan):
         return Route(request, choice, ordered, None)
     choice, layout = laid_out(request, choice, tasks, forced=forced)

@@ -9,6 +9,7 @@ from re import search
 
 from pyspark.sql import DataFrame
 
+from cerite.core.rejected import Rejected
 from cerite.engine.events.rows import TimeUnit
 from cerite.engine.plan import Semantics
 from cerite.language.builder import Width
@@ -20,7 +21,6 @@ from cerite.spark.driver.live import LiveOptions, LivePlan
 from cerite.spark.driver.parquet import ParquetPlan, columns_read, stretches
 from cerite.spark.driver.request import Options, QueryLike, Request, make_request
 from cerite.spark.driver.travelling import job_of
-from cerite.spark.worker.footers import Rejected
 from cerite.spark.worker.job import Cut, unary_tests
 
 NAMES = {"partitions": "S&P, then R-CER per key", "chunks": "S&P, then T-CER", "sequence": "S&P, then R-CER, one task"}
@@ -106,9 +106,9 @@ def _shuffled(route: Route) -> list[str]:
     layout = shuffle.layout
     reader = "by the tasks themselves" if shuffle.read_by_tasks else "by Spark"
     lines = [f"read: {reader}, then a shuffle into {layout.tasks} tasks", f"  why: {route.ordered.reason}"]
-    if not shuffle.read_by_tasks and shuffle.unread != route.ordered.reason:
-        lines.append(f"  why by Spark: {shuffle.unread}")
-    alone = f"one by one, sorted by Spark: {shuffle.unpacked}" if shuffle.unpacked else ""
+    if shuffle.unread is not None and shuffle.unread != route.ordered:
+        lines.append(f"  why by Spark: {shuffle.unread.reason}")
+    alone = None if shuffle.unpacked is None else f"one by one, sorted by Spark: {shuffle.unpacked.reason}"
     lines.append(f"rows travel: {alone or 'in parcels, sorted by the tasks'}")
     lines += _hot(layout) if layout.hot is not None else _chunks(layout.cuts)
     lines.append(f"rows kept: {_rows_kept(request)}")

@@ -4,10 +4,10 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
-import numpy.typing as npt
 from hypothesis import strategies as st
 
 from cerite.automaton import TRUE, Automaton, Transition
+from cerite.core.arrays import Longs
 from tests.engine_core.oracle import Event
 
 
@@ -37,7 +37,7 @@ class Batch:
         self.key = np.array([e.key for e in events], np.int64)
         self.low = np.array([e.low for e in events], np.int64)
         self.position = np.array([e.position for e in events], np.int64)
-        self.partition: npt.NDArray[np.int64] | None = None
+        self.partition: Longs | None = None
         if case.partitioned:
             self.partition = np.array([e.partition for e in events], np.int64)
 

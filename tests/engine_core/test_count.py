@@ -3,13 +3,12 @@
 from dataclasses import replace
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 
 from cerite.automaton import TRUE, Automaton, Transition
-from cerite.core.arrays import Buffers
+from cerite.core.arrays import Buffers, Ints
 from cerite.engine.counting import counter as count_module
 from cerite.engine.counting.counter import Counter
 from cerite.engine.events.keys import reach_of
@@ -60,7 +59,7 @@ def in_blocks(case: Case, size: int) -> tuple[list[int], list[int]]:
     counts = []
     for batch in case.batches():
         words, places = np.unique(batch.bits[:, 0], return_inverse=True)
-        codes: npt.NDArray[np.int32] = places.astype(np.int32)
+        codes: Ints = places.astype(np.int32)
         codes.flags.writeable = False  # as Arrow's are
         lookup = Lookup(codes, words, codes, np.full(words.size, (1 << 64) - 1, np.uint64))
         deferred = Deferred(lookup, reach, Buffers())

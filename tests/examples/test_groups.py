@@ -8,10 +8,11 @@ import pyarrow as pa
 import pytest
 
 import cerite
+from cerite.core.rejected import Rejected
 from cerite.engine.bind import Program, bind
 from cerite.engine.events.rows import Columns
 from cerite.engine.groups.finder import GroupFinder
-from cerite.engine.groups.grouping import Grouping, Rejected, moved_one_by_one
+from cerite.engine.groups.grouping import Grouping, moved_one_by_one
 from cerite.engine.registers.recogniser import RegisterRecogniser
 from cerite.engine.run import Run
 

@@ -1,6 +1,11 @@
-"""Rooms do not import in circles, tests not one another, and the picture in docs/architecture.md is that of today."""
+"""Rooms do not import in circles, tests not one another, and the picture in docs/architecture.md is that of today.
+
+Types of arrays go by their short names everywhere, and nothing that users read imports the command line.
+"""
 
 from __future__ import annotations
+
+import re
 
 from tests.layers import PAGE, ROOT, drawn, edges, imports
 
@@ -21,3 +26,25 @@ def test_no_test_module_imports_another() -> None:
     pairs = [(path.name, name) for path in tests.rglob("*.py") for name in imports(path)]
     assert ("test_layers.py", "tests.layers") in pairs
     assert not [(path, name) for path, name in pairs if name.startswith("tests.") and ".test_" in name]
+
+
+def test_what_users_read_does_not_import_the_command_line() -> None:
+    command = re.compile(r"\b(from|import) cerite\.cli\b|from cerite import .*\bcli\b")
+    assert command.search("from cerite.cli.spark_run import opened")
+    pages = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md"), *(ROOT / "examples").rglob("*.*")]
+    texts = {page.name: page.read_text("utf-8") for page in pages if page.suffix in (".md", ".py", ".ipynb")}
+    assert {"README.md", "spark.md", "demo.py", "cards.ipynb"} < set(texts)
+    assert not [name for name, text in texts.items() if command.search(text)]
+
+
+def test_arrays_go_by_their_short_names() -> None:
+    home = ROOT / "cerite" / "core" / "arrays.py"
+    names = {
+        long: short for short, long in re.findall(r"^(\w+) = (.*NDArray\[.*)$", home.read_text("utf-8"), re.MULTILINE)
+    }
+    assert {"Longs", "Ints", "Flags", "Words"} < set(names.values())
+    folders = ("cerite", "tests", "bench", "examples")
+    texts = {path: path.read_text("utf-8") for name in folders for path in (ROOT / name).rglob("*.py") if path != home}
+    assert len(texts) > 100
+    found = [(path.name, names[long]) for path, text in texts.items() for long in names if long in text]
+    assert not found, "import the short name from cerite.core.arrays"

@@ -52,6 +52,12 @@ def test_refused_before_anything_runs(spark: SparkSession, name: str) -> None:
     assert expected in str(caught.value)
 
 
+def test_members_of_structs_with_one_dotted_name_are_refused(spark: SparkSession) -> None:
+    df = spark.createDataFrame([], "type string, v int, at long, a struct<b: struct<c: int>, `b.c`: int>")
+    with pytest.raises(StreamError, match=r"`a\.b\.c` could be a column of that name or a member of a struct"):
+        match(df, WINDOWED, time="at")
+
+
 @pytest.mark.parametrize(
     ("table", "options", "expected"),
     [

@@ -14,11 +14,11 @@ import pytest
 from pyspark.sql import SparkSession
 
 from cerite.api.query import Query, query
+from cerite.core.rejected import Rejected
 from cerite.spark import OneTaskWarning, count, match
 from cerite.spark.api import Reading, routed
 from cerite.spark.driver.parquet import ParquetPlan
 from cerite.spark.driver.request import Options, make_request
-from cerite.spark.worker.footers import Rejected
 from tests.spark.support import POSITION, collect_all, difference, matches, some_by_day
 
 QUERIES = {
@@ -112,11 +112,11 @@ def test_parquet_in_no_order_is_read_by_the_tasks(quick: SparkSession, tmp_path:
                 shuffle = routed(request, tasks, read).shuffle
             assert shuffle is not None
             assert shuffle.read_by_tasks is (read == "auto")
-            assert not shuffle.unpacked
+            assert shuffle.unpacked is None
             results.append(shuffle.matches(request))
         by_spark = routed(request, 3, "spark").shuffle
         assert by_spark is not None
-        results.append(replace(by_spark, unpacked="for the test").matches(request))
+        results.append(replace(by_spark, unpacked=Rejected("for the test")).matches(request))
     seen = collect_all(results)
     for place, name in enumerate(names):
         first, *others = seen[3 * place : 3 * place + 3]

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
+from rich.table import Table
 
 import cerite
 from cerite import spark as cs
@@ -63,6 +64,23 @@ def test_spark_gives_what_is_found_in_process(quick: SparkSession, tmp_path: Pat
         for read in ("auto", "spark"):
             result = cs.match(quick.read.parquet(str(tmp_path)), text, time="at", read=read)
             assert_same(result.toArrow(), text, str(tmp_path), {})
+
+
+def test_matches_are_shown_as_in_process(quick: SparkSession) -> None:
+    text, few = f"SELECT * FROM S {PAIRS} WITHIN 9 EVENTS", EVENTS_TABLE.slice(0, 20).drop_columns("at")
+    local = cerite.query(text).run(few, time="n")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        matches = cs.match(quick.createDataFrame(few), text, time="n").cache()
+    assert shown(cs.table(matches, 1_000, time="n")) == shown(local.table(1_000))
+    assert len(cs.table(matches, 3, time="n").rows) == 3 < local.count()
+    matches.unpersist()
+
+
+def shown(table: Table) -> list[tuple[str, ...]]:
+    """The heads and the rows of a table."""
+    rows = zip(*(map(str, column.cells) for column in table.columns), strict=True)
+    return [tuple(str(column.header) for column in table.columns), *sorted(rows)]
 
 
 def test_the_measures_of_the_corpus(quick: SparkSession) -> None:

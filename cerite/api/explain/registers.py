@@ -8,15 +8,16 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-import numpy as np
 from rich.text import Text
 from rich.tree import Tree
 
 from cerite.automaton import Transition
 from cerite.automaton.automaton import LAST, MAX, NEXT, OTHERS, PLAIN, TRUE
 from cerite.automaton.guards import Reach
+from cerite.core.arrays import Words
+from cerite.core.rejected import Rejected
 from cerite.engine.bind import Program
-from cerite.engine.groups.grouping import Grouping, Rejected, moved_one_by_one
+from cerite.engine.groups.grouping import Grouping, moved_one_by_one
 from cerite.engine.plan import Plan
 from cerite.engine.registers import layout as lay
 from cerite.engine.registers.compile import Signature, signatures, tables, watched
@@ -134,7 +135,7 @@ def _dropped(machine: Machine) -> str:
     return f"dropped before the loop: every event that {' and '.join(parts)}"
 
 
-def _named(machine: Machine, words: np.ndarray[tuple[int], np.dtype[np.uint64]]) -> str:
+def _named(machine: Machine, words: Words) -> str:
     bits = [bit for bit in range(len(machine.guards)) if int(words[bit // 64]) >> bit % 64 & 1]
     return ", ".join(shown(str(machine.guards[bit])) for bit in bits)
 

@@ -9,15 +9,13 @@ Invariant: results do not depend on where batches are cut. `low` must not decrea
 """
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from cerite.automaton import Automaton
-from cerite.core.arrays import Longs, Words, bit_rows, long_column, partition_ids
+from cerite.core.arrays import Arrays, Longs, Words, bit_rows, long_column, partition_ids
 from cerite.core.budget import check_counting, counting_bytes
-from cerite.core.errors import SnapshotError
 from cerite.engine.chains import packed
 from cerite.engine.counting.learnt import Learnt, Tables
 from cerite.engine.counting.limbs import LimbSlot, to_kernel, to_limbs
@@ -221,9 +219,7 @@ class Counter(SubsetEngine[CountedStates]):
 
     def restore(self, data: bytes) -> None:
         """Continue, in a fresh counter of the same query, where a snapshot was taken."""
-        meta, arrays = unpack(data, "counter")
-        if meta["fingerprint"] != self._fingerprint():
-            raise SnapshotError("the snapshot was taken with another query")
+        meta, arrays = unpack(data, "counter", self._fingerprint())
         self.restore_common(meta, arrays)
         products, vectors = arrays["p"], arrays["node_v"]
         arrays["p"] = np.zeros((arrays["front"].size, *products.shape[1:]), np.uint64)
@@ -360,7 +356,7 @@ class Counter(SubsetEngine[CountedStates]):
         self._take_nodes({name: getattr(self, name)[order] for name in _BY_NODE} | {"node_next": links})
         return order.size
 
-    def _take_nodes(self, arrays: dict[str, npt.NDArray[Any]]) -> None:
+    def _take_nodes(self, arrays: Arrays) -> None:
         """Take over queue nodes that are all in use, and make room for more."""
         for name, array in arrays.items():
             setattr(self, name, array)

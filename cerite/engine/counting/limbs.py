@@ -12,12 +12,11 @@ first.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from cerite.core.arrays import Ints, Longs, Words
+from cerite.core.arrays import Arrays, Ints, Longs, Words
 from cerite.core.budget import check_counting
 from cerite.core.jit import inner, kernel
 from cerite.engine.counting.steps import CountedStates, Steps, advance_matrix, retreat_matrix
@@ -320,7 +319,7 @@ class LimbSlot:
         self.cursor.front = self.cursor.front_end = self.front_key.size
         self.v[:] = 0
 
-    def arrays(self) -> dict[str, npt.NDArray[Any]]:
+    def arrays(self) -> Arrays:
         """The state, for a snapshot: what is alive of the two stacks."""
         back, front = self._back, self._front
         cursor = of_longs(Cursor, to_longs(self.cursor))
@@ -332,7 +331,7 @@ class LimbSlot:
         }  # fmt: skip
 
     @staticmethod
-    def of_arrays(windowed: bool, arrays: dict[str, npt.NDArray[Any]]) -> LimbSlot:
+    def of_arrays(windowed: bool, arrays: Arrays) -> LimbSlot:
         """The inverse of `arrays`."""
         slot = LimbSlot(windowed, 1)
         for name in _STATE:

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
+from cerite.core.arrays import Bytes
 from cerite.core.errors import SnapshotError
 
 SPARE = 1 << 8  # strings in a dictionary that are never worth clearing up
@@ -55,7 +55,7 @@ def alone(rows: pa.RecordBatch) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(arrays, schema=rows.schema)
 
 
-def packed(rows: pa.RecordBatch) -> npt.NDArray[np.uint8]:
+def packed(rows: pa.RecordBatch) -> Bytes:
     """Rows as bytes (Arrow IPC), the same for the same rows."""
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, rows.schema) as writer:
@@ -63,7 +63,7 @@ def packed(rows: pa.RecordBatch) -> npt.NDArray[np.uint8]:
     return np.frombuffer(sink.getvalue(), np.uint8)
 
 
-def unpacked(data: npt.NDArray[np.uint8]) -> pa.RecordBatch:
+def unpacked(data: Bytes) -> pa.RecordBatch:
     """The rows that were packed."""
     try:
         with pa.ipc.open_stream(data.tobytes()) as reader:

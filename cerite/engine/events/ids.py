@@ -7,13 +7,10 @@ when the number of ids has doubled since the last time.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
-from cerite.core.arrays import Flags, Longs
+from cerite.core.arrays import Arrays, Flags, Longs
 from cerite.engine.events.partitions import Groups
 
 FEWEST = 1 << 12  # ids that are never worth clearing up; tests begin with less
@@ -66,12 +63,12 @@ class Ids:
         self._times, self._count = self._times[live], live.size
         self._enough = max(FEWEST, 2 * live.size)
 
-    def state(self, watermark: int) -> dict[str, npt.NDArray[Any]]:
+    def state(self, watermark: int) -> Arrays:
         """What a snapshot keeps."""
         self.prune(watermark)
         return {"times": self._times, **self._groups.state()}
 
-    def restore(self, state: dict[str, npt.NDArray[Any]]) -> None:
+    def restore(self, state: Arrays) -> None:
         """Continue with the ids of a snapshot."""
         self._times = state["times"].astype(np.int64)
         self._count = self._times.size

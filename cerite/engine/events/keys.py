@@ -16,17 +16,16 @@ from functools import lru_cache
 from typing import NamedTuple, Union
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from cerite.core.arrays import Buffers, Flags, Longs, borrowed, picked
+from cerite.core.arrays import Buffers, Flags, Floats, Longs, Words, borrowed, picked
 from cerite.core.errors import Hint, Setting, StreamError
 from cerite.core.jit import kernel
 from cerite.pattern.nodes import Size, of_floats
 from cerite.predicate.columns.read import digits
 
-Numbers = Union[Longs, npt.NDArray[np.uint64], npt.NDArray[np.float64]]
+Numbers = Union[Longs, Words, Floats]
 LEAST, MOST = int(np.iinfo(np.int64).min), int(np.iinfo(np.int64).max)
 _SIGN = np.uint64(1 << 63)
 BLOCK = 1 << 11  # keys that are checked at once
@@ -49,13 +48,18 @@ def numbers(column: pa.Array, name: str) -> tuple[Numbers, Flags | None]:
         column = column.cast(pa.float64())
     elif not (pa.types.is_uint64(kind) or pa.types.is_int64(kind)):
         if not (pa.types.is_integer(kind) or pa.types.is_null(kind)):
-            raise StreamError(f"the column `{name}` holds {kind}, not numbers or timestamps")
+            raise not_numbers(name, str(kind))
         column = column.cast(pa.int64())
     if column.null_count == 0 and not pa.types.is_floating(column.type):
         return column.to_numpy(zero_copy_only=False), None
     missing = pc.is_null(column, nan_is_null=True).to_numpy(zero_copy_only=False)
     values = pc.fill_null(column, 0).to_numpy(zero_copy_only=False)
     return values, missing if missing.any() else None
+
+
+def not_numbers(name: str, kind: str, hint: str | None = None) -> StreamError:
+    """That what a column holds is not in an order that windows could measure."""
+    return StreamError(f"the column `{name}` holds {kind}, not numbers or timestamps", hint=hint)
 
 
 def _unscaled(column: pa.Array, name: str) -> pa.Array:
@@ -98,18 +102,18 @@ def tick_text(value: pa.Scalar) -> str:
     return text if kind.tz is None else f"{text}Z"
 
 
-def ordered(values: npt.NDArray[np.float64]) -> Longs:
+def ordered(values: Floats) -> Longs:
     """Floats as integers in the same order."""
     bits = np.where(values == 0, 0.0, values).view(np.int64)
     return np.where(bits < 0, bits ^ MOST, bits)
 
 
-def floats_of(keys: Longs) -> npt.NDArray[np.float64]:
+def floats_of(keys: Longs) -> Floats:
     """The floats that `ordered` turned into these integers."""
     return np.where(keys < 0, keys ^ MOST, keys).view(np.float64)
 
 
-def lowest(values: npt.NDArray[np.float64], width: Fraction) -> npt.NDArray[np.float64]:
+def lowest(values: Floats, width: Fraction) -> Floats:
     """The least float s with `value - s <= width`, the difference rounded as for floats; infinity only reaches itself.
 
     Every difference up to half a step above the width rounds to it. The result is then only a step or two away: the

@@ -2,18 +2,21 @@
 
 Invariant: time never decreases and is never NULL, positions rise; the first row where that is not so is refused by its
 number. What was read before a refused batch is remembered as if the batch had not come.
+
+What is wrong with an order is said here for all that check one, whether rows come from Spark or late.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from cerite.core.arrays import Longs
-from cerite.core.errors import Hint, OrderError, Setting, StreamError
+from cerite.core.arrays import Flags, Longs
+from cerite.core.errors import Hint, OrderError, Setting, StreamError, listed
 from cerite.engine.events.keys import MOST, first_fall, numbers, signed, tick_text
 from cerite.engine.events.rows import Columns
 
@@ -35,7 +38,7 @@ class StreamOrder:
         name, time = self._columns.position, self._columns.time
         places: Longs | int = row
         if name is not None:
-            places = whole_positions(batch, name)
+            places = whole_positions(batch.column(name), name)
             self._check_rising("position", name, places, batch.column(name), row, strictly=True)
         if time is not None:
             self._check_time(time, batch.column(time), row)
@@ -79,10 +82,49 @@ class StreamOrder:
         self.last[role] = int(keys[-1]), tick_text(column[-1])
 
 
-def whole_positions(batch: pa.RecordBatch, name: str) -> Longs:
+def whole_positions(column: pa.Array, name: str) -> Longs:
     """The positions that a column gives the events."""
-    values, missing = numbers(batch.column(name), name)
-    whole = pa.types.is_integer(batch.schema.field(name).type)
+    values, missing = numbers(column, name)
+    whole = pa.types.is_integer(column.type)
     if missing is not None or not whole or (values.size and int(values.max()) > MOST):
-        raise StreamError(f"the position column `{name}` must hold whole numbers below 2^63, none of them NULL")
+        raise positions_not_whole(name)
     return values.astype(np.int64)
+
+
+def positions_not_whole(name: str) -> StreamError:
+    """That a column cannot hold positions."""
+    return StreamError(f"the position column `{name}` must hold whole numbers below 2^63, none of them NULL")
+
+
+def positions_fall(name: str, order: Iterable[str]) -> StreamError:
+    """That positions contradict the order that these columns give."""
+    return StreamError(
+        f"the positions in `{name}` do not rise with {listed(order)}",
+        hint="number the events in this order; or leave the column out, and name it in order_by",
+    )
+
+
+def equal_to_next(column: pa.Array) -> Flags:
+    """Which values equal the next one; NULLs equal each other."""
+    column = column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
+    one, other = column.slice(0, len(column) - 1), column.slice(1)
+    equal = pc.fill_null(pc.equal(one, other), False)
+    if column.null_count:
+        equal = pc.or_(equal, pc.and_(pc.is_null(one), pc.is_null(other)))
+    flags: Flags = equal.to_numpy(zero_copy_only=False)
+    return flags
+
+
+def tied(columns: Mapping[str, pa.Array], place: int, *otherwise: str | Setting) -> StreamError:
+    """That the event at a place and the next one are equal in all columns that order events."""
+    shown = ", ".join(f"{name} = {_shown(column[place])}" for name, column in columns.items())
+    return StreamError(
+        f"two events cannot be ordered: both have {shown}",
+        hint=Hint("name columns that break the tie: ", Setting("order_by"), *otherwise),
+    )
+
+
+def _shown(value: pa.Scalar) -> str:
+    """A value for a message: times as ISO 8601."""
+    kind = value.type
+    return tick_text(value) if pa.types.is_timestamp(kind) or pa.types.is_date(kind) else repr(value.as_py())

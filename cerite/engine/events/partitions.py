@@ -5,14 +5,11 @@ An event with a NULL (or NaN) in one of the columns belongs to no partition and 
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from cerite.core.arrays import Buffers, Longs, borrowed, distinct
+from cerite.core.arrays import Arrays, Buffers, Bytes, Flags, Ints, Longs, borrowed, distinct
 from cerite.core.hashing import fold
 from cerite.core.jit import kernel
 from cerite.predicate.columns.codes import Strings
@@ -71,11 +68,11 @@ class Groups:
         for name, each in self._parts().items():
             each.forget(counts[name])
 
-    def state(self) -> dict[str, npt.NDArray[Any]]:
+    def state(self) -> Arrays:
         """What a snapshot keeps: the values in the order of their numbers."""
         return {f"{name} {key}": value for name, each in self._parts().items() for key, value in each.state().items()}
 
-    def restore(self, state: dict[str, npt.NDArray[Any]]) -> None:
+    def restore(self, state: Arrays) -> None:
         """Continue with the partitions of a snapshot."""
         for name, each in self._parts().items():
             mine = [key for key in state if key.startswith(f"{name} ")]
@@ -163,11 +160,11 @@ class Numbering:
         self._table = _table_for(values.type)
         self._table.numbers(values)
 
-    def state(self) -> dict[str, npt.NDArray[Any]]:
+    def state(self) -> Arrays:
         """What a snapshot keeps: the values in the order of their numbers."""
         return {} if self.known is None else {"known": _packed(self.known)}
 
-    def restore(self, state: dict[str, npt.NDArray[Any]]) -> None:
+    def restore(self, state: Arrays) -> None:
         """Continue with the numbers of a snapshot."""
         self._table = None
         if "known" in state:
@@ -267,7 +264,7 @@ class _Longs:
 
 
 @kernel
-def number_longs(values: Longs, missing: npt.NDArray[np.bool_], begin: int, slots: npt.NDArray[np.int32], known: Longs,
+def number_longs(values: Longs, missing: Flags, begin: int, slots: Ints, known: Longs,
                  count: int, numbers: Longs) -> tuple[int, int]:  # fmt: skip
     """Number the values from `begin` on; `slots` is a hash table of numbers, `known` has the first `count` values.
 
@@ -292,7 +289,7 @@ def number_longs(values: Longs, missing: npt.NDArray[np.bool_], begin: int, slot
     return values.size, count
 
 
-def _packed(values: pa.Array) -> npt.NDArray[np.uint8]:
+def _packed(values: pa.Array) -> Bytes:
     values = values.take(pa.array(np.arange(len(values))))  # without what lies behind it in memory
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, pa.schema([("value", values.type)])) as writer:
@@ -300,6 +297,6 @@ def _packed(values: pa.Array) -> npt.NDArray[np.uint8]:
     return np.frombuffer(sink.getvalue(), np.uint8)
 
 
-def _unpacked(data: npt.NDArray[np.uint8]) -> pa.Array:
+def _unpacked(data: Bytes) -> pa.Array:
     with pa.ipc.open_stream(data.tobytes()) as reader:
         return reader.read_all().column("value").combine_chunks()

@@ -12,22 +12,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from cerite.automaton.automaton import TRUE, Preceding
 from cerite.automaton.guards import Guard, Test, distinct_tests
-from cerite.core.arrays import Flags, Longs, Words, picked
+from cerite.core.arrays import Arrays, Bytes, Flags, Longs, Words, picked
 from cerite.core.jit import kernel
 from cerite.engine.events.keys import LEAST, count_keys, time_of, value_keys
 from cerite.engine.events.rows import Columns
 from cerite.pattern.nodes import Size
 from cerite.predicate.columns.bits import ConditionBits
-
-Arrays = dict[str, npt.NDArray[Any]]
 
 
 class Since:
@@ -199,9 +195,9 @@ class SinceStates(Since):
         self._state = state[""].astype(np.int64)
 
 
-def guard_flags(guards: tuple[Guard, ...], tests: tuple[Test, ...], raw: Words) -> npt.NDArray[np.uint8]:
+def guard_flags(guards: tuple[Guard, ...], tests: tuple[Test, ...], raw: Words) -> Bytes:
     """For every guard and event whether it holds, from a bit per test and event."""
-    holds: dict[object, npt.NDArray[np.uint8]] = {}
+    holds: dict[object, Bytes] = {}
     for k, test in enumerate(tests):
         holds[test] = ((raw[:, k // 64] >> np.uint64(k % 64)) & np.uint64(1)).astype(np.uint8)
     flags = np.ones((len(guards) + 1, raw.shape[0]), np.uint8)  # the last is the guard that always holds
@@ -217,7 +213,7 @@ assert TRUE == -1  # the last row of `guard_flags`
 
 
 @kernel
-def follow(holds: npt.NDArray[np.uint8], table: Longs, initial: int, final: int, key: Longs, missing: Flags, ids: Longs,
+def follow(holds: Bytes, table: Longs, initial: int, final: int, key: Longs, missing: Flags, ids: Longs,
            state: Longs, after: Longs, latest: Longs) -> None:  # fmt: skip
     """Write, for each event, the latest start of an occurrence that ended before it; then let the event move states."""
     n = state.shape[1] - 1

@@ -10,9 +10,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from cerite.core.arrays import Longs, Words
+from cerite.core.arrays import Arrays, Longs, Words
 from cerite.core.budget import check_counting
-from cerite.core.errors import SnapshotError
 from cerite.engine.counting.counter import Count
 from cerite.engine.counting.limbs import MASK, SHIFT
 from cerite.engine.cursor import Stop
@@ -23,7 +22,7 @@ from cerite.engine.groups.grouping import Grouping
 from cerite.engine.groups.kernel import expire_all, hand_down_all, plant_all, read_groups
 from cerite.engine.groups.numbers import NARROW_BITS, Numbers
 from cerite.engine.slots import CONSUME, grown
-from cerite.engine.snapshot import Arrays, fingerprint, pack, unpack
+from cerite.engine.snapshot import fingerprint, pack, unpack
 
 _OF_A_START = ("value", "null", "born", "key", "own")  # in a snapshot
 
@@ -67,9 +66,7 @@ class GroupCounter(Groups):
 
     def restore(self, data: bytes) -> None:
         """Continue, in a fresh counter of the same query, where a snapshot was taken."""
-        meta, arrays = unpack(data, self.kind)
-        if meta["fingerprint"] != self._fingerprint():
-            raise SnapshotError("the snapshot was taken with another query")
+        _, arrays = unpack(data, self.kind, self._fingerprint())
         self.lows = arrays["lows"]
         self._plant(arrays["part"], {name: arrays[name] for name in _OF_A_START}, int(arrays["limbs"][0]))
         self.forest.place.occurrences, self.forest.place.born = (int(each) for each in arrays["numbers"])

@@ -16,8 +16,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from cerite.core.arrays import Longs
-from cerite.core.errors import SnapshotError
+from cerite.core.arrays import Arrays, Longs
 from cerite.engine.cursor import Stop
 from cerite.engine.events.rows import Rows
 from cerite.engine.groups import base
@@ -30,7 +29,7 @@ from cerite.engine.groups.tree import NONE
 from cerite.engine.output import MatchChunk
 from cerite.engine.registers.layout import Events
 from cerite.engine.slots import CONSUME
-from cerite.engine.snapshot import Arrays, fingerprint, pack, unpack
+from cerite.engine.snapshot import fingerprint, pack, unpack
 from cerite.engine.tecs.finder import Finder
 from cerite.engine.tecs.nodes import KIND, OTHER, UNION, Roots
 
@@ -124,9 +123,7 @@ class GroupFinder(Groups, Finder):
 
     def restore(self, data: bytes) -> None:
         """Continue, in a fresh finder of the same query, where a snapshot was taken."""
-        meta, arrays = unpack(data, self.kind)
-        if meta["fingerprint"] != self._fingerprint():
-            raise SnapshotError("the snapshot was taken with another query")
+        _, arrays = unpack(data, self.kind, self._fingerprint())
         self.lows = arrays["lows"]
         self._take(arrays)
         self._take_nodes(arrays["nodes"])

@@ -18,6 +18,7 @@ from itertools import product
 
 from cerite.automaton import TRUE, Automaton, Transition
 from cerite.automaton.guards import Guard, Test
+from cerite.core.rejected import Rejected
 from cerite.engine.plan import Plan
 from cerite.engine.registers.condition_programs import one_comparison
 from cerite.engine.registers.interpret import ALL, ANY_OF, EQUAL, IS_NULL, IS_TRUE, NEGATE
@@ -40,13 +41,6 @@ Row = tuple[int, bool]  # an automaton state, and whether the start's value is k
 State = frozenset[Row]
 Formula = tuple[tuple[int, int], ...]  # a condition across events in postfix order, over what comparisons say
 Holds = Callable[[Guard], bool]
-
-
-@dataclass(frozen=True)
-class Rejected:
-    """Why registers are not moved in groups."""
-
-    reason: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,13 +6,11 @@ Invariant: results do not depend on the sizes of arrays, or on when they were re
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from cerite.automaton.automaton import PLAIN
-from cerite.core.arrays import Flags, Ints, Longs, distinct, picked
+from cerite.core.arrays import Arrays, Flags, Ints, Longs, distinct, picked
 from cerite.core.errors import StreamError
 from cerite.core.jit import kernel, maker
 from cerite.engine.cursor import Cursor, Stop, of_longs, to_longs
@@ -29,7 +27,6 @@ from cerite.engine.registers.tables import Machine
 from cerite.engine.registers.watch import advance_common, watch
 from cerite.engine.slots import grown
 
-Arrays = dict[str, npt.NDArray[Any]]
 LEAST = np.iinfo(np.int64).min
 FEWEST_SETS = 1 << 10  # room to begin with; more would not stay in the cache, and tests begin with less
 FEWEST_ROWS = 1 << 6
@@ -369,7 +366,7 @@ def _enter_all(tables: lay.Tables, sets: lay.Sets, index: lay.Index, head: Ints)
 
 
 @kernel
-def _keep_watched(alive: npt.NDArray[np.bool_], sets: lay.Sets, first: int) -> None:
+def _keep_watched(alive: Flags, sets: lay.Sets, first: int) -> None:
     for d in range(alive.size - 1, -1, -1):
         if alive[d]:
             for r in range(sets.begin[d], sets.begin[d] + sets.size[d]):

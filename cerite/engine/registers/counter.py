@@ -7,7 +7,6 @@ from typing import NamedTuple
 import numpy as np
 
 from cerite.core.arrays import Ints, Longs, Words
-from cerite.core.errors import SnapshotError
 from cerite.core.jit import embedded, inlined, inner, kernel
 from cerite.engine.chains import packed
 from cerite.engine.counting.counter import Count
@@ -121,9 +120,7 @@ class RegisterCounter(RegisterEngine):
 
     def restore(self, data: bytes) -> None:
         """Continue, in a fresh counter of the same query, where a snapshot was taken."""
-        meta, arrays = unpack(data, "register counter")
-        if meta["fingerprint"] != self._fingerprint():
-            raise SnapshotError("the snapshot was taken with another query")
+        _, arrays = unpack(data, "register counter", self._fingerprint())
         self.restore_state(arrays)
         self._take_cells(arrays["cell_key"], arrays["numbers"], arrays["cell_next"])
         self._wait()

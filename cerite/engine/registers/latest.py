@@ -20,13 +20,13 @@ import pyarrow as pa
 
 from cerite.automaton.automaton import Preceding
 from cerite.automaton.guards import distinct_tests
-from cerite.core.arrays import Flags, Ints, Longs, distinct, picked
-from cerite.core.errors import CeriteError, SnapshotError
+from cerite.core.arrays import Arrays, Flags, Ints, Longs, distinct, picked
+from cerite.core.errors import CeriteError
 from cerite.core.jit import inlined, kernel
 from cerite.engine.cursor import Stop, new_cursor
 from cerite.engine.events.combined import combined
 from cerite.engine.events.rows import Columns, Rows
-from cerite.engine.events.since import Arrays, Since
+from cerite.engine.events.since import Since
 from cerite.engine.registers.base import LEAST, RegisterEngine
 from cerite.engine.registers.index import link, touched
 from cerite.engine.registers.interpret import Code
@@ -199,9 +199,7 @@ class LatestStarts(RegisterEngine):
 
     def restore(self, data: bytes) -> None:
         """Continue, in a fresh engine of the same pattern, where a snapshot was taken."""
-        meta, arrays = unpack(data, _KIND)
-        if meta["fingerprint"] != fingerprint(self.machine.automaton):
-            raise SnapshotError("the snapshot was taken with another query")
+        _, arrays = unpack(data, _KIND, fingerprint(self.machine.automaton))
         self.restore_state(arrays)
         self.best = grown(arrays["best"], self.sets.begin.size, LEAST)
         self.done = arrays["done"]

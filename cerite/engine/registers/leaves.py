@@ -14,11 +14,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from cerite.core.arrays import Longs
+from cerite.core.arrays import Arrays, Flags, Longs
 from cerite.core.errors import StreamError
 from cerite.core.schema import Kind
 from cerite.engine.events.keys import LEAST as LEAST_KEY
@@ -194,24 +193,24 @@ class LeafColumns:
         self.strings.keep(strings)
         self._order = None
 
-    def state(self) -> dict[str, npt.NDArray[Any]]:
+    def state(self) -> Arrays:
         """What a snapshot keeps."""
         return {"ranks": self._ranks.seen, **self.strings.state()}
 
-    def restore(self, state: dict[str, npt.NDArray[Any]]) -> None:
+    def restore(self, state: Arrays) -> None:
         """Continue where a snapshot was taken."""
         self._ranks.seen = state["ranks"].astype(np.int64)
         self.strings.restore(state)
         self._order = None
 
-    def _mark(self, leaf: Mark, batch: pa.RecordBatch, ranks: Longs) -> tuple[Longs, npt.NDArray[np.bool_] | None]:
+    def _mark(self, leaf: Mark, batch: pa.RecordBatch, ranks: Longs) -> tuple[Longs, Flags | None]:
         if leaf.size.unit == "events":
             return count_keys(leaf.size, ranks)[leaf.low], None
         name = time_of(leaf.size, self._time)
         key, low, missing = value_keys(batch.column(name), name, leaf.size, self._unit)
         return (low if leaf.low else key), missing
 
-    def _value(self, leaf: Value, block: Block) -> tuple[Longs, npt.NDArray[np.bool_] | None]:
+    def _value(self, leaf: Value, block: Block) -> tuple[Longs, Flags | None]:
         if leaf.kind == "bool":
             true, false = (block.truth(formula) for formula in self._formulas[leaf])
             return true.astype(np.int64), ~(true | false)
@@ -232,7 +231,7 @@ class LeafColumns:
         null = np.isnan(floats)
         return (floats + 0.0).view(np.int64), null if null.any() else None
 
-    def _codes(self, column: pa.Array) -> tuple[Longs, npt.NDArray[np.bool_] | None]:
+    def _codes(self, column: pa.Array) -> tuple[Longs, Flags | None]:
         kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
         numbers = self.strings.of(plain(column) if pa.types.is_string_view(kind) else column)
         null = numbers < 0
@@ -251,7 +250,7 @@ class _Columns(dict[str, Column]):
         return column
 
 
-def _formed(leaf: Value, column: Any) -> tuple[Longs, npt.NDArray[np.bool_] | None]:
+def _formed(leaf: Value, column: Any) -> tuple[Longs, Flags | None]:
     """The payloads of a number in the leaf's form."""
     if leaf.form == "unsigned":
         return keys_of(column.values), None if column.valid is None else ~column.valid

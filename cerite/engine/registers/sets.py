@@ -8,9 +8,8 @@ to no partition (-1) and have smaller numbers than the sets whose rows name them
 """
 
 import numpy as np
-import numpy.typing as npt
 
-from cerite.core.arrays import Longs
+from cerite.core.arrays import Longs, Words
 from cerite.core.hashing import fold
 from cerite.core.jit import embedded, inlined
 from cerite.engine.registers.interpret import FLAGS, KNOWN, STATE, UNKNOWN, VALUES, Code, accumulated, holds
@@ -32,7 +31,7 @@ NO_SET = -1
 
 
 @inlined
-def bit_of(bits: npt.NDArray[np.uint64], i: int, bit: int) -> bool:
+def bit_of(bits: Words, i: int, bit: int) -> bool:
     """Whether a condition's bit is set for event i; bit -1 always is."""
     return bool(bit < 0 or (bits[i, bit >> 6] >> np.uint64(bit & 63)) & np.uint64(1))
 

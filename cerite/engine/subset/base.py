@@ -10,9 +10,8 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 
 from cerite.automaton import Automaton
-from cerite.core.arrays import Longs, picked
+from cerite.core.arrays import Arrays, Longs, picked
 from cerite.engine.slots import Slots
-from cerite.engine.snapshot import Arrays
 from cerite.engine.subset.classes import EventClasses
 from cerite.engine.subset.determinise import Determinised
 

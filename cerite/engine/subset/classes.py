@@ -9,11 +9,10 @@ without outgoing transitions counts as moved by nothing: only the event that rea
 """
 
 import numpy as np
-import numpy.typing as npt
 
 from cerite.automaton import TRUE, Automaton, Transition
 from cerite.automaton.relevance import relevance
-from cerite.core.arrays import Buffers, picked
+from cerite.core.arrays import Buffers, Flags, Ints, Longs, Words, picked
 from cerite.core.hashing import fold
 from cerite.core.jit import inlined, kernel
 from cerite.engine.subset.determinise import Determinised
@@ -31,18 +30,16 @@ class EventClasses:
         self._conditions = len(automaton.conditions)
         self._words = max(1, -(-self._conditions // 64))
         self._narrow = self._conditions <= NARROW
-        self._table: npt.NDArray[np.int32] = np.full(1 << (self._conditions if self._narrow else 8), -1, np.int32)
-        self._known: npt.NDArray[np.uint64] = np.zeros((64, self._words), np.uint64)
-        self._effect: npt.NDArray[np.int32] = np.zeros(0, np.int32)
+        self._table: Ints = np.full(1 << (self._conditions if self._narrow else 8), -1, np.int32)
+        self._known: Words = np.zeros((64, self._words), np.uint64)
+        self._effect: Ints = np.zeros(0, np.int32)
         self._kills: list[frozenset[int]] = [frozenset()]
-        self._within: npt.NDArray[np.bool_] = np.ones((1, 1), np.bool_)
-        self.last: npt.NDArray[np.int32] = np.zeros(1, np.int32)
+        self._within: Flags = np.ones((1, 1), np.bool_)
+        self.last: Ints = np.zeros(1, np.int32)
         self.holds: list[int] = []
         self._buffers = Buffers()
 
-    def batch(
-        self, bits: npt.NDArray[np.uint64], ids: npt.NDArray[np.int64]
-    ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int64]]:
+    def batch(self, bits: Words, ids: Longs) -> tuple[Ints, Longs]:
         """The class of every event, and the indices of the events to keep; `ids` is empty for a single stream.
 
         Both are overwritten by the next batch.
@@ -66,7 +63,7 @@ class EventClasses:
             n = keep_first_kill(classes, self._effect, self._within, ids, self.last, relevant)
         return classes, relevant[:n]
 
-    def coded(self, lookup: Lookup) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int64]] | None:
+    def coded(self, lookup: Lookup) -> tuple[Ints, Longs] | None:
         """`batch` for a single stream whose bits follow from codes; None if the bits themselves are needed."""
         classes = self._buffers.take("classes", lookup.codes.size, np.int32)
         relevant = self._buffers.take("relevant", lookup.codes.size + 1, np.int64)
@@ -74,11 +71,11 @@ class EventClasses:
         return None if n < 0 else (classes, relevant[:n])
 
     @property
-    def tables(self) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]] | None:
+    def tables(self) -> tuple[Ints, Ints] | None:
         """The class of every word of bits, and what classes do, if that is enough to pick events (`keep_known`)."""
         return (self._table, self._effect) if self._narrow and len(self._kills) == 1 else None
 
-    def restore(self, holds: list[int], last: npt.NDArray[np.int32]) -> None:
+    def restore(self, holds: list[int], last: Ints) -> None:
         """Recreate the classes of a snapshot, in their old numbering."""
         rows = np.zeros((len(holds), self._words), np.uint64)
         for row, value in zip(rows, holds, strict=True):
@@ -86,7 +83,7 @@ class EventClasses:
         self._classify(rows, np.empty(len(holds), np.int32))
         self.last = last
 
-    def keep(self, partitions: npt.NDArray[np.int64]) -> None:
+    def keep(self, partitions: Longs) -> None:
         """Number these partitions from 0 on and forget the others; a kill that is forgotten is simply repeated."""
         self.last = picked(self.last, partitions)
 
@@ -95,7 +92,7 @@ class EventClasses:
         self.last = np.zeros(1, np.int32)
         self._buffers = Buffers()
 
-    def _classify(self, bits: npt.NDArray[np.uint64], classes: npt.NDArray[np.int32]) -> None:
+    def _classify(self, bits: Words, classes: Ints) -> None:
         known = len(self.holds)
         if self._narrow:
             rows = classify_narrow(bits[:, 0], self._table, classes, known)
@@ -153,9 +150,7 @@ MOVES = 0  # some state moves, or a match may end here: the event stays; greater
 
 
 @kernel
-def classify_narrow(
-    bits: npt.NDArray[np.uint64], table: npt.NDArray[np.int32], classes: npt.NDArray[np.int32], rows: int
-) -> int:
+def classify_narrow(bits: Words, table: Ints, classes: Ints, rows: int) -> int:
     """Classes by direct lookup, for few conditions; returns the number of classes known afterwards."""
     mask = np.uint64(table.size - 1)
     for i in range(bits.size):
@@ -171,11 +166,11 @@ def classify_narrow(
 
 @kernel
 def classify_wide(
-    bits: npt.NDArray[np.uint64],
+    bits: Words,
     begin: int,
-    table: npt.NDArray[np.int32],
-    known: npt.NDArray[np.uint64],
-    classes: npt.NDArray[np.int32],
+    table: Ints,
+    known: Words,
+    classes: Ints,
     rows: int,
 ) -> tuple[int, int]:
     """Classes by an open-addressing hash of whole rows; stops when `known` is full. Returns (next event, classes)."""
@@ -214,10 +209,10 @@ def keep(
     i: int,
     bits: np.uint64,
     n: int,
-    table: npt.NDArray[np.int32],
-    effect: npt.NDArray[np.int32],
-    classes: npt.NDArray[np.int32],
-    relevant: npt.NDArray[np.int64],
+    table: Ints,
+    effect: Ints,
+    classes: Ints,
+    relevant: Longs,
 ) -> int:
     """Note the class of event i and, after n others, that it matters if it does; how many do, or -1 if unknown."""
     number = table[np.int64(bits & np.uint64(table.size - 1))]
@@ -230,11 +225,11 @@ def keep(
 
 @kernel
 def keep_known(
-    bits: npt.NDArray[np.uint64],
-    table: npt.NDArray[np.int32],
-    effect: npt.NDArray[np.int32],
-    classes: npt.NDArray[np.int32],
-    relevant: npt.NDArray[np.int64],
+    bits: Words,
+    table: Ints,
+    effect: Ints,
+    classes: Ints,
+    relevant: Longs,
 ) -> int:
     """`classify_narrow` and `keep_moving` at once, if all events are of known classes; else -1."""
     n = 0
@@ -248,10 +243,10 @@ def keep_known(
 @kernel
 def keep_coded(
     lookup: Lookup,
-    table: npt.NDArray[np.int32],
-    effect: npt.NDArray[np.int32],
-    classes: npt.NDArray[np.int32],
-    relevant: npt.NDArray[np.int64],
+    table: Ints,
+    effect: Ints,
+    classes: Ints,
+    relevant: Longs,
 ) -> int:
     """`gather_both` and `keep_known` at once."""
     n = 0
@@ -264,7 +259,7 @@ def keep_coded(
 
 
 @kernel
-def keep_moving(classes: npt.NDArray[np.int32], effect: npt.NDArray[np.int32], relevant: npt.NDArray[np.int64]) -> int:
+def keep_moving(classes: Ints, effect: Ints, relevant: Longs) -> int:
     """Indices of the events that are not `PURE`; enough when no class kills anything."""
     n = 0
     for i in range(classes.size):
@@ -275,12 +270,12 @@ def keep_moving(classes: npt.NDArray[np.int32], effect: npt.NDArray[np.int32], r
 
 @kernel
 def keep_first_kill(
-    classes: npt.NDArray[np.int32],
-    effect: npt.NDArray[np.int32],
-    within: npt.NDArray[np.bool_],
-    partition: npt.NDArray[np.int64],
-    last: npt.NDArray[np.int32],
-    relevant: npt.NDArray[np.int64],
+    classes: Ints,
+    effect: Ints,
+    within: Flags,
+    partition: Longs,
+    last: Ints,
+    relevant: Longs,
 ) -> int:
     """As `keep_moving`, but drops a killing event if the previous one of its partition killed at least as much.
 

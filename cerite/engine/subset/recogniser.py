@@ -15,7 +15,6 @@ import numpy.typing as npt
 
 from cerite.automaton import Automaton
 from cerite.core.arrays import Ints, Longs, bit_rows, long_column, partition_ids
-from cerite.core.errors import SnapshotError
 from cerite.core.jit import inlined, inner, kernel
 from cerite.engine.cursor import Cursor, Stop, of_longs, to_longs
 from cerite.engine.events.rows import Deferred, Rows
@@ -131,9 +130,7 @@ class Recogniser(SubsetEngine[Determinised], Finder):
 
     def restore(self, data: bytes) -> None:
         """Continue, in a fresh recogniser of the same query, where a snapshot was taken."""
-        meta, arrays = unpack(data, "recogniser")
-        if meta["fingerprint"] != self._fingerprint():
-            raise SnapshotError("the snapshot was taken with another query")
+        meta, arrays = unpack(data, "recogniser", self._fingerprint())
         self.restore_common(meta, arrays)
         for name, fill in _BY_SLOT.items():
             setattr(self, name, grown(arrays[name], self.slots.n_slots, fill))

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from cerite.core.arrays import Ints, Longs
+from cerite.core.arrays import Flags, Ints, Longs
 from cerite.core.hashing import fold
 from cerite.core.jit import inner, kernel
 from cerite.engine.output import MatchChunk, concatenate
@@ -243,7 +243,7 @@ def _within(positions: Longs, a: int, a_end: int, b: int, b_end: int) -> bool:
 
 
 @kernel
-def _keep(ends: Longs, offsets: Longs, positions: Longs, by_length: Longs, maximal: npt.NDArray[np.bool_]) -> None:
+def _keep(ends: Longs, offsets: Longs, positions: Longs, by_length: Longs, maximal: Flags) -> None:
     """Mark the maximal sets; `by_length` orders matches by end, then longest first; a set excludes all it contains."""
     begin = 0
     for x in range(by_length.size):

@@ -15,11 +15,10 @@ from copy import copy
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.types as is_
 
-from cerite.core.arrays import Buffers, Words
+from cerite.core.arrays import Buffers, Bytes, Words
 from cerite.core.errors import SchemaError
 from cerite.core.schema import Kind, Schema
 from cerite.predicate.columns.codes import Coded, Coder
@@ -44,7 +43,7 @@ class _Tables:
 
     column: Coded
     masks: Words
-    leaves: tuple[npt.NDArray[np.uint8], ...]
+    leaves: tuple[Bytes, ...]
 
 
 class ConditionBits:
@@ -98,7 +97,7 @@ class ConditionBits:
         other._begin()
         return other
 
-    def bits(self, batch: pa.RecordBatch, buffers: Buffers | None = None) -> npt.NDArray[np.uint64]:
+    def bits(self, batch: pa.RecordBatch, buffers: Buffers | None = None) -> Words:
         """A row of words per event; bit c % 64 of word c // 64 says whether condition c holds."""
         self._check_kinds(batch.schema)
         buffers = Buffers() if buffers is None else buffers

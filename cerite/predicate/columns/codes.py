@@ -10,11 +10,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.types as is_
 
-from cerite.core.arrays import Words
+from cerite.core.arrays import Ints, Words
 from cerite.predicate.columns.kernels import Codes, number_strings
 from cerite.predicate.columns.read import Column, aligned, fixed_width, plain
 
@@ -105,7 +104,7 @@ class Strings:
         larger.numbered(self.dictionary)
         return larger
 
-    def _number(self, offsets: Codes, words: Words, codes: npt.NDArray[np.int32], row: int, known: int) -> Any:
+    def _number(self, offsets: Codes, words: Words, codes: Ints, row: int, known: int) -> Any:
         return number_strings(offsets, words, self._slots, self._heads, self._ends, self._text, codes, row, known)
 
 

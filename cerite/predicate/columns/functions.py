@@ -15,10 +15,10 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from cerite.core.arrays import Flags
+from cerite.core.arrays import Flags, Floats
 from cerite.core.errors import StreamError
 from cerite.predicate.columns.numbers import as_float
-from cerite.predicate.columns.read import Column, Decimals, Floats, Instants, Integers, Wide
+from cerite.predicate.columns.read import Column, Decimals, Instants, Integers, Wide
 from cerite.predicate.functions import EARLIEST, LATEST, MICROSECOND, PARTS, ROUNDING
 
 _MICRO = 1_000  # nanoseconds

@@ -11,12 +11,11 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from cerite.core.arrays import Words
+from cerite.core.arrays import Bytes, Ints, Longs, Words
 from cerite.core.hashing import fold
 from cerite.core.jit import inlined, kernel
 
 W = TypeVar("W", np.uint64, np.uint8)
-Bytes = npt.NDArray[np.uint8]
 Codes = npt.NDArray[Any]  # int32 or int64, never written to
 
 _ZERO, _ONE, _THREE, _SEVEN = np.uint64(0), np.uint64(1), np.uint64(3), np.uint64(7)
@@ -26,9 +25,9 @@ _LAST = np.uint64(63)
 class Lookup(NamedTuple):
     """What decides up to 64 conditions on its own: the codes of two columns, or of one twice, and what they mean."""
 
-    codes: npt.NDArray[np.int32]
+    codes: Ints
     masks: Words
-    others: npt.NDArray[np.int32]
+    others: Ints
     other_masks: Words
 
 
@@ -78,11 +77,11 @@ def _first(word: Any, size: Any) -> Any:
 def number_strings(
     offsets: npt.NDArray[Any],
     words: Words,
-    slots: npt.NDArray[np.int32],
+    slots: Ints,
     heads: Words,
-    ends: npt.NDArray[np.int64],
+    ends: Longs,
     text: Words,
-    codes: npt.NDArray[np.int32],
+    codes: Ints,
     row: int,
     known: int,
 ) -> tuple[int, int]:

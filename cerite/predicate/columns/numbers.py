@@ -20,9 +20,9 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from cerite.core.arrays import Flags
+from cerite.core.arrays import Flags, Floats, Longs, Words
 from cerite.core.errors import StreamError
-from cerite.predicate.columns.read import Decimals, Floats, Instants, Integers, Wide
+from cerite.predicate.columns.read import Decimals, Instants, Integers, Wide
 from cerite.predicate.evaluate import exactly, scale_of, written
 
 Operand = Union[Integers, Floats, Decimals, Wide, int, float]
@@ -247,7 +247,7 @@ def _small(values: npt.NDArray[Any]) -> bool:
     return int(values.max()) <= _LARGEST and int(values.min()) >= -_LARGEST
 
 
-def floor_at(floats: Floats, scale: int) -> tuple[npt.NDArray[np.int64], Flags, npt.NDArray[np.int8]]:
+def floor_at(floats: Floats, scale: int) -> tuple[Longs, Flags, npt.NDArray[np.int8]]:
     """The digits of floats at a scale, rounded down; whether something was cut off; and which are beyond 64 bits.
 
     The product with a power of ten is a float and its exact error (Dekker), so nothing is lost.
@@ -272,7 +272,7 @@ def floor_at(floats: Floats, scale: int) -> tuple[npt.NDArray[np.int64], Flags, 
 # Beyond, floats are more than 2 apart and go by their rank, and a whole number between two of them is odd.
 
 
-def whole_among_floats(values: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
+def whole_among_floats(values: npt.NDArray[Any]) -> Longs:
     """The payloads of whole numbers, signed or unsigned."""
     negative = values < 0
     bits = values.view(np.uint64)
@@ -282,11 +282,11 @@ def whole_among_floats(values: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
         cut[size >> np.uint64(place) == 1] = np.uint64(place - 52)
     even = (size >> cut) << cut
     rank = 2 * _rank(even.astype(np.float64)) + (even != size)
-    signed: npt.NDArray[np.int64] = np.where(negative, -rank, rank)
+    signed: Longs = np.where(negative, -rank, rank)
     return np.where(cut == 0, 2 * values.astype(np.int64), signed)
 
 
-def among_wholes(floats: Floats) -> npt.NDArray[np.int64]:
+def among_wholes(floats: Floats) -> Longs:
     """The payloads of floats."""
     safe = np.where(np.isnan(floats), 0.0, floats)
     large = np.abs(safe) >= _RANKED
@@ -296,13 +296,13 @@ def among_wholes(floats: Floats) -> npt.NDArray[np.int64]:
     return np.where(large, np.where(safe < 0, -rank, rank), 2 * below.astype(np.int64) + (small != below))
 
 
-def _rank(floats: Floats) -> npt.NDArray[np.int64]:
+def _rank(floats: Floats) -> Longs:
     """Floats from 2^61 on by their order, all beyond the whole numbers alike; meaningless below 2^61."""
     most = np.float64(2.0 * _SIGN)
     return 2**61 + np.minimum(floats, most).view(np.int64) - np.float64(_RANKED).view(np.int64)
 
 
-def _floor_unsigned(floats: Floats) -> tuple[npt.NDArray[np.uint64], Flags, npt.NDArray[np.int8]]:
+def _floor_unsigned(floats: Floats) -> tuple[Words, Flags, npt.NDArray[np.int8]]:
     """As `floor_at`, for unsigned whole numbers."""
     beyond = (floats >= 2.0 * _SIGN).astype(np.int8) - (floats < 0).astype(np.int8)
     safe = np.where((beyond != 0) | np.isnan(floats), 0.0, floats)
@@ -444,23 +444,23 @@ def _ordered(op: str, below: Flags, equal: Flags) -> Flags:
     return below | equal if op == "<=" else ~(below | equal)
 
 
-def _exact(op: str, left: Operand, right: Operand) -> tuple[npt.NDArray[np.int64], Flags]:
+def _exact(op: str, left: Operand, right: Operand) -> tuple[Longs, Flags]:
     """The result modulo 2**64, and where that is the true result.
 
     The floats' result is off by less than 2**14 where it matters, and a wrapped one by at least 2**64.
     """
-    wrapped: npt.NDArray[np.int64] = _EXACT[op](_bits(left), _bits(right)).view(np.int64)
+    wrapped: Longs = _EXACT[op](_bits(left), _bits(right)).view(np.int64)
     nearly = _EXACT[op](_rounded(left), _rounded(right))
     return wrapped, np.abs(nearly - wrapped) < float(_SIGN)
 
 
-def _remainder(left: Operand, right: Operand) -> tuple[npt.NDArray[np.int64], Flags]:
+def _remainder(left: Operand, right: Operand) -> tuple[Longs, Flags]:
     """The remainder with the dividend's sign, and where there is one that fits."""
     divisor = _magnitude(right)
     rest = np.fmod(_magnitude(left), np.maximum(divisor, np.uint64(1)))
     negative = left.values < 0 if isinstance(left, Integers) else np.bool_(_constant(left) < 0)
     fits: Flags = np.not_equal(divisor, 0) & (negative | (rest < np.uint64(_SIGN)))
-    values: npt.NDArray[np.int64] = np.where(negative, np.uint64(0) - rest, rest).view(np.int64)
+    values: Longs = np.where(negative, np.uint64(0) - rest, rest).view(np.int64)
     return values, fits
 
 

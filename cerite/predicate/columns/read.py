@@ -17,9 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.types as is_
 
-from cerite.core.arrays import Flags
-
-Floats = npt.NDArray[np.float64]
+from cerite.core.arrays import Bytes, Flags, Floats, Longs
 
 _NANOSECONDS = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
 LONG_DIGITS = 18  # decimals with this many digits fit 64 bits
@@ -38,7 +36,7 @@ class Integers:
 class Decimals:
     """Decimals of one scale by their digits (1.50 of scale 2 is 150), and which of them are not NULL (None: all)."""
 
-    values: npt.NDArray[np.int64]
+    values: Longs
     scale: int
     valid: Flags | None
 
@@ -54,7 +52,7 @@ class Wide:
 class Instants:
     """Times since 1970 UTC or durations, in units of `unit` nanoseconds, and which of them are not NULL (None: all)."""
 
-    values: npt.NDArray[np.int64]
+    values: Longs
     unit: int
     valid: Flags | None
     is_duration: bool = False
@@ -139,7 +137,7 @@ def plain(array: pa.Array) -> pa.Array:
     return pc.cast(array, pa.large_string()) if is_.is_string_view(array.type) else array
 
 
-def digits(array: pa.Array) -> npt.NDArray[np.int64] | None:
+def digits(array: pa.Array) -> Longs | None:
     """The digits of decimals as whole numbers (1.50 of scale 2 is 150), 0 where NULL; None if 64 bits are too few."""
     kind = array.type
     array = plain(array)
@@ -172,6 +170,6 @@ def aligned(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
     return values
 
 
-def _unpacked(bitmap: npt.NDArray[np.uint8], start: int, count: int) -> Flags:
+def _unpacked(bitmap: Bytes, start: int, count: int) -> Flags:
     whole = np.unpackbits(bitmap[start >> 3 : (start + count + 7) >> 3], bitorder="little")
     return whole[start & 7 : (start & 7) + count].view(np.bool_)

@@ -20,8 +20,10 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as fn
 from pyspark.sql import types as ty
 
-from cerite.core.errors import StreamError, listed, suggestion
+from cerite.core.errors import StreamError, unknown_column
 from cerite.core.schema import Kind, Schema
+from cerite.data.columns import refuse_ambiguous
+from cerite.engine.events.keys import not_numbers
 from cerite.engine.events.rows import TimeUnit
 
 RESERVED = "cerite."
@@ -46,25 +48,21 @@ class Frame:
         """The same rows, columns called c0, c1, …"""
         rows = self.original
         if len(self.names) > len(self.top):
-            inner = [fn.col(".".join(map(_quoted, path))) for path in self._members.values()]
+            inner = [fn.col(".".join(map(_quoted, path))) for path in self._members]
             rows = rows.select(*(fn.col(_quoted(name)) for name in self.top), *inner)
         return rows.toDF(*(f"c{index}" for index in range(len(self.names))))
 
     @cached_property
     def names(self) -> tuple[str, ...]:
         """The names of the columns and of the members of structs, as in `ctx.ip`."""
-        for name in self._members:
-            if name in self.top:
-                raise StreamError(
-                    f"the DataFrame: `{name}` could be a column of that name or a member of a struct",
-                    hint="rename one of them",
-                )
-        return (*self.top, *self._members)
+        members = [".".join(path) for path in self._members]
+        refuse_ambiguous(self.top, members, "the DataFrame")
+        return (*self.top, *members)
 
     @cached_property
-    def _members(self) -> dict[str, tuple[str, ...]]:
-        """The members of structs, to any depth: the path of every dotted name."""
-        return {".".join(path): path for path, _ in _leaves(self.original.schema)}
+    def _members(self) -> list[tuple[str, ...]]:
+        """The paths of the members of structs, to any depth."""
+        return [path for path, _ in _leaves(self.original.schema)]
 
     @cached_property
     def top(self) -> tuple[str, ...]:
@@ -103,10 +101,7 @@ class Frame:
     def known(self, name: str) -> None:
         """Refuse a name that is no column's."""
         if name not in self.names:
-            raise StreamError(
-                f"the stream has no column `{name}`",
-                hint=suggestion(name, self.names) or f"it has {listed(self.names)}",
-            )
+            raise unknown_column(name, self.names)
 
     def shippable(self, name: str) -> None:
         """Refuse a column that cannot travel to Python as Arrow."""
@@ -208,7 +203,7 @@ def ticks(column: Column, spark: ty.DataType, name: str) -> Column:
     if isinstance(spark, _FLOATS):
         return fn.nullif(column.cast("double"), fn.lit(float("nan")))
     hint = f"convert it: df.withColumn({name!r}, to_timestamp({name!r}))" if kind_of(spark) == "string" else None
-    raise StreamError(f"the column `{name}` holds {spark.simpleString()}, not numbers or timestamps", hint=hint)
+    raise not_numbers(name, spark.simpleString(), hint)
 
 
 def ticks_per_second(spark: ty.DataType, unit: TimeUnit = "ms") -> int:

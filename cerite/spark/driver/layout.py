@@ -9,12 +9,12 @@ from dataclasses import dataclass, replace
 
 from pyspark.sql import DataFrame
 
+from cerite.core.rejected import Rejected
 from cerite.spark.driver.choose import Choice
 from cerite.spark.driver.cuts import chunk_count, count_cuts, time_cuts
 from cerite.spark.driver.placement import packed
 from cerite.spark.driver.request import Request
 from cerite.spark.driver.survey import BUCKETS, POINTS, Hot, Survey, bins, hot_buckets, survey
-from cerite.spark.worker.footers import Rejected
 from cerite.spark.worker.job import Cut
 
 

@@ -10,6 +10,7 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame
 
 from cerite.core.errors import StreamError, listed
+from cerite.pattern.check import check_streams
 from cerite.pattern.query import QuerySpec
 
 
@@ -22,9 +23,7 @@ def streams_of(query: QuerySpec, data: Any) -> list[DataFrame]:
                 hint="read it with session.read…, or run it here: cerite.query(…).run(data)",
             )
         return [data]
-    missing = [name for name in query.streams if name not in data]
-    if missing:
-        raise StreamError(f"FROM names {listed(missing)}, but the data has only {listed(data)}")
+    check_streams(query, data)
     frames = [frame for name in query.streams for frame in streams_of(query, data[name])]
     live = [name for name in query.streams if data[name].isStreaming]
     if live and len(live) < len(frames):

@@ -15,6 +15,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as fn
 from pyspark.sql import types as ty
 
+from cerite.core.rejected import Rejected
 from cerite.engine.match_ids import FILE
 from cerite.spark.driver.layout import Layout, candidates, hot_units
 from cerite.spark.driver.placement import placement
@@ -31,15 +32,15 @@ MOST_AT_ONCE = 1 << 28  # bytes of parcels that Spark may hand to Python togethe
 _SORTED = (ty.NumericType, ty.DatetimeType, ty.StringType, ty.BinaryType, ty.BooleanType, ty.DayTimeIntervalType)
 
 
-def obstacle(request: Request) -> str:
-    """Why rows cannot travel in parcels; empty if they can."""
+def obstacle(request: Request) -> Rejected | None:
+    """Why rows cannot travel in parcels."""
     if request.all_rows_counted:
-        return "rows that do not travel are counted"
+        return Rejected("rows that do not travel are counted")
     for name in (*request.plan.partition, *request.order):
         if name in request.frame.names and not isinstance(request.frame.types[name], _SORTED):
-            return f"`{name}` is {request.frame.types[name].simpleString()}, which only Spark sorts"
+            return Rejected(f"`{name}` is {request.frame.types[name].simpleString()}, which only Spark sorts")
     limited = 0 < _limit(request.frame.original.sparkSession) <= MOST_AT_ONCE
-    return "" if limited else f"`{_LIMIT}` does not limit the bytes that Python gets at once"
+    return None if limited else Rejected(f"`{_LIMIT}` does not limit the bytes that Python gets at once")
 
 
 def _limit(session: SparkSession) -> int:

@@ -13,13 +13,14 @@ from dataclasses import dataclass
 import numpy as np
 from pyspark.sql import DataFrame
 
+from cerite.core.rejected import Rejected
 from cerite.engine.events.rows import Columns
 from cerite.engine.match_ids import FILE
 from cerite.predicate.formula import attributes
 from cerite.spark.driver.choose import Choice
 from cerite.spark.driver.cuts import SPAN, chunk_count, reach
 from cerite.spark.driver.request import Request
-from cerite.spark.worker.footers import Footers, Rejected, same_type
+from cerite.spark.worker.footers import Footers, foreign_type
 from cerite.spark.worker.job import Cut, Job, unary_tests
 from cerite.spark.worker.ordered_parquet import OrderedParquet, counting_task, stretch_task
 from cerite.spark.worker.task import COUNTS, mapped
@@ -43,12 +44,9 @@ def parquet_plan(request: Request, choice: Choice, tasks: int, *, forced: bool) 
     footers = request.footers
     if isinstance(footers, Rejected):
         return footers
-    disorder = footers.disorder
-    if disorder:
-        return Rejected(disorder)
-    name = foreign_column(request, footers)
-    if name:
-        return Rejected(f"Spark reads column `{name}` in another type than the file has")
+    why = footers.disorder or foreign_column(request, footers)
+    if why is not None:
+        return why
     if choice.operator == "sequence":
         return ParquetPlan(footers, ())
     count = tasks if forced else chunk_count(footers.rows, tasks)
@@ -85,13 +83,10 @@ def stretches(request: Request, plan: ParquetPlan) -> OrderedParquet:
     return OrderedParquet(job, Columns(request.type, request.time, unit=request.unit), plan.footers, plan.cuts, sort)
 
 
-def foreign_column(request: Request, footers: Footers) -> str | None:
-    """A needed column that Spark reads as another type than the files have; None if there is none."""
-    for name in columns_read(request):
-        known = name in footers.schema.names
-        if not known or not same_type(footers.schema.field(name).type, request.frame.types[name]):
-            return name
-    return None
+def foreign_column(request: Request, footers: Footers) -> Rejected | None:
+    """A needed column that Spark reads as another type than the files have."""
+    types = request.frame.types
+    return next((why for name in columns_read(request) if (why := foreign_type(footers, name, types[name]))), None)
 
 
 def columns_read(request: Request) -> tuple[str, ...]:

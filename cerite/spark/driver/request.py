@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 
@@ -20,11 +20,13 @@ from pyspark.sql.pandas.types import from_arrow_type, to_arrow_schema
 from cerite.api.query import Query
 from cerite.api.shown import Selection
 from cerite.automaton.guards import Guard, Test
-from cerite.core.errors import CeriteError, Hint, Setting, StreamError, TextWarning, listed
+from cerite.core.errors import CeriteError, Hint, Setting, StreamError
+from cerite.core.rejected import Rejected
 from cerite.core.schema import Kind
 from cerite.data.files.source import SAMPLE
-from cerite.data.source import Sight, described
+from cerite.data.source import numbers_as_text, ordered_text
 from cerite.engine.events.keys import time_of
+from cerite.engine.events.order import positions_not_whole
 from cerite.engine.events.rows import TimeUnit, checked_unit
 from cerite.engine.match_ids import FILE, ROW
 from cerite.engine.measures import Measures
@@ -32,16 +34,16 @@ from cerite.engine.plan import Plan, Semantics, plan
 from cerite.engine.shape import Shown
 from cerite.language.builder import Builder
 from cerite.language.queries import SchemaLike, declared, make_query
-from cerite.pattern.check import check, declared_kinds
+from cerite.pattern.check import check, check_type_column, declared_kinds
 from cerite.pattern.check_kinds import ordered_attributes
-from cerite.pattern.nodes import Event, Pattern, Size, of_floats, walk
+from cerite.pattern.nodes import Pattern, Size, of_floats
 from cerite.pattern.query import QuerySpec
 from cerite.spark.driver.condition_columns import Conditions
 from cerite.spark.driver.frame import Frame, ticks, ticks_per_second
 from cerite.spark.driver.named_frames import streams_of, union_streams
 from cerite.spark.driver.row_filter import Relevance, relevance
 from cerite.spark.texts import is_text, sights
-from cerite.spark.worker.footers import Footers, Rejected, footers, same_type, scan_obstacle
+from cerite.spark.worker.footers import Footers, footers, foreign_type, scan_obstacle
 from cerite.spark.worker.job import attributes_across, windows
 
 QueryLike = str | Query | QuerySpec | Builder | Pattern
@@ -135,13 +137,10 @@ class Request:
         """What the footers of the Parquet files say about the clock, or why they cannot be read for it."""
         if self.clock is None:
             return Rejected("no column says when events happen")
-        why = scan_obstacle(self.frame.original)
-        known = Rejected(why) if why else footers(self.frame.original.inputFiles(), self.clock)
-        if isinstance(known, Footers) and not same_type(
-            known.schema.field(self.clock).type, self.frame.types[self.clock]
-        ):
-            return Rejected(f"Spark reads column `{self.clock}` in another type than the file has")
-        return known
+        known = scan_obstacle(self.frame.original) or footers(self.frame.original.inputFiles(), self.clock)
+        if isinstance(known, Rejected):
+            return known
+        return foreign_type(known, self.clock, self.frame.types[self.clock]) or known
 
     @property
     def tick(self) -> Column:
@@ -289,12 +288,7 @@ def ties_of(frame: Frame, time: str | None) -> tuple[str, ...]:
 
 def _check(request: Request) -> None:
     frame = request.frame
-    types = {node.type for node in walk(request.query.where) if isinstance(node, Event) and node.type is not None}
-    if request.type is None and len(types) > 1:
-        raise StreamError(
-            f"the query distinguishes {listed(types)}, but no column holds the event type",
-            hint=Hint("name it: ", Setting("type")),
-        )
+    check_type_column(request.query, request.type, Hint("name it: ", Setting("type")))
     sizes = windows(request.plan)
     measured = [time_of(size, request.time) for size in sizes if size.unit != "events"]
     named = (request.type, request.time, request.position, *request.order_by, *measured, *request.plan.partition)
@@ -304,7 +298,7 @@ def _check(request: Request) -> None:
     for name in filter(None, (request.time, *(size.attribute for size in sizes))):
         ticks(frame.column(name), frame.types[name], name)
     if request.position is not None and frame.kinds.get(request.position) != "int":
-        raise StreamError(f"the position column `{request.position}` must hold whole numbers")
+        raise positions_not_whole(request.position)
     if request.type is not None:
         request.conditions.guard(Guard(frozenset((Test("", None),))))
     _check_names(request)
@@ -338,11 +332,11 @@ def _refuse_guesses(request: Request, declared: Mapping[str, Kind]) -> None:
         return
     for name, odd in sights(frame.df, {name: frame.column(name) for name in spans}).items():
         if odd and odd.keys() != {"text"}:
-            raise StreamError(
-                f"`{name}` is compared by order, but {_numbers_as_text(name, odd)}", span=spans[name],
-                hint=f"cast the column, e.g. df.withColumn({name!r}, expr(\"try_cast({name} AS double)\")), or declare "
-                f"it: schema={{{name!r}: 'string'}}",
-            )  # fmt: skip
+            hint = (
+                f'cast the column, e.g. df.withColumn({name!r}, expr("try_cast({name} AS double)")), or declare it: '
+                f"schema={{{name!r}: 'string'}}"
+            )
+            raise ordered_text(name, odd, spans[name], hint)
 
 
 def _warn_of_numbers(frame: Frame, names: Sequence[str]) -> None:
@@ -350,17 +344,7 @@ def _warn_of_numbers(frame: Frame, names: Sequence[str]) -> None:
     some = frame.df.limit(SAMPLE)
     for name, odd in sights(some, {name: frame.column(name) for name in names}).items():
         if "number" in odd:
-            warnings.warn(
-                f"column `{name}` is text and compared as text, but holds `{odd['number'].value}` (the DataFrame); "
-                f"cast it to a number, or say that it is text: schema={{{name!r}: 'string'}}",
-                TextWarning, stacklevel=5,
-            )  # fmt: skip
-
-
-def _numbers_as_text(name: str, odd: Mapping[str, Sight]) -> str:
-    if odd.keys() == {"number"}:
-        return f"column `{name}` is text that holds numbers (`{odd['number'].value}`, {odd['number'].where})"
-    return described(name, odd)
+            warnings.warn(numbers_as_text(name, replace(odd["number"], where="the DataFrame")), stacklevel=5)
 
 
 def _check_names(request: Request) -> None:

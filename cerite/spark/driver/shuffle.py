@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 
 from pyspark.sql import DataFrame
 
+from cerite.core.rejected import Rejected
 from cerite.engine.match_ids import FILE
 from cerite.spark.driver import parcel_plan, unordered
 from cerite.spark.driver.layout import Layout
@@ -18,24 +19,26 @@ from cerite.spark.driver.travelling import job_of
 from cerite.spark.worker.job import Job
 from cerite.spark.worker.task import COUNTS, counting_task, mapped, task
 
+BY_SPARK = Rejected("Spark is asked to read")
+
 
 @dataclass(frozen=True)
 class Shuffle:
-    """A layout, and how rows get there: why they are not read by the tasks, why not in parcels; empty if they are."""
+    """A layout, and how rows get there: why they are not read by the tasks, why not in parcels; None if they are."""
 
     layout: Layout
     tasks: int
-    unread: str
-    unpacked: str
+    unread: Rejected | None
+    unpacked: Rejected | None
 
     @property
     def read_by_tasks(self) -> bool:
         """Whether Spark does not read at all."""
-        return not self.unread
+        return self.unread is None
 
     def rows(self, request: Request) -> DataFrame:
         """The rows as Spark first hands them to Python, where it reads."""
-        if self.unpacked:
+        if self.unpacked is not None:
             return prepared(request, self.layout, job_of(request, self.layout))
         return parcel_plan.travelling(request, self.layout)
 
@@ -48,16 +51,16 @@ class Shuffle:
     def matches(self, request: Request) -> DataFrame:
         """The matches."""
         job = self.job(request)
-        return mapped(self._arriving(request, job), task(job, parcels=not self.unpacked), request.schema)
+        return mapped(self._arriving(request, job), task(job, parcels=self.unpacked is None), request.schema)
 
     def counts(self, request: Request) -> DataFrame:
         """The numbers of matches, task by task."""
         job = self.job(request)
-        return mapped(self._arriving(request, job), counting_task(job, parcels=not self.unpacked), COUNTS)
+        return mapped(self._arriving(request, job), counting_task(job, parcels=self.unpacked is None), COUNTS)
 
     def _arriving(self, request: Request, job: Job) -> DataFrame:
         """What the recognising tasks get: parcels, or rows in order."""
-        if self.unpacked:
+        if self.unpacked is not None:
             return prepared(request, self.layout, job)
         if self.read_by_tasks:
             return unordered.read_parcels(request, self.layout, job, self.tasks)
@@ -66,5 +69,5 @@ class Shuffle:
 
 def shuffle_of(request: Request, layout: Layout, tasks: int, *, by_spark: bool) -> Shuffle:
     """How the rows of a layout travel."""
-    unread = "Spark is asked to read" if by_spark else unordered.obstacle(request, layout)
+    unread = BY_SPARK if by_spark else unordered.obstacle(request, layout)
     return Shuffle(layout, tasks, unread, parcel_plan.obstacle(request))

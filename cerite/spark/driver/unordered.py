@@ -11,6 +11,7 @@ from dataclasses import replace
 
 from pyspark.sql import DataFrame
 
+from cerite.core.rejected import Rejected
 from cerite.engine.match_ids import FILE, ROW
 from cerite.spark.driver.condition_columns import BitConditions
 from cerite.spark.driver.cuts import chunk_count
@@ -20,24 +21,23 @@ from cerite.spark.driver.parcel_plan import obstacle as parcel_obstacle
 from cerite.spark.driver.parquet import columns_read, foreign_column
 from cerite.spark.driver.request import Request
 from cerite.spark.driver.row_filter import relevance
-from cerite.spark.worker.footers import Footers, Rejected
+from cerite.spark.worker.footers import Footers
 from cerite.spark.worker.job import Job, unary_tests
 from cerite.spark.worker.parcels import PARCELS
 from cerite.spark.worker.task import mapped
 from cerite.spark.worker.unordered_parquet import Shares, reader
 
 
-def obstacle(request: Request, layout: Layout) -> str:
-    """Why the tasks cannot read for themselves; empty if they can."""
+def obstacle(request: Request, layout: Layout) -> Rejected | None:
+    """Why the tasks cannot read for themselves."""
     why = parcel_obstacle(request)
-    if why:
+    if why is not None:
         return why
     if isinstance(request.footers, Rejected):
-        return request.footers.reason
+        return request.footers
     if layout.hot is not None or not (layout.cuts or layout.tasks == 1):
-        return "rows are spread by key"
-    name = foreign_column(request, request.footers)
-    return f"Spark reads column `{name}` in another type than the file has" if name else ""
+        return Rejected("rows are spread by key")
+    return foreign_column(request, request.footers)
 
 
 def read_parcels(request: Request, layout: Layout, job: Job, tasks: int) -> DataFrame:

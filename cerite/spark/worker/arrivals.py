@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -21,12 +21,12 @@ import pyarrow.compute as pc
 
 from cerite.core.arrays import Flags, Longs
 from cerite.engine.events.keys import MOST, ordered
+from cerite.spark.worker import Batches
 from cerite.spark.worker.feed import PACK
 from cerite.spark.worker.job import Job
 from cerite.spark.worker.narrow import constants, first_number, joined, wide_bytes
 from cerite.spark.worker.packing import read
 
-Batches = Iterator[pa.RecordBatch]
 HELD = 1 << 27  # bytes of rows that are sorted at once
 PIECE = 1 << 20  # bytes of a run that are looked at together
 _DIGIT = 16  # width in bits of the numbers that NumPy sorts without comparing

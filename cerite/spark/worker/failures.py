@@ -15,13 +15,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import lru_cache
 
-import pyarrow as pa
 from pyspark import TaskContext
 
 from cerite.core import errors
 from cerite.core.errors import CeriteError, Hint
+from cerite.spark.worker import Batches
 
-Batches = Iterator[pa.RecordBatch]
 _RAISED = re.compile(
     r"(?:^|: )cerite\.core\.errors\.(\w+): (.*?)(?:\nhint: (.*?))?$(?=\n\s*$|\n\n|\nJVM|\n\s+at |\n SQLSTATE|\Z)",
     re.M | re.S,

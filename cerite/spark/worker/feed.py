@@ -10,9 +10,8 @@ that do not rise are refused, because then the result would depend on how Spark 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import date, datetime
 from typing import Any
 
 import numpy as np
@@ -20,9 +19,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cerite.core.arrays import Flags, Longs
-from cerite.core.errors import Hint, Setting, StreamError, listed
+from cerite.core.errors import Setting, StreamError
 from cerite.data import Source
 from cerite.engine.events.keys import keys_of, numbers, value_keys
+from cerite.engine.events.order import equal_to_next, positions_fall, tied, whole_positions
+from cerite.spark.worker import Batches
 from cerite.spark.worker.job import BIT, GROUP, OWNED, WORD, Job
 from cerite.spark.worker.row_buffer import RowBuffer
 
@@ -47,7 +48,7 @@ class Pack:
 class Packs:
     """The packs of a task, one after the other; the last one can be put back."""
 
-    def __init__(self, job: Job, batches: Iterator[pa.RecordBatch]) -> None:
+    def __init__(self, job: Job, batches: Batches) -> None:
         self._job = job
         self._batches = batches
         self._last: pa.RecordBatch | None = None
@@ -105,7 +106,7 @@ class TaskRows(Source):
         """Whether there is nothing left to read."""
         return self._first is None
 
-    def batches(self) -> Iterator[pa.RecordBatch]:
+    def batches(self) -> Batches:
         """What the engine reads: bits, group, and the columns of windows and conditions across events."""
         pack, self._first = self._first, None
         while pack is not None:
@@ -158,28 +159,12 @@ def check_order(job: Job, columns: Mapping[str, pa.Array], begins: Flags) -> Non
         raise StreamError(f"some rows have no time in `{job.time}`", hint="filter such rows out, or fill them in")
     same = ~begins & ~_differ([columns[name] for name in job.order], begins.size)
     if same.any():
-        place = int(np.argmax(same))
-        shown = ", ".join(f"{name} = {_shown(columns[name][place].as_py())}" for name in job.order)
-        raise StreamError(
-            f"two events cannot be ordered: both have {shown}",
-            hint=Hint(
-                "name columns that break the tie: ",
-                Setting("order_by"),
-                ", or a column of positions: ",
-                Setting("position"),
-            ),
-        )
+        ordering = {name: columns[name] for name in job.order}
+        raise tied(ordering, int(np.argmax(same)), ", or a column of positions: ", Setting("position"))
     if job.position is not None:
-        values, missing = numbers(columns[job.position], job.position)
-        if missing is not None or values.dtype != np.int64:
-            raise StreamError(f"the position column `{job.position}` must hold whole numbers, none of them NULL")
+        values = whole_positions(columns[job.position], job.position)
         if (~begins & (values[1:] <= values[:-1])).any():
-            raise StreamError(f"the positions in `{job.position}` do not rise with {listed(job.order)}")
-
-
-def _shown(value: object) -> str:
-    """A value for a message: times as ISO 8601."""
-    return value.isoformat() if isinstance(value, (date, datetime)) else repr(value)
+            raise positions_fall(job.position, job.order)
 
 
 def _joined(before: pa.RecordBatch | None, rows: pa.RecordBatch, name: str) -> pa.Array:
@@ -190,9 +175,5 @@ def _differ(columns: list[pa.Array], count: int) -> Flags:
     """Which rows differ from the one before them in some column; NULLs equal each other."""
     differ = np.zeros(count, np.bool_)
     for column in columns:
-        one, other = column.slice(1), column.slice(0, len(column) - 1)
-        equal = pc.fill_null(pc.equal(one, other), False)
-        if column.null_count:
-            equal = pc.or_(equal, pc.and_(pc.is_null(one), pc.is_null(other)))
-        differ |= ~equal.to_numpy(zero_copy_only=False)
+        differ |= ~equal_to_next(column)
     return differ

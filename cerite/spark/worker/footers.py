@@ -21,6 +21,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import types as ty
 
 from cerite.core.errors import StreamError
+from cerite.core.rejected import Rejected
 from cerite.engine.events.keys import numbers
 
 Number = Any  # int or float: what `keys.numbers` gives
@@ -55,14 +56,14 @@ class Footers:
         return sum(group.rows for group in self.groups)
 
     @property
-    def disorder(self) -> str:
-        """What keeps the rows from being in order of the clock; empty if they are."""
+    def disorder(self) -> Rejected | None:
+        """What keeps the rows from being in order of the clock."""
         for before, after in pairwise(self.groups):
             if after.least < before.greatest:
-                return f"row groups overlap in `{self.clock}`"
+                return Rejected(f"row groups overlap in `{self.clock}`")
             if after.least == before.greatest and (after.file, after.index) < (before.file, before.index):
-                return f"files that touch in `{self.clock}` are not in the order of their names"
-        return ""
+                return Rejected(f"files that touch in `{self.clock}` are not in the order of their names")
+        return None
 
     def quantiles(self, count: int) -> tuple[Number, ...]:
         """`count` quantiles of the clock, the least first, as if it rose evenly inside every row group."""
@@ -91,13 +92,6 @@ def located(uri: str) -> tuple[fs.FileSystem, str]:
         return fs.LocalFileSystem(), unquote(parts.path)
     place: tuple[fs.FileSystem, str] = fs.FileSystem.from_uri(uri)
     return place
-
-
-@dataclass(frozen=True)
-class Rejected:
-    """Why something cannot be done this way."""
-
-    reason: str
 
 
 def footers(uris: Sequence[str], clock: str) -> Footers | Rejected:
@@ -161,21 +155,22 @@ def _groups(metadata: pq.FileMetaData, file: int, clock: str) -> list[Group] | R
 # Whether a DataFrame is nothing but a scan of Parquet files, and whether Spark reads a column as the file has it.
 
 
-def scan_obstacle(df: DataFrame) -> str | None:
-    """Why the DataFrame is not just a scan of Parquet files; None if it is one."""
+def scan_obstacle(df: DataFrame) -> Rejected | None:
+    """Why the DataFrame is not just a scan of Parquet files."""
     plan = getattr(df, "_plan", None)
     if plan is not None:  # Spark Connect
         plain = type(plan).__name__ == "DataSource" and getattr(plan, "_format", None) == "parquet"
-        return None if plain and not getattr(plan, "_schema", None) else "the DataFrame is not a plain scan of Parquet"
+        known = plain and not getattr(plan, "_schema", None)
+        return None if known else Rejected("the DataFrame is not a plain scan of Parquet")
     analyzed = df._jdf.queryExecution().analyzed()
     if analyzed.getClass().getSimpleName() != "LogicalRelation":
-        return "the DataFrame is not a plain scan of files"
+        return Rejected("the DataFrame is not a plain scan of files")
     relation = analyzed.relation()
     if relation.getClass().getSimpleName() != "HadoopFsRelation":
-        return "the DataFrame is not a plain scan of files"
+        return Rejected("the DataFrame is not a plain scan of files")
     if relation.fileFormat().getClass().getSimpleName() != "ParquetFileFormat":
-        return "the files are not Parquet"
-    return "the files lie in partition folders" if relation.partitionSchema().size() else None
+        return Rejected("the files are not Parquet")
+    return Rejected("the files lie in partition folders") if relation.partitionSchema().size() else None
 
 
 _ARROW: dict[type[ty.DataType], pa.DataType] = {
@@ -185,7 +180,14 @@ _ARROW: dict[type[ty.DataType], pa.DataType] = {
 }  # fmt: skip
 
 
-def same_type(arrow: pa.DataType, spark: ty.DataType) -> bool:
+def foreign_type(footers: Footers, name: str, spark: ty.DataType) -> Rejected | None:
+    """That the files do not have this column as Spark reads it."""
+    if name in footers.schema.names and _same_type(footers.schema.field(name).type, spark):
+        return None
+    return Rejected(f"Spark reads column `{name}` in another type than the file has")
+
+
+def _same_type(arrow: pa.DataType, spark: ty.DataType) -> bool:
     """Whether a column has the same type in the file as in Spark."""
     if pa.types.is_dictionary(arrow):
         arrow = arrow.value_type

@@ -7,7 +7,7 @@ only if its end is at or after the chunk's cut, so exactly once over all chunks.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,14 +24,13 @@ from cerite.engine.events.keys import LEAST, Numbers, keys_of, numbers, value_ke
 from cerite.engine.events.rows import Columns
 from cerite.engine.match_ids import FILE, ROW
 from cerite.engine.run import count, find
+from cerite.spark.worker import Batches
 from cerite.spark.worker.feed import check_order
 from cerite.spark.worker.footers import Footers, Group, located
 from cerite.spark.worker.job import OWNED, Cut, Job
 from cerite.spark.worker.output import Output
 from cerite.spark.worker.row_buffer import RowBuffer
 from cerite.spark.worker.task import count_batch
-
-Batches = Iterator[pa.RecordBatch]
 
 
 @dataclass(frozen=True)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 import pyarrow as pa
 
 from cerite.engine.output import MatchChunk
+from cerite.spark.worker import Batches
 from cerite.spark.worker.job import OWNED, Job
 
 
@@ -20,7 +19,7 @@ class Output:
         self._rows: pa.RecordBatch | None = None
         self._owned = np.zeros(0, np.bool_)  # which of these rows the chunk owns
 
-    def batches(self, chunk: MatchChunk, base: int, rows: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+    def batches(self, chunk: MatchChunk, base: int, rows: pa.RecordBatch) -> Batches:
         """The matches as batches; `base` is the position of the first of the rows."""
         shifted = MatchChunk(chunk.starts - base, chunk.ends - base, chunk.offsets, chunk.positions - base,
                              chunk.labels, chunk.sequence)  # fmt: skip

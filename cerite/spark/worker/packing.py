@@ -7,7 +7,7 @@ in its shard, or under T-CER once in every chunk that reads it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from itertools import pairwise
 
 import numpy as np
@@ -17,10 +17,10 @@ from pyspark import TaskContext
 
 from cerite.core.arrays import Flags, Longs
 from cerite.engine.events.keys import MOST, Numbers, keys_of, numbers
+from cerite.spark.worker import Batches
 from cerite.spark.worker.job import BIT, CHUNK, OWNED, WORD
 from cerite.spark.worker.live_job import FINAL, SEAT, SOURCE, Chunking, LiveJob
 
-Batches = Iterator[pa.RecordBatch]
 FLUSH_ROWS, FLUSH_BYTES = 1 << 20, 1 << 27
 _SCHEMA = pa.schema(
     [

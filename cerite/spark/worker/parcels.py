@@ -7,7 +7,7 @@ once for every chunk that reads it, with the number of the chunk and whether the
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -17,11 +17,11 @@ import pyarrow as pa
 from cerite.core.arrays import Flags, Longs, distinct
 from cerite.engine.events.keys import Numbers, numbers
 from cerite.engine.match_ids import FILE, ROW
+from cerite.spark.worker import Batches
 from cerite.spark.worker.job import CHUNK, OWNED, Cut, Job, Number
 from cerite.spark.worker.narrow import narrowed
 from cerite.spark.worker.packing import gathered, written
 
-Batches = Iterator[pa.RecordBatch]
 PARCELS = "seat int, parcel binary"
 FLUSH_ROWS, FLUSH_BYTES = 1 << 20, 1 << 25  # rows that are sorted into parcels at once
 PARCEL_BYTES = 1 << 25  # a parcel is larger only if a single row is
@@ -161,7 +161,7 @@ def _by_task(task: Longs, tasks: int) -> Longs:
     return np.argsort(task.astype(np.uint16) if tasks <= 1 << 16 else task, kind="stable")
 
 
-def _portions(rows: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+def _portions(rows: pa.RecordBatch) -> Batches:
     """The rows in parts that fit a parcel."""
     parts = -(-rows.nbytes // PARCEL_BYTES) or 1
     size = -(-rows.num_rows // parts)

@@ -29,10 +29,11 @@ from pyspark.errors import PySparkException
 from pyspark.sql import Row
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
-from cerite.core.errors import CeriteError, SnapshotError, StreamError, listed
+from cerite.core.errors import CeriteError, SnapshotError, StreamError
 from cerite.data.columns import first_line
 from cerite.engine.bind import bind
-from cerite.engine.events.keys import LEAST, MOST, numbers, ordered
+from cerite.engine.events.keys import LEAST, MOST, ordered
+from cerite.engine.events.order import positions_fall, whole_positions
 from cerite.engine.events.rows import Columns
 from cerite.engine.live import UNTIMED, LiveRun, Released
 from cerite.engine.output import MatchChunk
@@ -240,9 +241,7 @@ def check_positions(matches: MatchChunk, rows: pa.RecordBatch, name: str, order:
 
     In data at rest, all events of a partition are checked; for that, a stream would have to remember every key.
     """
-    values, missing = numbers(rows.column(name), name)
-    if missing is not None or values.dtype != np.int64:
-        raise StreamError(f"the position column `{name}` must hold whole numbers, none of them NULL")
+    values = whole_positions(rows.column(name), name)
     begins, stops = matches.offsets[:-1], matches.offsets[1:]
     some = begins < stops
     inside = np.ones(max(matches.positions.size - 1, 0), np.bool_)
@@ -253,10 +252,7 @@ def check_positions(matches: MatchChunk, rows: pa.RecordBatch, name: str, order:
     falls |= bool((values[matches.starts[some]] > bound[begins[some]]).any())
     falls |= bool((values[matches.ends[some]] < bound[stops[some] - 1]).any())
     if falls:
-        raise StreamError(
-            f"the positions in `{name}` do not rise with {listed(order)}",
-            hint="number the events in this order; or leave the column out, and name it in order_by",
-        )
+        raise positions_fall(name, order)
 
 
 def _say_nothing_on_the_driver() -> None:

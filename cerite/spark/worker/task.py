@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import gc
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import lru_cache
 
 import pyarrow as pa
@@ -19,13 +19,13 @@ from pyspark.sql.types import StringType, StructField, StructType
 from cerite.engine.bind import bind
 from cerite.engine.events.rows import Columns
 from cerite.engine.run import count, find
+from cerite.spark.worker import Batches
 from cerite.spark.worker.arrivals import arrived
 from cerite.spark.worker.failures import refusal_first
 from cerite.spark.worker.feed import Packs, TaskRows
 from cerite.spark.worker.job import Job
 from cerite.spark.worker.output import Output
 
-Batches = Iterator[pa.RecordBatch]
 COUNTS = StructType([StructField("count", StringType(), False)])
 
 

@@ -7,7 +7,7 @@ partition and matter to the query.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -23,13 +23,12 @@ from cerite.engine.match_ids import FILE, ROW
 from cerite.predicate.columns.bits import ConditionBits
 from cerite.predicate.expression import Attribute
 from cerite.predicate.formula import All, Formula, Negated, Some
+from cerite.spark.worker import Batches
 from cerite.spark.worker.footers import Footers, Group, located
 from cerite.spark.worker.job import BIT, WORD, Job
 from cerite.spark.worker.ordered_parquet import has_cores
 from cerite.spark.worker.packing import gathered
 from cerite.spark.worker.parcels import FLUSH_BYTES, FLUSH_ROWS, Addresses, posted
-
-Batches = Iterator[pa.RecordBatch]
 
 
 @dataclass(frozen=True)

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
+from cerite.spark.worker import Batches
 from cerite.spark.worker.live_job import LATE
 from cerite.spark.worker.packing import filled, read
-
-Batches = Iterator[pa.RecordBatch]
 
 
 def unpacker(schema: StructType, events: list[str], *, side: bool) -> Callable[[Batches], Batches]:
