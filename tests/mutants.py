@@ -120,7 +120,7 @@ FAULTS = (
         "with registers, an event asks for fewer nodes than it may need",
     ),
     Fault(
-        "registers/base.py", "head[y, 0] = head[d, 0]", "head[y, 0] = head[y, 0]",
+        "registers/base.py", "head[y, lay.LIST] = head[d, lay.LIST]", "head[y, lay.LIST] = head[y, lay.LIST]",
         "rebuilding gives sets the lists of others",
     ),
     Fault(

@@ -75,7 +75,7 @@ def key(value: Any) -> tuple[Any, ...]:
 
 
 def exchanged(sent: Sequence[pa.RecordBatch], seed: int) -> dict[int, list[pa.RecordBatch]]:
-    """The parcels of every seat, in any order."""
+    """The parcels of every task, in any order."""
     tasks: dict[int, list[pa.RecordBatch]] = {}
     for place in np.random.default_rng(seed).permutation(len(sent)):
         tasks.setdefault(sent[place].column(0)[0].as_py(), []).append(sent[place].select([1]))
@@ -121,13 +121,13 @@ def test_every_row_arrives_once_where_its_bucket_goes(tasks: int, size: int, mon
     where = Addresses(("n", "wide", "bucket"), "bucket", None, {}, {}, tuple(range(tasks)), placement(tasks))
     work = job((), ["n"], columns=("n", "wide"))
     sent = list(posted(work, where, rows))
-    seats = exchanged(sent, 1)
-    assert len(seats) == np.unique(bucket).size
+    by_number = exchanged(sent, 1)
+    assert len(by_number) == np.unique(bucket).size
     if size == 700:
-        assert len(sent) > len(seats), "several parcels for one task"
+        assert len(sent) > len(by_number), "several parcels for one task"
     numbers: list[int] = []
-    for seat, mine in seats.items():
-        task = murmur3(seat) % tasks
+    for number, mine in by_number.items():
+        task = murmur3(number) % tasks
         got = pa.Table.from_batches(list(arrived(work, iter(mine))))
         assert got["n"].to_pylist() == np.flatnonzero(bucket == task).tolist()
         assert [len(each) for each in got["wide"].to_pylist()] == [len(wide[n]) for n in got["n"].to_pylist()]
@@ -153,10 +153,10 @@ def test_rows_are_in_every_chunk_that_reads_them(kind: pa.DataType, hot: bool) -
     )
     work = job([CHUNK], ["at", "n"], owned=True, columns=("at", "n"))
     seen: list[tuple[int, int, bool]] = []
-    for seat, mine in exchanged(list(posted(work, where, rows)), 2).items():
+    for number, mine in exchanged(list(posted(work, where, rows)), 2).items():
         for row in pa.Table.from_batches(list(arrived(work, iter(mine)))).to_pylist():
             unit = row[CHUNK] + (first[1] if bucket[row["n"]] == 1 else bucket[row["n"]]) if hot else row[CHUNK]
-            assert murmur3(seat) % 2 == tasks[unit]
+            assert murmur3(number) % 2 == tasks[unit]
             seen.append((row["n"], row[CHUNK], row[OWNED]))
     expected = []
     for number, at in enumerate(times * day):

@@ -29,7 +29,7 @@ from cerite.predicate.columns.bits import ConditionBits
 from cerite.spark.driver.choose import choose_live
 from cerite.spark.driver.placement import placement
 from cerite.spark.worker.job import BITS, WORD, unary_tests
-from cerite.spark.worker.live_job import FINAL, LATE, MATCH, SEAT, SHARD, SOURCE, Chunking, LiveJob, ShardColumns
+from cerite.spark.worker.live_job import FINAL, LATE, MATCH, PLACEMENT, SHARD, SOURCE, Chunking, LiveJob, ShardColumns
 from cerite.spark.worker.packing import packer, read
 from cerite.spark.worker.shard import ShardProcessor
 from tests import strategies as random
@@ -107,7 +107,7 @@ class Cluster:
         if self.rng.random() < 0.3:
             lost = self._served(packed, clock, dict(self.states), {k: set(v) for k, v in self.timers.items()})
             rows = self._served(packed, clock, self.states, self.timers)
-            assert sorted(map(_plain, lost)) == sorted(map(_plain, rows)), "a batch that is run again tells the same"
+            assert sorted(map(_plain, lost)) == sorted(map(_plain, rows)), "a batch that is run again reports the same"
         else:
             rows = self._served(packed, clock, self.states, self.timers)
         self.reported += rows
@@ -121,14 +121,14 @@ class Cluster:
         processor.init(handle)  # type: ignore[arg-type]
         reported: list[Row] = []
         self.rng.shuffle(packed)
-        for seat, rows in groupby(sorted(packed, key=lambda row: row["seat"]), key=lambda row: row["seat"]):
-            handle.key = seat
-            reported += processor.handleInputRows((seat,), iter([Row(**row) for row in rows]), clock)
-        due = [(seat, at) for seat, some in timers.items() for at in some if at <= clock.milliseconds]
-        for seat, at in due:
-            handle.key = seat
-            reported += processor.handleExpiredTimer((seat,), clock, None)
-            timers[seat].discard(at)
+        for number, rows in groupby(sorted(packed, key=lambda row: row["placement"]), key=lambda row: row["placement"]):
+            handle.key = number
+            reported += processor.handleInputRows((number,), iter([Row(**row) for row in rows]), clock)
+        due = [(number, at) for number, some in timers.items() for at in some if at <= clock.milliseconds]
+        for number, at in due:
+            handle.key = number
+            reported += processor.handleExpiredTimer((number,), clock, None)
+            timers[number].discard(at)
         return reported
 
     @property
@@ -166,8 +166,8 @@ def job(query: QuerySpec, semantics: Any, shards: int, delay: int, ids: tuple[st
     words = tuple(f"{BITS}{k}" for k in range(-(-len(unary_tests(compiled)) // WORD)))
     columns = ShardColumns(NAMES, ("at", "n"), "at", "n", shown)
     return LiveJob.of(
-        compiled, choice.operator, chunking, columns, arriving=(*NAMES, *words, SOURCE, SEAT, FINAL),
-        seats=placement(shards), sources=1, delay=Fraction(delay), per_millisecond=Fraction(1), unit="ms",
+        compiled, choice.operator, chunking, columns, arriving=(*NAMES, *words, SOURCE, PLACEMENT, FINAL),
+        placement=placement(shards), sources=1, delay=Fraction(delay), per_millisecond=Fraction(1), unit="ms",
         deduplicate=ids, side=side, identity={"query": str(query)}, types=dict.fromkeys(NAMES, "any"),
     )  # fmt: skip
 
@@ -189,10 +189,10 @@ def shipped(live: LiveJob, query: QuerySpec, rows: Rows) -> pa.RecordBatch:
             word |= ((bits[:, k // 64] >> np.uint64(k % 64)) & np.uint64(1)).astype(np.int64) << place
         columns.append(pa.array(word))
     keys = [str([row.get(name) for name in live.job.keys]) for row in rows]
-    seats = [live.seats[sum(map(ord, key)) % len(live.seats)] for key in keys]
+    placed = [live.placement[sum(map(ord, key)) % len(live.placement)] for key in keys]
     columns += [
         pa.array(np.zeros(len(rows), np.int32)),
-        pa.array(seats, pa.int32()),
+        pa.array(placed, pa.int32()),
         pa.array([False] * len(rows), pa.bool_()),
     ]
     return pa.RecordBatch.from_arrays(columns, names=[f"c{k}" for k in range(len(columns))])
@@ -318,10 +318,10 @@ LATER = [{**ROWS[0], "at": 41, "n": 41}]
 
 
 def test_damaged_state_is_refused_wherever_it_is_damaged(cluster: Cluster) -> None:
-    (seat, state), *_ = cluster.states.items()
+    (number, state), *_ = cluster.states.items()
     for at in range(0, len(state), max(1, len(state) // 40)):
         for damaged in (state[:at], state[:at] + chr(ord(state[at]) ^ 4) + state[at + 1 :]):
-            cluster.states[seat] = damaged
+            cluster.states[number] = damaged
             with pytest.raises(SnapshotError):
                 cluster.batch([shipped(cluster.live, KEYED, LATER)], 41)
 

@@ -23,7 +23,7 @@ from cerite.engine.counting.steps import CountedStates, Steps, advance_matrix, r
 from cerite.engine.counting.two_stacks import Batch, Scratch, free_chain
 from cerite.engine.cursor import Cursor, Stop, new_cursor, of_longs, to_longs
 from cerite.engine.slots import grown
-from cerite.engine.subset.determinise import MISSING
+from cerite.engine.subset.determinise import INITIAL, MISSING
 
 if TYPE_CHECKING:
     from cerite.engine.counting.counter import Counter
@@ -94,7 +94,7 @@ def flip_limbs(size: int, limbs: int, limit: np.uint64, steps: Steps, stacks: St
     suffix[:, :] = np.uint64(0)
     for b in range(cursor.back_end - 1, cursor.back - 1, -1):
         c = stacks.back_class[b]
-        offset = entry[c, 0]
+        offset = entry[c, INITIAL]
         for y in range(offset + 1, offset + 1 + 2 * succ[offset], 2):
             for k in range(width):
                 suffix[0, k] += r[succ[y + 1], k]
@@ -118,14 +118,14 @@ def prepare(c: int, oldest: int, windowed: bool, limit: np.uint64, size: int, li
     """Drop what has left the window, and check that all is there to count and move; if not, nothing is counted."""
     entry, succ, cursor, p, v = steps.entry, steps.succ, stacks.cursor, stacks.p, stacks.v
     width = size * limbs
-    if entry[c, 0] == MISSING:
-        cursor.dstate, cursor.event_class = 0, c
+    if entry[c, INITIAL] == MISSING:
+        cursor.dstate, cursor.event_class = INITIAL, c
         return Stop.MISS
     if windowed:
         while cursor.front < cursor.front_end and stacks.front_key[cursor.front] < oldest:
             cursor.front += 1
         if cursor.front == cursor.front_end:
-            while cursor.back < cursor.back_end and succ[entry[stacks.back_class[cursor.back], 0]] == 0:
+            while cursor.back < cursor.back_end and succ[entry[stacks.back_class[cursor.back], INITIAL]] == 0:
                 cursor.back += 1
             if cursor.back < cursor.back_end and stacks.back_key[cursor.back] < oldest:
                 if not flip_limbs(size, limbs, limit, steps, stacks, scratch):
@@ -163,8 +163,8 @@ def prepare(c: int, oldest: int, windowed: bool, limit: np.uint64, size: int, li
 def add_completed(c: int, width: int, limbs: int, steps: Steps, stacks: Stacks, total: Words) -> bool:
     """total += the matches that the event completes; whether there are any. Products are of settled numbers."""
     cursor, p, v = stacks.cursor, stacks.p, stacks.v
-    completes = steps.gain[c, 0] > 0
-    total[0, 0] += np.uint64(steps.gain[c, 0])
+    completes = steps.gain[c, INITIAL] > 0
+    total[0, 0] += np.uint64(steps.gain[c, INITIAL])
     for y in range(steps.n_gaining[c]):
         d = steps.gaining[c, y]
         for _ in range(steps.gain[c, d]):
@@ -187,7 +187,7 @@ def move(c: int, now: int, windowed: bool, limit: np.uint64, size: int, limbs: i
          scratch: Scratch) -> bool:  # fmt: skip
     """Advance and start; whether a number needs more limbs now."""
     succ, cursor, p, v = steps.succ, stacks.cursor, stacks.p, stacks.v
-    start = steps.entry[c, 0]
+    start = steps.entry[c, INITIAL]
     led = cursor.front < cursor.front_end
     moves = succ[start] or (steps.n_touched[c] and (led or cursor.back < cursor.back_end))
     if windowed and moves:

@@ -33,7 +33,7 @@ from cerite.engine.counting.steps import (
 from cerite.engine.cursor import Cursor, Stop
 from cerite.engine.events.keys import Reach
 from cerite.engine.subset.blocks import Block, look
-from cerite.engine.subset.determinise import MISSING
+from cerite.engine.subset.determinise import INITIAL, MISSING
 from cerite.predicate.columns.kernels import Lookup
 
 CEILING = 4.0e18  # below 2**62
@@ -134,7 +134,7 @@ def flip(s: int, size: int, limit: np.uint64, steps: Steps, slots: Starts, queue
     node = slots.back[s]
     while node >= 0:
         c = node_class[node]
-        offset = entry[c, 0]
+        offset = entry[c, INITIAL]
         top = np.uint64(0)
         for y in range(offset + 1, offset + 1 + 2 * succ[offset], 2):
             target = succ[y + 1]
@@ -152,7 +152,7 @@ def flip(s: int, size: int, limit: np.uint64, steps: Steps, slots: Starts, queue
     head = np.int32(-1)
     while node >= 0:
         following = node_next[node]
-        if succ[entry[node_class[node], 0]]:
+        if succ[entry[node_class[node], INITIAL]]:
             node_next[node] = head
             head = node
         else:
@@ -187,10 +187,10 @@ def count_events(batch: Batch, how: How, steps: Steps, slots: Starts, queue: Que
         c, key, low = batch.classes[i], batch.key[i], batch.low[i]
         part = batch.partition[i] if batch.partition.size else 0
         s = slots.slot_of[part]
-        if entry[c, 0] == MISSING:
-            cursor.dstate, cursor.event_class = 0, c
+        if entry[c, INITIAL] == MISSING:
+            cursor.dstate, cursor.event_class = INITIAL, c
             return Stop.MISS
-        fresh, alone = succ[entry[c, 0]], np.uint64(steps.gain[c, 0])
+        fresh, alone = succ[entry[c, INITIAL]], np.uint64(steps.gain[c, INITIAL])
         if s < 0:
             if fresh == 0:
                 if alone:
@@ -263,7 +263,7 @@ def count_events(batch: Batch, how: How, steps: Steps, slots: Starts, queue: Que
         if lead >= 0:
             top = max(top, advance_matrix(p[s], 1, size, c, steps, spare))
         if fresh:
-            offset = entry[c, 0]
+            offset = entry[c, INITIAL]
             for y in range(offset + 1, offset + 1 + 2 * fresh, 2):
                 v[s, succ[y + 1]] += np.uint64(1)
             if starts[s] == 0:

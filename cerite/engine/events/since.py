@@ -209,6 +209,7 @@ def guard_flags(guards: tuple[Guard, ...], tests: tuple[Test, ...], raw: Words) 
     return flags
 
 
+SOURCE, CONDITION, TARGET = range(3)  # columns of the table of transitions
 assert TRUE == -1  # the last row of `guard_flags`
 
 
@@ -224,11 +225,11 @@ def follow(holds: Bytes, table: Longs, initial: int, final: int, key: Longs, mis
             after[q] = LEAST
         after[n] = row[n]
         for x in range(table.shape[0]):
-            if holds[table[x, 1], i]:
-                start = row[table[x, 0]]
-                if table[x, 0] == initial:
+            if holds[table[x, CONDITION], i]:
+                start = row[table[x, SOURCE]]
+                if table[x, SOURCE] == initial:
                     start = LEAST if missing[i] else key[i]
-                target = n if table[x, 2] == final else table[x, 2]
+                target = n if table[x, TARGET] == final else table[x, TARGET]
                 after[target] = max(after[target], start)
         for q in range(n + 1):
             row[q] = after[q]

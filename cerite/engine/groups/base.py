@@ -15,7 +15,7 @@ from cerite.engine.events.rows import Rows
 from cerite.engine.groups.grouping import MOST_COMPARISONS, Grouping
 from cerite.engine.groups.kernel import list_starts
 from cerite.engine.groups.steps import StepTables
-from cerite.engine.groups.tree import DEEPEST, NONE, Forest, Place, Room
+from cerite.engine.groups.tree import DEEPEST, NONE, STEP, Forest, Place, Room
 from cerite.engine.registers.base import LEAST
 from cerite.engine.registers.compile import tables
 from cerite.engine.registers.layout import Events
@@ -118,7 +118,7 @@ class Groups:
         self._room = Room(
             np.zeros(DEEPEST, np.int64), np.zeros(2 * (states + 2) * width, self._entries),
             np.zeros(states * width, self._entries), np.zeros(MOST_COMPARISONS, np.int64),
-            np.zeros((2 * MOST_COMPARISONS + 2, 5), np.int64),
+            np.zeros((2 * MOST_COMPARISONS + 2, STEP + 1), np.int64),
         )  # fmt: skip
 
     def _check(self, starts: int, limbs: int) -> None:

@@ -33,8 +33,13 @@ from cerite.engine.groups.tree import (
     ABOVE,
     BELOW,
     FIRST,
+    FROM,
+    FROM_SIDE,
     LAST,
     NONE,
+    STEP,
+    TO,
+    TO_SIDE,
     VALUES,
     Forest,
     Room,
@@ -109,13 +114,13 @@ def find_ranges(i: int, c: int, events: Events, steps: Steps, forest: Forest, ro
         elif stretch > 0:
             value, side = room.cuts[(stretch - 1) // 2], np.int64(BELOW if stretch % 2 else ABOVE)
         if step != before and before > 0:
-            room.ranges[count - 1, 2], room.ranges[count - 1, 3] = value, side
+            room.ranges[count - 1, TO], room.ranges[count - 1, TO_SIDE] = value, side
         if step != before and step > 0:
-            room.ranges[count, 0], room.ranges[count, 1], room.ranges[count, 4] = value, side, step
+            room.ranges[count, FROM], room.ranges[count, FROM_SIDE], room.ranges[count, STEP] = value, side, step
             count += 1
         before = step
     if before > 0:
-        room.ranges[count - 1, 2], room.ranges[count - 1, 3] = 0, LAST
+        room.ranges[count - 1, TO], room.ranges[count - 1, TO_SIDE] = 0, LAST
     return count
 
 
@@ -124,8 +129,8 @@ def drop_empty(part: int, ranges: int, forest: Forest, room: Room) -> int:
     """Keep only the ranges in which there are starts; returns how many these are."""
     count = 0
     for which in range(ranges):
-        low, from_side = room.ranges[which, 0], room.ranges[which, 1]
-        high, to_side = room.ranges[which, 2], room.ranges[which, 3]
+        low, from_side = room.ranges[which, FROM], room.ranges[which, FROM_SIDE]
+        high, to_side = room.ranges[which, TO], room.ranges[which, TO_SIDE]
         at = forest.root[part]
         while at >= 0:
             below = is_left(at, low, from_side, forest)
@@ -238,11 +243,12 @@ def clear_cuts(part: int, ranges: int, begins: int, forest: Forest, steps: Steps
     """Prepare the tree for the steps of an event; False if there is no room, also for matches of the event alone."""
     need = beginning(begins, steps) if begins >= 0 else 0
     for which in range(ranges):
-        step, levels = room.ranges[which, 4], 1
+        step, levels = room.ranges[which, STEP], 1
         if runs is not None and not changes(step, steps):
             continue
-        for side in range(0, 4, 2):
-            along = clear_cut(part, room.ranges[which, side], room.ranges[which, side + 1], forest, room, numbers, runs)
+        for end in (FROM, TO):
+            value, side = room.ranges[which, end], room.ranges[which, end + FROM_SIDE]
+            along = clear_cut(part, value, side, forest, room, numbers, runs)
             if along < 0:
                 return False
             levels += along
@@ -259,7 +265,7 @@ def read_ranges(part: int, ranges: int, forest: Forest, steps: Steps, room: Room
     """Take the matches of all ranges whose steps change nothing; False if there is no room."""
     forest.place.matches = EMPTY
     for which in range(ranges):
-        if not changes(room.ranges[which, 4], steps) and not read_range(part, which, forest, steps, room, runs):
+        if not changes(room.ranges[which, STEP], steps) and not read_range(part, which, forest, steps, room, runs):
             return False
     return True
 
@@ -297,7 +303,7 @@ def move(i: int, part: int, c: int, begins: int, events: Events, steps: Steps, f
     if not clear_cuts(part, ranges, begins, forest, steps, room, numbers, runs):
         return full(runs)
     for which in range(ranges):
-        if runs is None or changes(room.ranges[which, 4], steps):
+        if runs is None or changes(room.ranges[which, STEP], steps):
             some |= step_range(part, which, forest, steps, room, numbers, runs)
     if begins >= 0:
         some |= begin_matches(begins, steps, forest, numbers, runs)

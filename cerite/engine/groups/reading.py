@@ -13,7 +13,7 @@ from __future__ import annotations
 from cerite.core.jit import inner
 from cerite.engine.groups.runs import EMPTY, MOST_OF_A_TERM, UNCHANGED, Runs, has_room, joined, marked, united
 from cerite.engine.groups.steps import Steps, label_of, source_of
-from cerite.engine.groups.tree import FIRST, LAST, Entries, Forest, Room, is_left
+from cerite.engine.groups.tree import FIRST, FROM, FROM_SIDE, LAST, STEP, TO, TO_SIDE, Entries, Forest, Room, is_left
 
 LEFT_SIDE, RIGHT_SIDE, SPARE = range(3)  # rows of `Runs.carried`: for the two ends of a stretch, and while it changes
 
@@ -21,8 +21,8 @@ LEFT_SIDE, RIGHT_SIDE, SPARE = range(3)  # rows of `Runs.carried`: for the two e
 @inner
 def read_range(part: int, which: int, forest: Forest, steps: Steps, room: Room, runs: Runs) -> bool:
     """Take the matches of room.ranges[which]; False if there is no room, and then place.matches must be forgotten."""
-    low, from_side = room.ranges[which, 0], room.ranges[which, 1]
-    high, to_side, step = room.ranges[which, 2], room.ranges[which, 3], room.ranges[which, 4]
+    low, from_side = room.ranges[which, FROM], room.ranges[which, FROM_SIDE]
+    high, to_side, step = room.ranges[which, TO], room.ranges[which, TO_SIDE], room.ranges[which, STEP]
     if not begin_to_carry(step, forest, steps, runs):
         return False
     at = forest.root[part]

@@ -92,7 +92,11 @@ class Room(NamedTuple):
     kids: Entries  # what both children of a node become
     spare: Entries
     cuts: Longs  # the distinct values of an event, rising
-    ranges: Longs  # from value, side, to value, side, step
+    ranges: Longs  # of stored values: where each begins and ends, and its step
+
+
+# columns of `ranges`: a value and a side of it, again, and a step
+FROM, FROM_SIDE, TO, TO_SIDE, STEP = range(5)
 
 
 @inlined
@@ -424,8 +428,8 @@ def step_range(part: int, which: int, forest: Forest, steps: Steps, room: Room, 
                runs: Runs | None) -> bool:  # fmt: skip
     """Let the starts between two cleared cuts do a step, as room.ranges[which] says; whether they complete matches."""
     left, right, path = forest.left, forest.right, room.path
-    low, from_side = room.ranges[which, 0], room.ranges[which, 1]
-    high, to_side, step = room.ranges[which, 2], room.ranges[which, 3], room.ranges[which, 4]
+    low, from_side = room.ranges[which, FROM], room.ranges[which, FROM_SIDE]
+    high, to_side, step = room.ranges[which, TO], room.ranges[which, TO_SIDE], room.ranges[which, STEP]
     at = forest.root[part]
     if from_side == FIRST and to_side == LAST:
         return step_all(at, step, forest, steps, room, numbers, runs)

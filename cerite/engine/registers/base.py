@@ -76,7 +76,7 @@ class RegisterEngine:
     @property
     def active(self) -> int:
         """Deterministic states that hold partial matches now."""
-        return int((self.head[: self.cursor.sets, 0] >= 0).sum())
+        return int((self.head[: self.cursor.sets, lay.LIST] >= 0).sum())
 
     def events(self, rows: Rows) -> lay.Events:
         """A batch for the kernels, with the events that matter."""
@@ -194,7 +194,7 @@ class RegisterEngine:
     @property
     def partitions(self) -> Longs:
         """The partitions of sets that hold something, and those with runs that all later ones are compared with."""
-        holding = self.sets.part[: self.cursor.sets][self.head[: self.cursor.sets, 0] >= 0]
+        holding = self.sets.part[: self.cursor.sets][self.head[: self.cursor.sets, lay.LIST] >= 0]
         return distinct(holding, np.flatnonzero((self.common >= 0).any(axis=1)))
 
     @property
@@ -221,7 +221,7 @@ class RegisterEngine:
     def _live(self) -> Longs:
         """The sets that hold something or are common, and those that are watched in one of these."""
         n = self.cursor.sets
-        alive = self.head[:n, 0] >= 0
+        alive = self.head[:n, lay.LIST] >= 0
         alive[self.common[self.common >= 0]] = True
         if self.machine.automaton.watchers:
             _keep_watched(alive, self.sets, self._width - len(self.machine.automaton.watchers))
@@ -302,7 +302,7 @@ class RegisterEngine:
                 np.array([self.shared_clock]), first, np.zeros(sets, np.bool_), start, key, child, sibling, due,
                 progress, noted,
             )  # fmt: skip
-        holding = np.flatnonzero(self.head[: self.cursor.sets, 0] >= 0)
+        holding = np.flatnonzero(self.head[: self.cursor.sets, lay.LIST] >= 0)
         if holding.size and self.deadlines is not None:
             wait_for_all(self.sets, holding, self._start_keys(holding), self.deadlines)
 
@@ -317,7 +317,7 @@ class RegisterEngine:
             rows=np.zeros((size, self._width), np.int64), label=longs[0], order=longs[1],
             tree=np.zeros(1 << 10, np.int64),
             moving=np.zeros(sets, np.int32),
-            move=np.zeros((max(4 * sets, size), 4), np.int64), stamp=np.zeros(sets, np.int64),
+            move=np.zeros((max(4 * sets, size), lay.MOVE_WIDTH), np.int64), stamp=np.zeros(sets, np.int64),
             span=np.zeros((sets + 1, 2), np.int64), taken=np.zeros(sets + 1, np.int32),
             start=np.zeros((size + 4, self._width), np.int64),
         )  # fmt: skip
@@ -344,11 +344,11 @@ def _squeeze(live: Longs, sets: lay.Sets, head: Ints) -> None:
         d = live[y]
         first = sets.begin[d]
         sets.begin[y], sets.size[y], sets.part[y], sets.code[y] = at, sets.size[d], sets.part[d], sets.code[d]
-        head[y, 0] = head[d, 0]
+        head[y, lay.LIST] = head[d, lay.LIST]
         for r in range(sets.size[y]):
             copy_row(sets.rows, first + r, sets.rows, at + r)
         at += sets.size[y]
-    head[live.size : cursor.sets, 0] = -1
+    head[live.size : cursor.sets, lay.LIST] = -1
     cursor.sets, cursor.rows = live.size, at
 
 
@@ -359,7 +359,7 @@ def _enter_all(tables: lay.Tables, sets: lay.Sets, index: lay.Index, head: Ints)
         d = cursor.entered
         if not enter(d, tables, sets, index):
             return False
-        if head[d, 0] >= 0:
+        if head[d, lay.LIST] >= 0:
             link(d, index)
         cursor.entered += 1
     return True

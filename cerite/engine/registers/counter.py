@@ -28,7 +28,17 @@ from cerite.engine.registers.deadlines import (
 )
 from cerite.engine.registers.index import link, touched
 from cerite.engine.registers.interpret import Code
-from cerite.engine.registers.layout import Configurations, Events, Scratch, Watching
+from cerite.engine.registers.layout import (
+    LIST,
+    MOVE_ACCEPTS,
+    MOVE_TARGET,
+    SPAN_BEGIN,
+    SPAN_END,
+    Configurations,
+    Events,
+    Scratch,
+    Watching,
+)
 from cerite.engine.registers.moves import plan, starts
 from cerite.engine.registers.recogniser import MANY_SETS, consumed, remember
 from cerite.engine.registers.tables import Machine
@@ -103,7 +113,7 @@ class RegisterCounter(RegisterEngine):
         return Count(_whole(self._total), self.cursor.occurrences - before)
 
     def _start_keys(self, holding: Longs) -> Longs:
-        return self.cell_key[self.head[holding, 0]]
+        return self.cell_key[self.head[holding, LIST]]
 
     @property
     def counts(self) -> Counts:
@@ -213,7 +223,7 @@ def new_cell(key: int, after: int, counts: Counts) -> int:
 def add_list(source: int, target: int, low: int, head: Ints, counts: Counts) -> None:
     """Add the counts of a list to those of a set."""
     cell_key, cell_next, numbers = counts.cell_key, counts.cell_next, counts.numbers
-    before, at = -1, head[target, 0]
+    before, at = -1, head[target, LIST]
     while source >= 0 and cell_key[source] >= low:
         key = cell_key[source]
         while at >= 0 and cell_key[at] > key:
@@ -224,7 +234,7 @@ def add_list(source: int, target: int, low: int, head: Ints, counts: Counts) -> 
         if at < 0 or cell_key[at] != key:
             cell = np.int32(new_cell(key, at, counts))
             if before < 0:
-                head[target, 0] = cell
+                head[target, LIST] = cell
             else:
                 cell_next[before] = cell
             at = cell
@@ -238,9 +248,9 @@ def alive(n: int, low: int, head: Ints, counts: Counts, scratch: Scratch) -> int
     n_left = np.int64(0)  # of one type from the start: for a literal, a second version would be compiled
     for y in range(n):
         d = scratch.moving[y]
-        if counts.cell_key[head[d, 0]] < low:
-            drop_list(counts, head[d, 0])
-            head[d, 0] = -1
+        if counts.cell_key[head[d, LIST]] < low:
+            drop_list(counts, head[d, LIST])
+            head[d, LIST] = -1
         else:
             scratch.moving[n_left] = d
             n_left += 1
@@ -250,10 +260,11 @@ def alive(n: int, low: int, head: Ints, counts: Counts, scratch: Scratch) -> int
 @inlined
 def needed(n: int, head: Ints, counts: Counts, scratch: Scratch) -> int:
     """How many cells the event may need at most."""
-    need = 1 + scratch.span[n, 1] - scratch.span[n, 0]
+    need = 1 + scratch.span[n, SPAN_END] - scratch.span[n, SPAN_BEGIN]
     for y in range(n):
-        if scratch.span[y, 0] >= 0:
-            need += (scratch.span[y, 1] - scratch.span[y, 0]) * length(counts, head[scratch.moving[y], 0])
+        if scratch.span[y, SPAN_BEGIN] >= 0:
+            moves = scratch.span[y, SPAN_END] - scratch.span[y, SPAN_BEGIN]
+            need += moves * length(counts, head[scratch.moving[y], LIST])
     return need
 
 
@@ -262,10 +273,10 @@ def execute(y: int, taken: int, low: int, configs: Configurations, counts: Count
     """Carry out the moves of one set; returns whether a match was completed."""
     head, scratch = configs.head, configs.scratch
     completed = False
-    last = scratch.span[y, 1] - 1
-    for m in range(scratch.span[y, 0], last + 1):
-        target = scratch.move[m, 2]
-        if scratch.move[m, 3]:
+    last = scratch.span[y, SPAN_END] - 1
+    for m in range(scratch.span[y, SPAN_BEGIN], last + 1):
+        target = scratch.move[m, MOVE_TARGET]
+        if scratch.move[m, MOVE_ACCEPTS]:
             completed = True
             cell = taken
             while cell >= 0 and counts.cell_key[cell] >= low:
@@ -273,12 +284,12 @@ def execute(y: int, taken: int, low: int, configs: Configurations, counts: Count
                 cell = counts.cell_next[cell]
         if target < 0:
             continue
-        if head[target, 0] < 0:
+        if head[target, LIST] < 0:
             link(target, configs.entries)
             if deadlines is not None:
                 wait_for(target, counts.cell_key[taken], configs.sets, deadlines)
             if m == last:
-                head[target, 0] = taken
+                head[target, LIST] = taken
                 return completed
         add_list(taken, target, low, head, counts)
     drop_list(counts, taken)
@@ -289,12 +300,12 @@ def execute(y: int, taken: int, low: int, configs: Configurations, counts: Count
 def trim(low: Longs, part: Longs, head: Ints, counts: Counts) -> None:
     """Return the cells of starts that have left the window to the arena."""
     for d in range(counts.cursor.sets):
-        before, at = -1, head[d, 0]
+        before, at = -1, head[d, LIST]
         while at >= 0 and counts.cell_key[at] >= low[part[d]]:
             before, at = at, counts.cell_next[at]
         drop_list(counts, at)
         if before < 0:
-            head[d, 0] = -1
+            head[d, LIST] = -1
         else:
             counts.cell_next[before] = -1
 
@@ -311,14 +322,14 @@ def decide(clock: int, low: int, consume: int, configs: Configurations, watching
         for y in range(n):
             d = np.int64(due[y])
             for _ in range(ends_of(d, sets, deadlines)):
-                cell = head[d, 0]
+                cell = head[d, LIST]
                 while cell >= 0:
                     add(counts.total, counts.numbers[cell])
                     cell = counts.cell_next[cell]
             if y == 0 or deadlines.start[d] != deadlines.start[due[y - 1]]:
                 cursor.occurrences += 1
-            drop_list(counts, head[d, 0])
-            head[d, 0] = -1
+            drop_list(counts, head[d, LIST])
+            head[d, LIST] = -1
         for y in range(n if consume else 0):
             if y == 0 or consume == PARTITION:
                 consumed(consume, sets.part[due[y]], configs, counts, watching)
@@ -366,17 +377,17 @@ def count(events: Events, consume: int, windowed: bool, configs: Configurations,
         if cursor.cells + needed(n, head, counts, scratch) + 1 > counts.cell_key.size:
             return Stop.MORE_CELLS
         for y in range(n):
-            if scratch.span[y, 0] >= 0:
-                scratch.taken[y] = head[scratch.moving[y], 0]
-                head[scratch.moving[y], 0] = -1
+            if scratch.span[y, SPAN_BEGIN] >= 0:
+                scratch.taken[y] = head[scratch.moving[y], LIST]
+                head[scratch.moving[y], LIST] = -1
         completed = False
         remember(part, watching)
-        if scratch.span[n, 0] < scratch.span[n, 1]:
+        if scratch.span[n, SPAN_BEGIN] < scratch.span[n, SPAN_END]:
             first = new_cell(events.key[i] if windowed else 0, -1, counts)
             counts.numbers[first, 0] = np.uint64(1)
             scratch.taken[n] = first
         for y in range(n + 1):
-            if scratch.span[y, 0] >= 0 and (y < n or scratch.span[y, 0] < scratch.span[y, 1]):
+            if scratch.span[y, SPAN_BEGIN] >= 0 and (y < n or scratch.span[y, SPAN_BEGIN] < scratch.span[y, SPAN_END]):
                 completed |= execute(y, scratch.taken[y], low, configs, counts, deadlines)
         if completed:
             cursor.occurrences += 1

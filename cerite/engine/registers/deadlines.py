@@ -25,7 +25,7 @@ from cerite.core.arrays import Flags, Ints, Longs
 from cerite.core.jit import inlined, inner, kernel
 from cerite.engine.events.keys import LEAST, MOST
 from cerite.engine.registers.interpret import FLAGS, KNOWN, STATE, VALUES
-from cerite.engine.registers.layout import Events, Sets
+from cerite.engine.registers.layout import LIST, Events, Sets
 
 NONE = -1
 PARTITION, ANY = 1, 2  # CONSUME BY
@@ -189,12 +189,12 @@ def gather_due(clock: int, low: int, head: Ints, sets: Sets, deadlines: Deadline
     n, key = 0, 0
     while deadlines.first[clock] >= 0:
         d = int(deadlines.first[clock])
-        if head[d, 0] >= 0:
+        if head[d, LIST] >= 0:
             if deadlines.key[d] >= low or (n and deadlines.key[d] != key):
                 break
             key = deadlines.key[d]
         take_first(clock, sets, deadlines)
-        if head[d, 0] >= 0:
+        if head[d, LIST] >= 0:
             deadlines.due[n] = d
             n += 1
     return n
@@ -228,7 +228,7 @@ def stop_clocks(consume: int, head: Ints, sets: Sets, deadlines: Deadlines) -> i
         return 0
     earliest = 0
     for clock in range(first.size):
-        while first[clock] >= 0 and head[first[clock], 0] < 0:
+        while first[clock] >= 0 and head[first[clock], LIST] < 0:
             take_first(clock, sets, deadlines)
         if consume == ANY:
             known = first[clock] >= 0

@@ -19,6 +19,7 @@ from cerite.engine.registers.interpret import FLAGS, KNOWN, STATE, VALUES
 from cerite.engine.registers.layout import (
     ALWAYS,
     KIND,
+    LIST,
     ORDER,
     PAST,
     SAME,
@@ -188,7 +189,7 @@ def uproot(at: int, low: int, head: Ints, index: Index) -> int:
         above, node = -1, index.first[at]
         while node >= 0 and index.following[node] >= 0:
             above, node = node, index.following[node]
-        if node < 0 or index.value[node] >= low or head[index.entry_set[node], 0] >= 0:
+        if node < 0 or index.value[node] >= low or head[index.entry_set[node], LIST] >= 0:
             return int(index.first[at])
         if above < 0:
             index.first[at] = index.right[node]
@@ -211,7 +212,7 @@ def wake_tree(first: int, n: int, how: int, value: int, mark: int, head: Ints, i
             beyond = stored < value if below else stored > value
             if beyond or (stored == value and how in (op.AT_LEAST, op.AT_MOST)):
                 d = index.entry_set[node]
-                if head[d, 0] >= 0 and stamp[d] != mark:
+                if head[d, LIST] >= 0 and stamp[d] != mark:
                     stamp[d] = mark
                     scratch.moving[n] = d
                     n += 1
@@ -252,7 +253,7 @@ def touched(i: int, part: int, mark: int, head: Ints, events: Events, tables: Ta
         while entry >= 0:
             following = index.following[entry]
             d = index.entry_set[entry]
-            if head[d, 0] < 0:
+            if head[d, LIST] < 0:
                 index.linked[entry] = False
                 if before >= 0:
                     index.following[before] = following

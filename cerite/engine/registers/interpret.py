@@ -35,6 +35,8 @@ STATE, FLAGS, VALUES = 0, 1, 2  # places in a row
 
 # columns of the table of programs
 BEGIN, END, NEEDS, SIMPLE, SIMPLE_OP, SIMPLE_LEAF, SIMPLE_SLOT, SIMPLE_FLOAT = range(8)
+# columns of the table of instructions
+NAME, ARGUMENT = range(2)
 
 
 class Code(NamedTuple):
@@ -104,7 +106,7 @@ def run(p: int, row: Longs, values: Longs, nulls: int, table: Longs, code: Code)
     flags = row[FLAGS]
     top = -1
     for at in range(table[p, BEGIN], table[p, END]):
-        name, argument = code.instructions[at, 0], code.instructions[at, 1]
+        name, argument = code.instructions[at, NAME], code.instructions[at, ARGUMENT]
         if name <= CONSTANT or name in (NULL, COUNTED):
             top += 1
             if name == EVENT:

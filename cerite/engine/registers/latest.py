@@ -30,7 +30,17 @@ from cerite.engine.events.since import Since
 from cerite.engine.registers.base import LEAST, RegisterEngine
 from cerite.engine.registers.index import link, touched
 from cerite.engine.registers.interpret import Code
-from cerite.engine.registers.layout import Configurations, Events, Scratch, Watching
+from cerite.engine.registers.layout import (
+    LIST,
+    MOVE_ACCEPTS,
+    MOVE_TARGET,
+    SPAN_BEGIN,
+    SPAN_END,
+    Configurations,
+    Events,
+    Scratch,
+    Watching,
+)
 from cerite.engine.registers.moves import plan, starts
 from cerite.engine.registers.recogniser import remember
 from cerite.engine.registers.tables import Machine
@@ -188,7 +198,7 @@ class LatestStarts(RegisterEngine):
         n = self.cursor.sets
         part = np.maximum(self.sets.part[:n], 0)  # a watched set is of no partition, and holds nothing
         best, done = self.best[:n], grown(self.done, max(self.lows.size, self.done.size), LEAST)
-        self.head[:n, 0][(best < self.lows[part]) | (best <= done[part])] = -1
+        self.head[:n, LIST][(best < self.lows[part]) | (best <= done[part])] = -1
 
     def snapshot(self) -> bytes:
         """The state between two batches."""
@@ -221,7 +231,7 @@ def alive(n: int, low: int, done: int, head: Ints, best: Longs, scratch: Scratch
     for y in range(n):
         d = scratch.moving[y]
         if best[d] < low or best[d] <= done:
-            head[d, 0] = -1
+            head[d, LIST] = -1
         else:
             scratch.moving[n_left] = d
             n_left += 1
@@ -233,29 +243,29 @@ def execute(n: int, start: int, moves: int, configs: Configurations, known: Late
     """Carry out the moves of all sets at once; returns the latest start of what they complete."""
     head, scratch, best, after = configs.head, configs.scratch, known.best, known.after
     for y in range(n):
-        if scratch.span[y, 0] >= 0:
-            head[scratch.moving[y], 0] = -1
+        if scratch.span[y, SPAN_BEGIN] >= 0:
+            head[scratch.moving[y], LIST] = -1
     for m in range(moves):
-        target = scratch.move[m, 2]
+        target = scratch.move[m, MOVE_TARGET]
         if target >= 0:
-            after[target] = best[target] if head[target, 0] >= 0 else LEAST
+            after[target] = best[target] if head[target, LIST] >= 0 else LEAST
     complete = np.int64(LEAST)
     for y in range(n + 1):
         key = best[scratch.moving[y]] if y < n else np.int64(start)
-        if scratch.span[y, 0] < 0:
+        if scratch.span[y, SPAN_BEGIN] < 0:
             continue
-        for m in range(scratch.span[y, 0], scratch.span[y, 1]):
-            target = scratch.move[m, 2]
-            if scratch.move[m, 3]:
+        for m in range(scratch.span[y, SPAN_BEGIN], scratch.span[y, SPAN_END]):
+            target = scratch.move[m, MOVE_TARGET]
+            if scratch.move[m, MOVE_ACCEPTS]:
                 complete = max(complete, key)
             if target >= 0:
                 after[target] = max(after[target], key)
     for m in range(moves):
-        target = scratch.move[m, 2]
+        target = scratch.move[m, MOVE_TARGET]
         if target >= 0 and after[target] > LEAST:
-            if head[target, 0] < 0:
+            if head[target, LIST] < 0:
                 link(target, configs.entries)
-                head[target, 0] = 0
+                head[target, LIST] = 0
             best[target] = after[target]
     return complete
 

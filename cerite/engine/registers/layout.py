@@ -23,7 +23,7 @@ class Tables(NamedTuple):
     first: Longs  # transitions of state q: t[first[q]:first[q + 1]]
     t: Longs
     programs: Longs  # flattened lists of program numbers
-    groups: Longs  # bit, begin and end of the list in `programs`
+    groups: Longs  # negated: a bit, and a list in `programs`
     actions: Longs
     program_table: Longs
     wakes_first: Longs  # signatures of state q: wakes[wakes_first[q]:wakes_first[q + 1]]
@@ -38,6 +38,8 @@ class Tables(NamedTuple):
 
 # what `shape` says: states, sizes, and whether runs may pass over events before the first they mark
 INITIAL, FINAL, STATES, STORED_VALUES, MAXIMAL, WATCHERS, LATE = range(7)
+# columns of the table of negated groups
+GROUP_BIT, GROUP_BEGIN, GROUP_END = range(3)
 # columns of the table of ops
 WATCHER, RESETS, STARTS, SPAWNS, FORBIDS, OP_MARKS = range(6)
 
@@ -81,11 +83,17 @@ class Scratch(NamedTuple):
     order: Longs
     tree: Longs  # the way down a tree; a treap is never that deep
     moving: Ints
-    move: Longs  # source place, label, target, accepts
-    span: Longs  # moves of the y-th moving set: move[span[y, 0]:span[y, 1]]; -1 where it stays
+    move: Longs  # where a set goes: the label, the target, and whether what it holds is accepted
+    span: Longs  # moves of the y-th moving set: move[begin:end]; `begin` is -1 where it stays
     taken: Ints
     start: Longs  # the rows in which runs begin
     stamp: Longs
+
+
+# columns of `move`, and of `span`
+MOVE_LABEL, MOVE_TARGET, MOVE_ACCEPTS = range(3)
+MOVE_WIDTH = 3
+SPAN_BEGIN, SPAN_END = range(2)
 
 
 class Configurations(NamedTuple):
@@ -95,8 +103,11 @@ class Configurations(NamedTuple):
     sets: Sets
     entries: Index
     scratch: Scratch
-    head: Ints  # by set: the first cell of what it holds, -1 if it holds nothing
+    head: Ints  # by set, in column `LIST`: the first cell of what it holds, -1 if it holds nothing
     lows: Longs  # by partition: where the window of its last event begins
+
+
+LIST = 0  # the only column of `head`: a set is one deterministic state; without registers, a slot has a column for each
 
 
 class Watching(NamedTuple):

@@ -21,6 +21,12 @@ from cerite.engine.registers.layout import (
     INITIAL,
     LATE,
     MAXIMAL,
+    MOVE_ACCEPTS,
+    MOVE_LABEL,
+    MOVE_TARGET,
+    MOVE_WIDTH,
+    SPAN_BEGIN,
+    SPAN_END,
     STATES,
     STORED_VALUES,
     WATCHERS,
@@ -39,7 +45,7 @@ from cerite.engine.registers.watch import advance_common, beside_others, watch
 THIS, EQUAL, LARGER = range(3)
 MOST_KNOWN = 2  # moves of one set: to stay, and to go on
 COUNT, BITS, FIRST_KNOWN = range(3)
-KNOWN_MOVES = FIRST_KNOWN + 3 * MOST_KNOWN  # columns of `Sets.known`: how many, bits; label, target, accepts of each
+KNOWN_MOVES = FIRST_KNOWN + MOVE_WIDTH * MOST_KNOWN  # columns of `Sets.known`: how many, bits; then those of each move
 
 
 @inlined
@@ -111,11 +117,11 @@ def compared(rows: Longs, begin: int, end: int, n: int, now: Moment, configs: Co
 
 
 @inlined
-def moves(source: int, rows: Longs, begin: int, end: int, now: Moment, configs: Configurations, code: Code | None,
+def moves(rows: Longs, begin: int, end: int, now: Moment, configs: Configurations, code: Code | None,
           watching: Watching | None) -> int:  # fmt: skip
     """Note where the set rows[begin:end] goes now, label 0 last; 0, or what there is no room for.
 
-    A move is (source, label, target, accepts); nothing is noted where the set just stays.
+    A move is (label, target, accepts); nothing is noted where the set just stays.
     """
     tables, sets, scratch = configs.tables, configs.sets, configs.scratch
     cursor = sets.cursor
@@ -146,12 +152,12 @@ def moves(source: int, rows: Longs, begin: int, end: int, now: Moment, configs: 
         if larger:
             accepts = 0
         if target >= 0 or accepts:
-            if accepts and cursor.moves > noted and scratch.move[cursor.moves - 1, 1] == label // 2:
+            if accepts and cursor.moves > noted and scratch.move[cursor.moves - 1, MOVE_LABEL] == label // 2:
                 cursor.moves -= 1  # what would be decided later is decided here
             if cursor.moves == scratch.move.shape[0]:
                 return Stop.MORE_SCRATCH
             m = scratch.move[cursor.moves]
-            m[0], m[1], m[2], m[3] = source, label // 2, target, accepts
+            m[MOVE_LABEL], m[MOVE_TARGET], m[MOVE_ACCEPTS] = label // 2, target, accepts
             cursor.moves += 1
         at = stop
     return 0
@@ -214,17 +220,17 @@ def starts(i: int, events: Events, tables: Tables) -> bool:
 
 
 @inlined
-def recall(y: int, d: int, i: int, events: Events, sets: Sets, scratch: Scratch) -> bool:
-    """Note the moves of set d, the y-th to move, if they are known for an event with these bits."""
+def recall(d: int, i: int, events: Events, sets: Sets, scratch: Scratch) -> bool:
+    """Note the moves of set d if they are known for an event with these bits."""
     known, cursor = sets.known, sets.cursor
     count = known[d, COUNT]
     if count < 0 or known[d, BITS] != np.int64(events.bits[i, 0]) or cursor.moves + count > scratch.move.shape[0]:
         return False
-    for k in range(FIRST_KNOWN, FIRST_KNOWN + 3 * count, 3):
-        m = cursor.moves
-        scratch.move[m, 0], scratch.move[m, 1] = y, known[d, k]
-        scratch.move[m, 2], scratch.move[m, 3] = known[d, k + 1], known[d, k + 2]
-        cursor.moves = m + 1
+    for k in range(FIRST_KNOWN, FIRST_KNOWN + MOVE_WIDTH * count, MOVE_WIDTH):
+        m = scratch.move[cursor.moves]
+        m[MOVE_LABEL], m[MOVE_TARGET] = known[d, k + MOVE_LABEL], known[d, k + MOVE_TARGET]
+        m[MOVE_ACCEPTS] = known[d, k + MOVE_ACCEPTS]
+        cursor.moves += 1
     return True
 
 
@@ -240,8 +246,8 @@ def learn(d: int, before: int, i: int, events: Events, tables: Tables, sets: Set
     if fixed:
         sets.known[d, COUNT], sets.known[d, BITS] = count, np.int64(events.bits[i, 0])
         for k in range(count):
-            for column in range(3):
-                sets.known[d, FIRST_KNOWN + 3 * k + column] = scratch.move[before + k, 1 + column]
+            for column in range(MOVE_WIDTH):
+                sets.known[d, FIRST_KNOWN + MOVE_WIDTH * k + column] = scratch.move[before + k, column]
 
 
 @embedded
@@ -257,7 +263,7 @@ def plan(i: int, part: int, moving: int, events: Events, configs: Configurations
         if y < moving:
             d = np.int64(scratch.moving[y])
             if watching is None:
-                recalled = recall(y, d, i, events, sets, scratch)
+                recalled = recall(d, i, events, sets, scratch)
             rows, begin, end = sets.rows, sets.begin[d], sets.begin[d] + sets.size[d]
         else:
             d = np.int64(NO_SET)
@@ -267,17 +273,17 @@ def plan(i: int, part: int, moving: int, events: Events, configs: Configurations
                 if end < 0:
                     return -end
         if not recalled:
-            why = moves(y, rows, begin, end, now, configs, code, watching)
+            why = moves(rows, begin, end, now, configs, code, watching)
             if why != Stop.DONE:
                 return why
             if watching is None and y < moving:
                 learn(d, before, i, events, tables, sets, scratch)
         after = cursor.moves
-        scratch.span[y, 0], scratch.span[y, 1] = before, after
+        scratch.span[y, SPAN_BEGIN], scratch.span[y, SPAN_END] = before, after
         if after == before + 1:
             m = scratch.move[before]
-            if y < moving and m[1] == 0 and m[2] == d and m[3] == 0:
-                scratch.span[y, 0] = -1
+            if y < moving and m[MOVE_LABEL] == 0 and m[MOVE_TARGET] == d and m[MOVE_ACCEPTS] == 0:
+                scratch.span[y, SPAN_BEGIN] = -1
                 cursor.moves = before
     if watching is not None and watching.common.size:
         why = advance_common(now, configs, code, watching)

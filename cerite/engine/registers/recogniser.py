@@ -35,7 +35,19 @@ from cerite.engine.registers.deadlines import (
 )
 from cerite.engine.registers.index import link, touched
 from cerite.engine.registers.interpret import FLAGS, KNOWN, STATE, VALUES, Code
-from cerite.engine.registers.layout import Configurations, Events, Scratch, Sets, Watching
+from cerite.engine.registers.layout import (
+    LIST,
+    MOVE_ACCEPTS,
+    MOVE_LABEL,
+    MOVE_TARGET,
+    SPAN_BEGIN,
+    SPAN_END,
+    Configurations,
+    Events,
+    Scratch,
+    Sets,
+    Watching,
+)
 from cerite.engine.registers.moves import plan, starts
 from cerite.engine.registers.sets import NO_SET
 from cerite.engine.registers.tables import Machine
@@ -149,7 +161,7 @@ class RegisterRecogniser(RegisterEngine, Finder):
         return np.union1d(Finder.still_needed(self), rows[known, VALUES + slot])
 
     def _start_keys(self, holding: Longs) -> Longs:
-        return self.nodes[self.cell_node[self.head[holding, 0]], MAX]
+        return self.nodes[self.cell_node[self.head[holding, LIST]], MAX]
 
     def _fingerprint(self) -> str:
         options = {"consume": self.consume, "strategy": self.strategy}
@@ -209,7 +221,7 @@ class RegisterRecogniser(RegisterEngine, Finder):
 # a fresh bottom node before all others. Acceptance belongs to the move, not to the set: what a marked event completes
 # is noted as a root at once, and the final state is never stored.
 #
-# Invariant: `head[d, 0]` is the union-list of set d or -1. Room for the whole event is ensured before anything
+# Invariant: `head[d, LIST]` is the union-list of set d or -1. Room for the whole event is ensured before anything
 # is changed.
 
 MANY_SETS = 1 << 12
@@ -222,13 +234,13 @@ def latest_first(n: int, low: int, head: Ints, tecs: Tecs, scratch: Scratch) -> 
     n_left = np.int64(0)  # of one type from the start: for a literal, a second version would be compiled
     for y in range(n):
         d = scratch.moving[y]
-        start = nodes[cell_node[head[d, 0]], MAX]
+        start = nodes[cell_node[head[d, LIST]], MAX]
         if start < low:
-            drop_list(tecs, head[d, 0])
-            head[d, 0] = -1
+            drop_list(tecs, head[d, LIST])
+            head[d, LIST] = -1
             continue
         at = n_left
-        while at > 0 and nodes[cell_node[head[scratch.moving[at - 1], 0]], MAX] < start:
+        while at > 0 and nodes[cell_node[head[scratch.moving[at - 1], LIST]], MAX] < start:
             scratch.moving[at] = scratch.moving[at - 1]
             at -= 1
         scratch.moving[at] = d
@@ -241,11 +253,11 @@ def needed(moving: int, head: Ints, scratch: Scratch, tecs: Tecs) -> int:
     """How many nodes the event may need at most."""
     need = 1
     for y in range(moving):
-        if scratch.span[y, 0] >= 0:
-            need += length(tecs, head[scratch.moving[y], 0])
+        if scratch.span[y, SPAN_BEGIN] >= 0:
+            need += length(tecs, head[scratch.moving[y], LIST])
     for m in range(tecs.cursor.moves):
-        target = scratch.move[m, 2]
-        need += 5 + (length(tecs, head[target, 0]) if target >= 0 else 0)
+        target = scratch.move[m, MOVE_TARGET]
+        need += 5 + (length(tecs, head[target, LIST]) if target >= 0 else 0)
     return need
 
 
@@ -268,19 +280,20 @@ def execute(y: int, taken: int, i: int, events: Events, configs: Configurations,
     """EXECTRANS of Algorithm 1 for a list taken out of its set; the last move, by label 0, may keep the list itself."""
     head, scratch = configs.head, configs.scratch
     low, merged = events.low[i], -1
-    for m in range(scratch.span[y, 0], scratch.span[y, 1]):
-        label, target, accepts = scratch.move[m, 1], scratch.move[m, 2], scratch.move[m, 3]
-        if label == 0 and m == scratch.span[y, 1] - 1:
+    for m in range(scratch.span[y, SPAN_BEGIN], scratch.span[y, SPAN_END]):
+        move = scratch.move[m]
+        label, target, accepts = move[MOVE_LABEL], move[MOVE_TARGET], move[MOVE_ACCEPTS]
+        if label == 0 and m == scratch.span[y, SPAN_END] - 1:
             cell = taken
             while accepts and cell >= 0 and tecs.nodes[tecs.cell_node[cell], MAX] >= low:
                 note_completed(i, tecs.cell_node[cell], events, roots, tecs, deadlines)
                 cell = tecs.cell_next[cell]
             if target >= 0:
-                if head[target, 0] < 0:
+                if head[target, LIST] < 0:
                     link(target, configs.entries)
                     if deadlines is not None:
                         wait_for(target, tecs.nodes[tecs.cell_node[taken], MAX], configs.sets, deadlines)
-                give(0, taken, low, target, head, tecs)
+                give(LIST, taken, low, target, head, tecs)
                 return
             continue
         if merged < 0:
@@ -289,11 +302,11 @@ def execute(y: int, taken: int, i: int, events: Events, configs: Configurations,
         if accepts:
             note_completed(i, marked, events, roots, tecs, deadlines)
         if target >= 0:
-            if head[target, 0] < 0:
+            if head[target, LIST] < 0:
                 link(target, configs.entries)
                 if deadlines is not None:
                     wait_for(target, tecs.nodes[marked, MAX], configs.sets, deadlines)
-            give(0, new_cell(tecs, marked, -1), low, target, head, tecs)
+            give(LIST, new_cell(tecs, marked, -1), low, target, head, tecs)
     drop_list(tecs, taken)
 
 
@@ -316,14 +329,14 @@ def consumed(how: int, part: int, configs: Configurations, cells: Cells, watchin
             watching.common[part, :] = NO_SET
     if how == ANY:
         for d in range(cells.cursor.sets):
-            drop_list(cells, head[d, 0])
-            head[d, 0] = -1
+            drop_list(cells, head[d, LIST])
+            head[d, LIST] = -1
         return
     entry = index.first[part * (listed + 1) + listed]
     while entry >= 0:
         d = index.entry_set[entry]
-        drop_list(cells, head[d, 0])
-        head[d, 0] = -1
+        drop_list(cells, head[d, LIST])
+        head[d, LIST] = -1
         entry = index.following[entry]
 
 
@@ -331,7 +344,7 @@ def consumed(how: int, part: int, configs: Configurations, cells: Cells, watchin
 def note_decided(d: int, head: Ints, sets: Sets, tecs: Tecs, roots: Roots, deadlines: Deadlines) -> bool:
     """Note what a set whose window is over holds, once for each end that its runs in tails have; False without room."""
     begin, end = sets.begin[d], sets.begin[d] + sets.size[d]
-    cursor, cells = tecs.cursor, length(tecs, head[d, 0])
+    cursor, cells = tecs.cursor, length(tecs, head[d, LIST])
     if cursor.roots + cells * (end - begin) > roots.node.size:
         cursor.need = cells * (end - begin)
         return False
@@ -349,7 +362,7 @@ def note_decided(d: int, head: Ints, sets: Sets, tecs: Tecs, roots: Roots, deadl
         noted.ends[root], noted.lows[root] = last, LEAST
         noted.by[root], noted.since[root], noted.row[root] = deadlines.start[d], deadlines.key[d], -1 - sets.part[d]
         deadlines.progress[ROOT] += 1
-        cell = head[d, 0]
+        cell = head[d, LIST]
         while cell >= 0:
             note_root(root, tecs.cell_node[cell], roots, cursor)
             cell = tecs.cell_next[cell]
@@ -374,8 +387,8 @@ def decide(clock: int, low: int, consume: int, configs: Configurations, watching
                 return Stop.ROOTS_FULL
             if y == 0 or deadlines.start[due[y]] != deadlines.start[due[y - 1]]:
                 cursor.occurrences += 1
-            drop_list(tecs, head[due[y], 0])
-            head[due[y], 0] = -1
+            drop_list(tecs, head[due[y], LIST])
+            head[due[y], LIST] = -1
             progress[DONE_WITH] += 1
         for y in range(progress[DUE] if consume else 0):
             if y == 0 or consume == PARTITION:
@@ -435,16 +448,16 @@ def update(events: Events, consume: int, configs: Configurations, code: Code | N
         if cursor.roots + cursor.cells + need > roots.node.size:
             return Stop.ROOTS_FULL
         for y in range(n):
-            if scratch.span[y, 0] >= 0:
-                scratch.taken[y] = head[scratch.moving[y], 0]
-                head[scratch.moving[y], 0] = -1
+            if scratch.span[y, SPAN_BEGIN] >= 0:
+                scratch.taken[y] = head[scratch.moving[y], LIST]
+                head[scratch.moving[y], LIST] = -1
         before = cursor.roots
         remember(part, watching)
-        if scratch.span[n, 0] < scratch.span[n, 1]:
+        if scratch.span[n, SPAN_BEGIN] < scratch.span[n, SPAN_END]:
             scratch.taken[n] = new_cell(tecs, new_bottom(tecs, events.position[i], events.key[i]), -1)
         for z in range(n + 1):
             y = n if z == 0 else z - 1  # the start first, then by maximum-start
-            if scratch.span[y, 0] >= 0 and (y < n or scratch.span[y, 0] < scratch.span[y, 1]):
+            if scratch.span[y, SPAN_BEGIN] >= 0 and (y < n or scratch.span[y, SPAN_BEGIN] < scratch.span[y, SPAN_END]):
                 execute(y, np.int64(scratch.taken[y]), i, events, configs, tecs, roots, deadlines)
         if cursor.roots > before:
             cursor.occurrences += 1

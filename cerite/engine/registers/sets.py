@@ -13,7 +13,16 @@ from cerite.core.arrays import Longs, Words
 from cerite.core.hashing import fold
 from cerite.core.jit import embedded, inlined
 from cerite.engine.registers.interpret import FLAGS, KNOWN, STATE, UNKNOWN, VALUES, Code, accumulated, holds
-from cerite.engine.registers.layout import STORED_VALUES, WATCHERS, Events, Sets, Tables
+from cerite.engine.registers.layout import (
+    GROUP_BEGIN,
+    GROUP_BIT,
+    GROUP_END,
+    STORED_VALUES,
+    WATCHERS,
+    Events,
+    Sets,
+    Tables,
+)
 from cerite.engine.registers.tables import (
     ACTIONS,
     BIT,
@@ -53,8 +62,8 @@ def enabled(x: int, row: Longs, i: int, events: Events, tables: Tables, code: Co
 def excluded(x: int, row: Longs, i: int, events: Events, tables: Tables, code: Code | None) -> bool:
     """Whether one of the negated groups of transition x holds."""
     for g in range(tables.t[x, GROUPS], tables.t[x, GROUPS_END]):
-        every = bit_of(events.bits, i, tables.groups[g, 0])
-        for k in range(tables.groups[g, 1], tables.groups[g, 2]):
+        every = bit_of(events.bits, i, tables.groups[g, GROUP_BIT])
+        for k in range(tables.groups[g, GROUP_BEGIN], tables.groups[g, GROUP_END]):
             every = every and holds(
                 tables.programs[k], row, events.values[i], np.int64(events.nulls[i]), tables.program_table, code
             )

@@ -21,6 +21,7 @@ from cerite.core.budget import check_states, most_states
 
 MISSING = -1
 STILL = -2
+INITIAL = 0  # the dstate in which runs begin
 
 
 class Steps(NamedTuple):

@@ -23,7 +23,7 @@ from cerite.engine.slots import CONSUME, grown
 from cerite.engine.snapshot import fingerprint, pack, unpack
 from cerite.engine.subset.base import SubsetEngine
 from cerite.engine.subset.classes import EventClasses
-from cerite.engine.subset.determinise import MISSING, Determinised, MaxDeterminised, Steps
+from cerite.engine.subset.determinise import INITIAL, MISSING, Determinised, MaxDeterminised, Steps
 from cerite.engine.tecs.compact import compact
 from cerite.engine.tecs.finder import Finder
 from cerite.engine.tecs.nodes import (
@@ -284,7 +284,7 @@ def gather(c: int, low: int, s: int, head: Ints, steps: Steps, tecs: Tecs, movin
             place -= 1
         moving[place] = d
         n += 1
-    offset = entry[c, 0]
+    offset = entry[c, INITIAL]
     for y in range(offset + 1, offset + 1 + 2 * succ[offset], 2):
         need += 5 + length(tecs, head[s, succ[y + 1]])
     return n, need + 1
@@ -337,9 +337,9 @@ def update(batch: Batch, consume: int, steps: Steps, lists: Lists, tecs: Tecs, r
         c, key, low, position = batch.classes[i], batch.key[i], batch.low[i], batch.position[i]
         part = batch.partition[i] if batch.partition.size else 0
         s = lists.slot_of[part]
-        start = entry[c, 0]
+        start = entry[c, INITIAL]
         if start == MISSING:
-            cursor.dstate, cursor.event_class = 0, c
+            cursor.dstate, cursor.event_class = INITIAL, c
             return Stop.MISS
         if s < 0:
             if succ[start] == 0:

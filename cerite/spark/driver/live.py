@@ -38,8 +38,8 @@ from cerite.spark.worker.live_job import (
     FINAL,
     GAUGES,
     PACKED,
+    PLACEMENT,
     REPORTS,
-    SEAT,
     SHARD,
     SOURCE,
     Chunking,
@@ -163,7 +163,7 @@ class LivePlan:
         )
         return LiveJob.of(
             request.plan, self.choice.operator, self.chunking, shards,
-            arriving=(*request.shipped, *words, SOURCE, SEAT, FINAL), seats=placement(self.shards),
+            arriving=(*request.shipped, *words, SOURCE, PLACEMENT, FINAL), placement=placement(self.shards),
             sources=len(request.sources), delay=self.delay_ticks, per_millisecond=self._per_millisecond,
             unit=request.unit, deduplicate=self.options.deduplicate,
             side=self.options.late == "side", identity=self._identity,
@@ -223,8 +223,8 @@ class LivePlan:
         columns = [fn.col(inner_name(request, name)) for name in request.shipped]
         words, bits = bit_words(request)
         columns += [column.alias(inner_name(request, name)) for name, column in zip(words, bits, strict=True)]
-        own = [fn.col("cerite_source"), self._seat().alias("cerite_seat"), fn.lit(False).alias("cerite_final")]
-        rows = rows.select(*columns, *own)
+        placed = self._placement().alias("cerite_placement")
+        rows = rows.select(*columns, fn.col("cerite_source"), placed, fn.lit(False).alias("cerite_final"))
         return rows if self.options.final is None else rows.union(self._closing(rows.schema))
 
     def _aligned(self) -> list[DataFrame]:
@@ -250,14 +250,14 @@ class LivePlan:
         rows = Frame(source).df.withColumns({_CLOCK: column, "cerite_source": fn.lit(number)})
         return rows.withWatermark(_CLOCK, f"{math.ceil(self.delay)} milliseconds")
 
-    def _seat(self) -> Column:
+    def _placement(self) -> Column:
         """The number that stands for the row's shard; under T-CER the packer finds it."""
-        seats = self.live_job.seats
+        numbers = self.live_job.placement
         if self.choice.operator != "partitions" or self.shards == 1:
-            return fn.lit(seats[0])
+            return fn.lit(numbers[0])
         keys = [_plain_zero(self.request, name) for name in self.request.plan.partition]
         shard = fn.pmod(fn.hash(*keys), fn.lit(self.shards))
-        return fn.element_at(fn.array(*(fn.lit(seat) for seat in seats)), shard + 1)
+        return fn.element_at(fn.array(*(fn.lit(number) for number in numbers)), shard + 1)
 
     def _closing(self, schema: ty.StructType) -> DataFrame:
         """A row as soon as there is a file in the folder, which says that the stream is over."""
@@ -305,7 +305,7 @@ def _shards(packed: DataFrame, live: LiveJob) -> DataFrame:
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # about versions of pandas, which is not used here
-        return packed.groupBy("seat").transformWithState(ShardProcessor(live), REPORTS, "Append", "EventTime")
+        return packed.groupBy("placement").transformWithState(ShardProcessor(live), REPORTS, "Append", "EventTime")
 
 
 def ready(session: SparkSession, folder: str) -> None:

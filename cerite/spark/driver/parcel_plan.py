@@ -88,4 +88,4 @@ def parcelled(request: Request, layout: Layout, job: Job) -> DataFrame:
 
 def exchanged(parcels: DataFrame, layout: Layout) -> DataFrame:
     """The parcels, each moved to its task."""
-    return parcels.repartition(layout.tasks, "seat").select("parcel")
+    return parcels.repartition(layout.tasks, "placement").select("parcel")

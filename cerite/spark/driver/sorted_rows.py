@@ -80,8 +80,8 @@ def _placed(request: Request, layout: Layout, rows: DataFrame) -> DataFrame:
         first, places = hot_units(layout.hot, layout.tasks)
         cases = (f"WHEN {index} THEN {begin} + {_CHUNK}" for index, begin in first.items())
         unit = f"CASE {_BUCKET} {' '.join(cases)} ELSE {_BUCKET} END"
-    seat = placement(layout.tasks)
-    array = f"array({', '.join(str(seat[place]) for place in places)})"
+    numbers = placement(layout.tasks)
+    array = f"array({', '.join(str(numbers[place]) for place in places)})"
     rows = rows.withColumns({_OWN: fn.expr(own), _LAST: fn.expr(last)})
     rows = rows.withColumn(_CHUNK, fn.explode(fn.sequence(fn.col(_OWN), fn.col(_LAST))))
     return rows.withColumn(_PLACE, fn.expr(f"{array}[{unit}]")).repartition(layout.tasks, fn.col(_PLACE))

@@ -18,8 +18,8 @@ from cerite.engine.shape import Shown
 from cerite.pattern.query import Measure
 from cerite.spark.worker.job import CHUNK, OWNED, Job, live_plan, unary_tests
 
-SEAT, SOURCE, FINAL = "cerite.seat", "cerite.source", "cerite.final"
-PACKED = "seat int, part int, flush int, seen array<bigint>, final boolean, events bigint, payload binary"
+PLACEMENT, SOURCE, FINAL = "cerite.placement", "cerite.source", "cerite.final"
+PACKED = "placement int, part int, flush int, seen array<bigint>, final boolean, events bigint, payload binary"
 MATCH, LATE, SHARD = "match", "late", "shard"  # kinds of rows that a shard reports
 COUNTS = ("relevant", "matches", "late", "untimed", "duplicates")  # of one micro-batch
 GAUGES = ("pending", "kept", "live", "state_bytes")  # held after it
@@ -56,13 +56,13 @@ class ShardColumns:
 class LiveJob:
     """One query on a live stream.
 
-    `arriving` are the columns as Spark ships them; `seats` the number that stands for each shard in the checkpoint;
+    `arriving` are the columns as Spark ships them; `placement` the number that stands for each shard in the checkpoint;
     `delay` and `per_millisecond` are in ticks of the time column. With several `sources` the slowest one drives time.
     """
 
     job: Job
     arriving: tuple[str, ...]
-    seats: tuple[int, ...]
+    placement: tuple[int, ...]
     sources: int
     delay: Fraction
     per_millisecond: Fraction

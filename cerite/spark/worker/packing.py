@@ -19,12 +19,12 @@ from cerite.core.arrays import Flags, Longs
 from cerite.engine.events.keys import MOST, Numbers, keys_of, numbers
 from cerite.spark.worker import Batches
 from cerite.spark.worker.job import BIT, CHUNK, OWNED, WORD
-from cerite.spark.worker.live_job import FINAL, SEAT, SOURCE, Chunking, LiveJob
+from cerite.spark.worker.live_job import FINAL, PLACEMENT, SOURCE, Chunking, LiveJob
 
 FLUSH_ROWS, FLUSH_BYTES = 1 << 20, 1 << 27
 _SCHEMA = pa.schema(
     [
-        ("seat", pa.int32()), ("part", pa.int32()), ("flush", pa.int32()), ("seen", pa.list_(pa.int64())),
+        ("placement", pa.int32()), ("part", pa.int32()), ("flush", pa.int32()), ("seen", pa.list_(pa.int64())),
         ("final", pa.bool_()), ("events", pa.int64()), ("payload", pa.binary()),
     ]
 )  # fmt: skip
@@ -66,20 +66,20 @@ def _flushed(live: LiveJob, rows: pa.RecordBatch, part: int, flush: int) -> pa.R
     seen = _seen(live, rows, keys_of(values), missing)
     events = _prepared(live, rows)
     if live.chunking is None:
-        shard = _number(rows.column(SEAT).to_numpy(zero_copy_only=False), live.seats)
+        shard = _number(rows.column(PLACEMENT).to_numpy(zero_copy_only=False), live.placement)
         owned = np.ones(shard.size, np.bool_)
     else:
-        events, shard, owned = _chunked(live.chunking, events, values, len(live.seats))
+        events, shard, owned = _chunked(live.chunking, events, values, len(live.placement))
     order = np.argsort(shard, kind="stable")
     events = events.take(pa.array(order))
-    ends = np.searchsorted(shard[order], np.arange(len(live.seats) + 1))
-    mine = np.bincount(shard[owned], minlength=len(live.seats))
+    ends = np.searchsorted(shard[order], np.arange(len(live.placement) + 1))
+    mine = np.bincount(shard[owned], minlength=len(live.placement))
     payloads = [written(events.slice(begin, stop - begin)) for begin, stop in pairwise(ends.tolist())]
-    count = len(live.seats)
+    count = len(live.placement)
     columns = [
-        pa.array(live.seats, pa.int32()), pa.array([part] * count, pa.int32()), pa.array([flush] * count, pa.int32()),
-        pa.array([seen] * count, pa.list_(pa.int64())), pa.array([bool(final.any())] * count),
-        pa.array(mine, pa.int64()), pa.array(payloads, pa.binary()),
+        pa.array(live.placement, pa.int32()), pa.array([part] * count, pa.int32()),
+        pa.array([flush] * count, pa.int32()), pa.array([seen] * count, pa.list_(pa.int64())),
+        pa.array([bool(final.any())] * count), pa.array(mine, pa.int64()), pa.array(payloads, pa.binary()),
     ]  # fmt: skip
     return pa.RecordBatch.from_arrays(columns, schema=_SCHEMA)
 
@@ -95,10 +95,10 @@ def _seen(live: LiveJob, rows: pa.RecordBatch, keys: Longs, missing: Flags | Non
     return greatest
 
 
-def _number(seats: Longs, known: tuple[int, ...]) -> Longs:
+def _number(placed: Longs, known: tuple[int, ...]) -> Longs:
     """Which shard each row belongs to."""
     order = np.argsort(known)
-    return order[np.searchsorted(np.array(known)[order], seats)]
+    return order[np.searchsorted(np.array(known)[order], placed)]
 
 
 def _prepared(live: LiveJob, rows: pa.RecordBatch) -> pa.RecordBatch:

@@ -22,11 +22,11 @@ from cerite.spark.worker.job import CHUNK, OWNED, Cut, Job, Number
 from cerite.spark.worker.narrow import narrowed
 from cerite.spark.worker.packing import gathered, written
 
-PARCELS = "seat int, parcel binary"
+PARCELS = "placement int, parcel binary"
 FLUSH_ROWS, FLUSH_BYTES = 1 << 20, 1 << 25  # rows that are sorted into parcels at once
 PARCEL_BYTES = 1 << 25  # a parcel is larger only if a single row is
 _FEW_ENDS = 8
-_SCHEMA = pa.schema([("seat", pa.int32()), ("parcel", pa.binary())])
+_SCHEMA = pa.schema([("placement", pa.int32()), ("parcel", pa.binary())])
 
 
 @dataclass(frozen=True)
@@ -35,9 +35,10 @@ class Addresses:
 
     `columns` are the names of the columns that arrive; `bucket` is the one with the number of the row's bucket, None if
     all rows are in bucket 0. A bucket in `cuts` is cut into chunks by the column `clock`. A bucket without cuts is the
-    unit with its own number, chunk c of another is unit `first[bucket] + c`; `tasks` are those of the units, `seats`
-    are the integers that Spark's hash sends to each task. Where rows are `numbered`, they come in the order of their
-    numbers (`ROW`), of which only the order matters, and no other parcel's numbers lie between those of a parcel.
+    unit with its own number, chunk c of another is unit `first[bucket] + c`; `tasks` are those of the units, and
+    `placement` has, for each task, the integer that Spark's hash sends to it. Where rows are `numbered`, they come in
+    the order of their numbers (`ROW`), of which only the order matters, and no other parcel's numbers lie between those
+    of a parcel.
     """
 
     columns: tuple[str, ...]
@@ -46,7 +47,7 @@ class Addresses:
     cuts: Mapping[int, tuple[Cut, ...]]
     first: Mapping[int, int]
     tasks: tuple[int, ...]
-    seats: tuple[int, ...]
+    placement: tuple[int, ...]
     numbered: bool = False
 
 
@@ -80,10 +81,10 @@ def posted(job: Job, addresses: Addresses, rows: pa.RecordBatch) -> Batches:
     events = rows.select([name for name in job.columns if name in rows.schema.names])
     if FILE in job.columns and FILE not in rows.schema.names:  # there is one file
         events = events.append_column(FILE, pa.array(np.zeros(rows.num_rows, np.int64)))
-    tasks = distinct(copies.task) if len(addresses.seats) > 1 else copies.task[:1]
+    tasks = distinct(copies.task) if len(addresses.placement) > 1 else copies.task[:1]
     order = copies.place
     if tasks.size > 1:
-        by_task = _by_task(copies.task, len(addresses.seats))
+        by_task = _by_task(copies.task, len(addresses.placement))
         order = by_task if order is None else order[by_task]
         copies = Copies(order, copies.task[by_task], copies.chunk[by_task], copies.owned[by_task])
     events = events if order is None else events.take(pa.array(order))
@@ -95,8 +96,8 @@ def posted(job: Job, addresses: Addresses, rows: pa.RecordBatch) -> Batches:
     for task, (begin, stop) in zip(tasks.tolist(), pairwise(ends.tolist()), strict=True):
         for part in _portions(events.slice(begin, stop - begin)):
             payload = [written(narrowed(_renumbered(part) if addresses.numbered else part))]
-            seat = pa.array([addresses.seats[task]], pa.int32())
-            yield pa.RecordBatch.from_arrays([seat, pa.array(payload, pa.binary())], schema=_SCHEMA)
+            placed = pa.array([addresses.placement[task]], pa.int32())
+            yield pa.RecordBatch.from_arrays([placed, pa.array(payload, pa.binary())], schema=_SCHEMA)
 
 
 def _renumbered(rows: pa.RecordBatch) -> pa.RecordBatch:

@@ -182,7 +182,7 @@ class ShardProcessor(StatefulProcessor):
         metrics = shard.run.metrics
         gauges = dict(zip(GAUGES, (metrics.pending, metrics.kept_rows, metrics.active, len(state)), strict=True))
         numbers = {**shard.counts, **gauges, "watermark": self._milliseconds(shard)}
-        return _row(SHARD, self.live.seats.index(number), numbers, None)
+        return _row(SHARD, self.live.placement.index(number), numbers, None)
 
     def _milliseconds(self, shard: Shard) -> int | None:
         """The watermark in milliseconds, as Spark reports its own."""
