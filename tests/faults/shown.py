@@ -1,7 +1,7 @@
 """Which of the texts that a module has for its users no golden message shows.
 
-A text is a string with a space in it, or each fixed part of one with values in it. Docstrings, regular expressions,
-assertions and notes (which accompany a query that is accepted) are none.
+A text is a string with a space in it, or each fixed part of one with values in it. Docstrings, assertions, what
+another text is compared with, and notes (which accompany a query that is accepted) are none.
 """
 
 from __future__ import annotations
@@ -30,6 +30,8 @@ def _texts(node: ast.AST) -> Iterator[str]:
         case ast.Expr(value=ast.Constant()) | ast.Assert():
             return
         case ast.Call(func=ast.Attribute(value=ast.Name(id="re")) | ast.Name(id="Note")):
+            return
+        case ast.Call(func=ast.Attribute(attr="startswith")):
             return
         case ast.Constant(value=str(text)) if " " in text.strip():
             yield text
