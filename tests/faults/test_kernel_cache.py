@@ -70,7 +70,8 @@ def tree(tmp_path: Path) -> Path:
 
 def start(tree: Path, **settings: str) -> subprocess.Popen[str]:
     """Run the probe in a process of its own."""
-    environ = {**os.environ, "PYTHONPATH": str(tree.parent), "PYTHONDONTWRITEBYTECODE": "1", **settings}
+    inherited = {name: value for name, value in os.environ.items() if name != "NUMBA_CACHE_DIR"}
+    environ = {**inherited, "PYTHONPATH": str(tree.parent), "PYTHONDONTWRITEBYTECODE": "1", **settings}
     command = [sys.executable, "-c", "import cerite.probe"]
     pipe = subprocess.PIPE
     return subprocess.Popen(command, env=environ, cwd=tree.parent, text=True, stdout=pipe, stderr=pipe)
