@@ -6,7 +6,8 @@
 
 Each way gets an environment of its own and an empty folder for kernels. `install` includes pip's downloads (pip's own
 cache is used as it is, unless `--no-cache`), `first` is a process from its start to its end with a match, and `again`
-is the same once more. `silence` is the longest time without output from pip, or from the first process, which compiles.
+is the same once more. `import` is a process that imports cerite and ends, the least of some. `silence` is the longest
+time without output from pip, or from the first process, which compiles.
 The README's main command creates its environment itself: its output until pip is done counts as `install`.
 The part of the output that is kept names no folder and no machine.
 """
@@ -79,6 +80,7 @@ _NOISE = re.compile(
     r"|WARNING: Using incubator|Setting default log|To adjust logging"
 )
 _INSTALLING, _INSTALLED = "Installing collected packages", "Successfully installed"
+IMPORTS = 5  # processes, of which the fastest counts
 _LONGEST = 110  # characters that are kept of a line
 
 
@@ -154,7 +156,18 @@ def measured(name: str, folder: Path, *, cache: bool) -> dict[str, Any]:
         install = watched((f"{programs}/python", "-m", "pip", "install", f"{ROOT}{way.extras}"), env)
     command = [part.replace("{bin}", str(programs)) for part in way.command]
     first, again = watched(command, env), watched(command, env)
-    return row(name, install, first, again, {str(home): ".venv", str(folder): "…"})
+    kept = row(name, install, first, again, {str(home): ".venv", str(folder): "…"})
+    return kept | {"import_s": importing(f"{programs}/python", env)}
+
+
+def importing(python: str, env: Mapping[str, str] | None = None) -> float:
+    """The least time of a process that imports cerite and ends; one more before them leaves compiled sources."""
+    times = []
+    for _ in range(IMPORTS + 1):
+        began = time.perf_counter()
+        subprocess.run((python, "-c", "import cerite"), env=env, cwd=ROOT, check=True)
+        times.append(time.perf_counter() - began)
+    return round(min(times[1:]), 2)
 
 
 def row(name: str, install: Waited | None, first: Waited, again: Waited, folders: Mapping[str, str]) -> dict[str, Any]:
@@ -195,15 +208,15 @@ def table(rows: Sequence[Mapping[str, Any]]) -> str:
     """The measurements as a table to read.
 
     >>> times = {"install_s": 20.0, "first_s": 9.5, "again_s": 1.5, "install_silence_s": 1.0, "silence_s": 2.5}
-    >>> print(table([{"name": "cli", **times}]))
-    way       install    first    again  silence while installing  and compiling
-    cli        20.0 s    9.5 s    1.5 s                     1.0 s          2.5 s
+    >>> print(table([{"name": "cli", **times, "import_s": 0.25}]))
+    way       install    first    again   import  silence while installing  and compiling
+    cli        20.0 s    9.5 s    1.5 s   0.25 s                     1.0 s          2.5 s
     """
-    lines = ["way       install    first    again  silence while installing  and compiling"]
+    lines = ["way       install    first    again   import  silence while installing  and compiling"]
     for each in rows:
         quiet = "" if each["install_silence_s"] is None else f"{each['install_silence_s']:.1f} s"
         times = f"{each['install_s']:6.1f} s {each['first_s']:6.1f} s {each['again_s']:6.1f} s"
-        lines.append(f"{each['name']:<8} {times} {quiet:>25} {each['silence_s']:12.1f} s")
+        lines.append(f"{each['name']:<8} {times} {each['import_s']:6.2f} s {quiet:>25} {each['silence_s']:12.1f} s")
     return "\n".join(lines)
 
 

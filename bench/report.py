@@ -14,7 +14,7 @@ from typing import Any
 from bench import spark_report
 from bench.plots import GROUP_TIMES, PEERS, pictures
 from bench.tables import big, million, table, whole
-from bench.targets import Outcome, outcomes, register_outcomes, spark_outcomes, thread_outcomes
+from bench.targets import Outcome, measure_outcomes, outcomes, register_outcomes, spark_outcomes, thread_outcomes
 
 Row = dict[str, Any]
 RESULTS = Path(__file__).parent / "results"
@@ -46,7 +46,7 @@ def page(results: Mapping[str, Row]) -> str:
     text = TEMPLATE.read_text(encoding="utf-8")
     suites = {
         "papers": _papers, "registers": _registers, "groups": _groups, "threads": _threads, "peers": _peers,
-        "live": _live, "spark": _spark, "streaming": _streaming, "first": _first,
+        "live": _live, "measures": _measures, "spark": _spark, "streaming": _streaming, "first": _first,
     }  # fmt: skip
     for suite, render in suites.items():
         mine = {name: result for name, result in results.items() if result["suite"] == suite}
@@ -74,10 +74,14 @@ def fresh(results: Mapping[str, Row]) -> str:
 
 def _first(result: Row) -> list[str]:
     """How long a newcomer waits."""
-    heads = ("Way", "Install", "First run", "Second run", "Longest silence while installing", "Before the first match")
+    heads = (
+        "Way", "Install", "First run", "Second run", "Import", "Longest silence while installing",
+        "Before the first match",
+    )  # fmt: skip
     rows = (
         (
             row["title"], f"{row['install_s']:.0f} s", f"{row['first_s']:.0f} s", f"{row['again_s']:.1f} s",
+            f"{row['import_s']:.2f} s" if "import_s" in row else "",
             "" if row["install_silence_s"] is None else f"{row['install_silence_s']:.0f} s",
             f"{row['silence_s']:.1f} s",
         )
@@ -87,7 +91,9 @@ def _first(result: Row) -> list[str]:
         f"The README's main command, `{row['typed']}`, took {row['after_download_s']:.0f} s after pip's downloads."
         for row in result["rows"] if row["after_download_s"] is not None
     ]  # fmt: skip
-    return [*_head(result), table(heads, rows), *demo]
+    imported = any("import_s" in row for row in result["rows"])
+    about = ["*Import* is a process that imports Cerite and ends, the least of five."] if imported else []
+    return [*_head(result), table(heads, rows), *about, *demo]
 
 
 def _papers(result: Row) -> list[str]:
@@ -127,6 +133,20 @@ def _live(result: Row) -> list[str]:
         for row in result["workloads"]
     )  # fmt: skip
     return [*_head(result), table((*heads, "Met"), cells)]
+
+
+def _measures(result: Row) -> list[str]:
+    """Measures of matches, with the time to find them and without."""
+    heads = ("Query", "Events", "Rows", "Finding, s", "Finding and measuring, s", "M rows/s", "Measuring alone, M/s")
+    cells = (
+        (
+            row["name"], whole(row["events"]), whole(row["matches"]),
+            f"{row['finding_s']:.2f}", f"{row['whole_s']:.2f}",
+            million(row["matches"] / row["whole_s"]), million(row["rate"]),
+        )
+        for row in result["rows"]
+    )  # fmt: skip
+    return [*_head(result), *_targets(measure_outcomes(result["rows"])), table(heads, cells)]
 
 
 def _spark(result: Row) -> list[str]:

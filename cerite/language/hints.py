@@ -126,7 +126,7 @@ def _in_brackets(before: str) -> bool:
 
 
 def _in_a_condition(word: str, previous: str, before: str, expected: frozenset[str]) -> str | None:
-    if word == "." and (dotted := re.search(r"(\w+)\.(\w+)\Z", before)):
+    if word == "." and (dotted := re.search(r"([^\W\d]\w*)\.(\w+)\Z", before)):
         return f"a name that holds a dot goes in back-quotes: {dotted[1]}.`{dotted[2]}.…`"
     if re.fullmatch(r"[<>=!]+", word) and "_AND" in expected and "COMPARE" not in expected:
         return "compare twice: `1 < price AND price < 5`"

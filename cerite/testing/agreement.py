@@ -18,6 +18,7 @@ from cerite.core.errors import SchemaError
 from cerite.core.match import Match
 from cerite.data.open import opened
 from cerite.data.reading import Reading
+from cerite.engine.plan import Semantics
 from cerite.pattern.check_kinds import read_attributes
 from cerite.reference.semantics import matches, occurrences
 from cerite.testing.event_text import notation
@@ -34,7 +35,7 @@ def assert_agrees(
     *,
     time: str = "at",
     type: str = "type",
-    semantics: Any = "valuations",
+    semantics: Semantics = "valuations",
     orders: int = 6,
     seed: int = 0,
 ) -> int:
@@ -85,7 +86,7 @@ def arrivals(events: Iterable[Any], *, orders: int = 6, seed: int = 0) -> Iterat
         yield draws.sample(given, len(given))
 
 
-def _judged(query: Query, rows: Rows, time: str | None, type: str, semantics: Any) -> Matches:
+def _judged(query: Query, rows: Rows, time: str | None, type: str, semantics: Semantics) -> Matches:
     return matches(query.query, rows, semantics=semantics, type=type, time=time)
 
 
@@ -138,7 +139,14 @@ def _arriving(query: Query, table: pa.Table, order: list[int], options: dict[str
 
 
 def _compare(
-    query: Query, rows: Rows, time: str | None, type: str, semantics: Any, judged: Matches, way: str, actual: Matches
+    query: Query,
+    rows: Rows,
+    time: str | None,
+    type: str,
+    semantics: Semantics,
+    judged: Matches,
+    way: str,
+    actual: Matches,
 ) -> None:
     __tracebackhide__ = True
     spec = query.query

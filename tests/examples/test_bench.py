@@ -319,6 +319,10 @@ def test_the_charts_of_the_page_are_drawn_of_the_committed_results() -> None:
 def test_measures_are_timed(capsys: pytest.CaptureFixture[str]) -> None:
     assert measures.main(["--events", "20000", "--repeats", "1"]) in (0, 1)
     assert re.search(r"S3 on 20,000 events: [1-9][0-9,]* matches", capsys.readouterr().out)
+    row = {"name": "S3", "events": 9_000, "matches": 4_000_000, "finding_s": 0.1, "whole_s": 0.5, "rate": 10_000_000}
+    text = page({"measures": facts("measures", [row])})
+    assert "| S3 measured at 10 million rows/s | 10.0 million | yes |" in text
+    assert "| S3 | 9,000 | 4,000,000 | 0.10 | 0.50 | 8.0 | 10.0 |" in text
 
 
 @pytest.mark.parametrize("name", ["repeats", "nested"])
@@ -378,6 +382,10 @@ def test_what_a_newcomer_sees_is_kept_without_names_and_put_into_the_pages() -> 
     results = {"first": {"suite": "first", "rows": [kept], **facts}}
     assert "| the README's main command | 12 s | 8 s | 8.0 s | 3.5 s |" in page(results)
     assert "took 12 s after pip's downloads" in page(results)
+    assert "*Import*" not in page(results)  # not measured
+    kept["import_s"] = first.importing(sys.executable)
+    assert f"| 8.0 s | {kept['import_s']:.2f} s | 3.5 s |" in page(results)
+    assert f" {kept['import_s']:.2f} s " in first.table([kept])
     assert "$ ./dev demo\n   9.0  Installing collected packages: numpy\n" in fresh(results)
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import errno
 import importlib
 import inspect
+import io
+import json
 import os
 import pkgutil
 import shutil
@@ -68,7 +70,8 @@ def tree(tmp_path: Path) -> Path:
 
 def start(tree: Path, **settings: str) -> subprocess.Popen[str]:
     """Run the probe in a process of its own."""
-    environ = {**os.environ, "PYTHONPATH": str(tree.parent), "PYTHONDONTWRITEBYTECODE": "1", **settings}
+    inherited = {name: value for name, value in os.environ.items() if name != "NUMBA_CACHE_DIR"}
+    environ = {**inherited, "PYTHONPATH": str(tree.parent), "PYTHONDONTWRITEBYTECODE": "1", **settings}
     command = [sys.executable, "-c", "import cerite.probe"]
     pipe = subprocess.PIPE
     return subprocess.Popen(command, env=environ, cwd=tree.parent, text=True, stdout=pipe, stderr=pipe)
@@ -179,14 +182,33 @@ def test_sources_that_cannot_be_written_beside_use_the_users_cache(tree: Path, t
     assert list((tmp_path / "home").rglob("*.kernel"))
 
 
-def test_a_full_disk_leaves_no_part_of_an_entry(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(*_: Any) -> None:
-        raise OSError(errno.ENOSPC, "No space left on device")
+def refuse(*_: Any) -> Any:
+    raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(os, "replace", refuse)
-    with pytest.raises(OSError, match="No space"):
-        kernel_cache.write_entry(tmp_path / "x.kernel", b"code")
-    assert not list(tmp_path.iterdir())
+
+class FullFile(io.FileIO):
+    """A file on a full disk: it can be opened, and not written."""
+
+    write = refuse
+
+
+def fill_before_a_write(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(os, "fdopen", lambda handle, mode: io.BufferedWriter(FullFile(handle, mode)))
+
+
+def fill_before_a_move(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(os, "replace", refuse)
+
+
+@pytest.mark.parametrize("fill", [fill_before_a_write, fill_before_a_move])
+def test_a_full_disk_leaves_no_part_of_an_entry(
+    fill: Callable[[pytest.MonkeyPatch], None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fill(monkeypatch)
+    for payload in (b"code", b"code" * 100_000):  # written at the end, and before it
+        with pytest.raises(OSError, match="No space"):
+            kernel_cache.write_entry(tmp_path / "x.kernel", payload)
+        assert not list(tmp_path.iterdir())
 
     monkeypatch.setattr(kernel_cache, "places", lambda: iter([tmp_path]))
     function: Callable[[int], int] = jit.kernel(lambda x: x + 1)
@@ -248,6 +270,43 @@ def test_a_numba_that_refuses_the_private_option(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(jit, "_BORROWS", {})
     ends: Callable[[Any], int] = jit.kernel(lambda x: x[0] + x[3])
     assert ends(np.arange(4)) == 3
+
+
+REFUSING = """
+import json, sys
+from numba.core.registry import cpu_target
+accept = cpu_target.options.parse_as_flags
+def refuse(flags, options):
+    if "_nrt" in options:
+        raise KeyError("Unrecognized options: {'_nrt'}")
+    return accept(flags, options)
+cpu_target.options.parse_as_flags = refuse
+import cerite
+from cerite.core import jit
+assert jit.borrowing() == {}
+matches = cerite.query(sys.argv[1]).run(json.loads(sys.argv[2]))
+print(json.dumps([[match.start, match.end, match.bindings] for match in matches]))
+"""
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [
+        pytest.param("z[v > 3]", id="subsets"),
+        pytest.param("z[v > x.v]", id="registers", marks=pytest.mark.nightly),  # which take long to compile
+    ],
+)
+def test_a_query_under_a_numba_that_refuses_the_private_option(condition: str) -> None:
+    rows = [{"type": kind, "v": v} for kind, v in zip("ABCABBCAC", (3, 1, 4, 1, 5, 9, 2, 6, 5), strict=True)]
+    text = f"SELECT * FROM S WHERE A AS x ; B+ AS y ; C AS z FILTER {condition} WITHIN 7 EVENTS"
+    beside = next(kernel_cache.places()).with_name("kernels-refused")  # kept, and not among those of other tests
+    command = [sys.executable, "-c", REFUSING, text, json.dumps(rows)]
+    environ = {**os.environ, "NUMBA_CACHE_DIR": str(beside), "CERITE_QUIET": "1"}
+    outcome = subprocess.run(command, env=environ, text=True, capture_output=True, timeout=300, check=False)
+    assert outcome.returncode == 0, outcome.stderr
+    expected = [[match.start, match.end, match.bindings] for match in cerite.query(text).run(rows)]
+    assert outcome.stdout.strip() == json.dumps(expected)
+    assert len(expected) > 3
 
 
 def test_inlining_with_and_without_shared_scopes(monkeypatch: pytest.MonkeyPatch) -> None:

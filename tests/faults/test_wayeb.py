@@ -12,6 +12,7 @@ import pytest
 from cerite.core.errors import CeriteError
 from cerite.language.wayeb import parse_wayeb
 from cerite.pattern.check import check
+from tests.faults.shown import never_shown
 
 GOLDEN = Path(__file__).parent / "golden_wayeb"
 CASES = sorted(GOLDEN.glob("*.txt"))
@@ -38,8 +39,9 @@ def test_message(path: Path) -> None:
     assert message_of(text) == message
 
 
-def test_there_are_enough() -> None:
-    assert len(CASES) >= 30
+@pytest.mark.parametrize("module", ["cerite/language/wayeb.py", "cerite/language/wayeb_sentences.py"])
+def test_every_refusal_and_all_advice_is_in_some_message(module: str) -> None:
+    assert never_shown(module, (split(path)[1] for path in CASES)) == []
 
 
 LONG = {

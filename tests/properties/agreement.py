@@ -10,7 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import assume, given, seed, settings
+from hypothesis import HealthCheck, assume, given, seed, settings
 from hypothesis import strategies as st
 
 from cerite.api.metrics import StreamMetrics
@@ -26,7 +26,7 @@ from cerite.pattern import Event, Named, QuerySpec, Select, Sequence, Size
 from cerite.reference.semantics import Stream, matches, occurrences
 from tests import strategies as random
 from tests.dressed import PLAIN, Dress
-from tests.telling import LEAST, Share, often, refused, telling
+from tests.telling import LARGE, LEAST, Share, often, refused, telling
 
 SCHEMA = pa.schema(
     [
@@ -42,6 +42,9 @@ SCHEMA = pa.schema(
 
 Rows = list[dict[str, Any]]
 Occurrence = Callable[[Match], object]
+
+
+SHARED = [*LARGE, HealthCheck.filter_too_much]  # `Share` has a floor of its own for how many cases run
 
 
 AT_LENGTH = settings(often(1), max_examples=4_000, database=None)  # of each part
@@ -182,7 +185,7 @@ def cases(
             share = Share(test.__name__, least)
 
             @seeded
-            @how
+            @settings(how, suppress_health_check=SHARED)
             @given(st.tuples(*drawn))
             def case(values: tuple[Any, ...]) -> None:
                 share.drawn += 1

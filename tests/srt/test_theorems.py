@@ -6,7 +6,7 @@ about languages, a string is in one if it has a match.
 
 from __future__ import annotations
 
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from cerite.core.errors import PatternError
@@ -37,15 +37,10 @@ from cerite.reference.srt import (
     windowed,
 )
 from tests.srt.expressions import Rows, acyclic, enclosed, extended, marked_ends, sremo, streams, substrings
-from tests.telling import LARGE, often
+from tests.telling import often
 
 Matches = set[frozenset[int]]
 widths = st.integers(1, 4)
-
-
-def some(count: int) -> settings:
-    """As many cases as `often`, which fail where too many expressions are refused: there is no other floor for that."""
-    return settings(often(count), suppress_health_check=LARGE)
 
 
 def built(pattern: Pattern) -> Transducer:
@@ -57,7 +52,7 @@ def built(pattern: Pattern) -> Transducer:
         raise
 
 
-@some(600)
+@often(600)
 @given(sremo(), streams())
 def test_theorem_27_match_of_expression_is_match_of_transducer(e: Pattern, rows: Rows) -> None:
     t = build(e)
@@ -65,7 +60,7 @@ def test_theorem_27_match_of_expression_is_match_of_transducer(e: Pattern, rows:
         assert string_matches(t, string) == judged(e, string)
 
 
-@some(800)
+@often(800)
 @given(extended(), streams())
 def test_theorem_27_with_the_operators_of_section_5(e: Pattern, rows: Rows) -> None:
     t = built(e)
@@ -73,7 +68,7 @@ def test_theorem_27_with_the_operators_of_section_5(e: Pattern, rows: Rows) -> N
         assert string_matches(t, string) == judged(e, string)
 
 
-@some(500)
+@often(500)
 @given(extended(), streams())
 def test_lemma_29_epsilon_elimination(e: Pattern, rows: Rows) -> None:
     t = built(e)
@@ -83,7 +78,7 @@ def test_lemma_29_epsilon_elimination(e: Pattern, rows: Rows) -> None:
         assert string_matches(plain, string) == string_matches(t, string)
 
 
-@some(300)
+@often(300)
 @given(sremo(3), sremo(3), streams())
 def test_theorem_31_closure_under_union(one: Pattern, two: Pattern, rows: Rows) -> None:
     t = union(build(one), build(two))
@@ -91,7 +86,7 @@ def test_theorem_31_closure_under_union(one: Pattern, two: Pattern, rows: Rows) 
         assert string_matches(t, string) == judged(one, string) | judged(two, string)
 
 
-@some(300)
+@often(300)
 @given(sremo(3), sremo(3), streams())
 def test_theorem_31_closure_under_concatenation(one: Pattern, two: Pattern, rows: Rows) -> None:
     t = concat(build(one), from_empty(build(two)))
@@ -100,7 +95,7 @@ def test_theorem_31_closure_under_concatenation(one: Pattern, two: Pattern, rows
         assert string_matches(t, string) == expected
 
 
-@some(300)
+@often(300)
 @given(sremo(3), streams())
 def test_theorem_31_closure_under_star(e: Pattern, rows: Rows) -> None:
     t = star(from_empty(build(e)))
@@ -114,7 +109,7 @@ def test_theorem_31_closure_under_star(e: Pattern, rows: Rows) -> None:
         assert string_matches(t, string) == repeated(string)
 
 
-@some(300)
+@often(300)
 @given(sremo(3), sremo(3), streams())
 def test_theorem_34_closure_under_intersection(one: Pattern, two: Pattern, rows: Rows) -> None:
     t = product(from_empty(build(one)), from_empty(build(two)))
@@ -123,7 +118,7 @@ def test_theorem_34_closure_under_intersection(one: Pattern, two: Pattern, rows:
         assert string_matches(t, string) == judged(Intersection((one, two)), string)
 
 
-@some(500)
+@often(500)
 @given(enclosed(), streams())
 def test_theorem_34_and_corollary_43_inside_an_expression(e: Pattern, rows: Rows) -> None:
     t = built(e)
@@ -131,7 +126,7 @@ def test_theorem_34_and_corollary_43_inside_an_expression(e: Pattern, rows: Rows
         assert string_matches(t, string) == judged(e, string)
 
 
-@some(300)
+@often(300)
 @given(extended(4), streams())
 def test_definition_32_streaming_matches_are_those_of_all_stretches(e: Pattern, rows: Rows) -> None:
     t = streaming(built(e))
@@ -141,7 +136,7 @@ def test_definition_32_streaming_matches_are_those_of_all_stretches(e: Pattern, 
         assert string_matches(t, Stream(events[:end])) == expected
 
 
-@some(300)
+@often(300)
 @given(extended(4), streams())
 def test_definition_24_detects_what_the_judge_reports(e: Pattern, rows: Rows) -> None:
     stream = Stream.of(rows)
@@ -149,7 +144,7 @@ def test_definition_24_detects_what_the_judge_reports(e: Pattern, rows: Rows) ->
     assert detected(built(e), stream) == expected
 
 
-@some(300)
+@often(300)
 @given(sremo(), streams(), widths)
 def test_definition_39_a_window_counts_from_the_first_to_the_last_mark(e: Pattern, rows: Rows, width: int) -> None:
     t = windowed(build(e), width)
@@ -158,7 +153,7 @@ def test_definition_39_a_window_counts_from_the_first_to_the_last_mark(e: Patter
         assert string_matches(t, string) == inside == judged(Window(e, Size.events(width)), string)
 
 
-@some(250)
+@often(250)
 @given(marked_ends(), streams(), widths)
 def test_lemma_46_unrolled_is_windowed(e: Pattern, rows: Rows, width: int) -> None:
     t = unrolled_window(build(e), width)
@@ -167,7 +162,7 @@ def test_lemma_46_unrolled_is_windowed(e: Pattern, rows: Rows, width: int) -> No
         assert string_matches(t, string) == judged(Window(e, Size.events(width)), string)
 
 
-@some(250)
+@often(250)
 @given(sremo(), streams(), st.integers(0, 4))
 def test_algorithm_4_unrolls_the_runs_up_to_a_length(e: Pattern, rows: Rows, length: int) -> None:
     t = unroll(build(e), length)
@@ -176,7 +171,7 @@ def test_algorithm_4_unrolls_the_runs_up_to_a_length(e: Pattern, rows: Rows, len
         assert string_matches(t, string) == (judged(e, string) if len(string.events) <= length else set())
 
 
-@some(200)
+@often(200)
 @given(marked_ends(), streams(), st.integers(1, 3))
 def test_theorem_41_determinised_windowed_expressions_have_the_same_language(
     e: Pattern, rows: Rows, width: int
@@ -188,7 +183,7 @@ def test_theorem_41_determinised_windowed_expressions_have_the_same_language(
         assert accepts(t, string) == bool(judged(Window(e, Size.events(width)), string))
 
 
-@some(250)
+@often(250)
 @given(sremo(3) | acyclic(), streams())
 def test_theorem_41_what_reads_nothing_it_stored_or_ends_is_determinised_as_it_is(e: Pattern, rows: Rows) -> None:
     t = build(e)
@@ -201,7 +196,7 @@ def test_theorem_41_what_reads_nothing_it_stored_or_ends_is_determinised_as_it_i
         assert accepts(whole, string) == bool(judged(e, string))
 
 
-@some(200)
+@often(200)
 @given(marked_ends(), streams(), st.integers(1, 3))
 def test_corollary_43_complement_of_windowed_expressions(e: Pattern, rows: Rows, width: int) -> None:
     windowed_e = Window(e, Size.events(width))
