@@ -179,7 +179,7 @@ def test_an_interrupt_that_a_kernel_turned_into_an_error_is_one_again() -> None:
 def test_the_command_line_tells_an_interrupted_kernel_as_an_interrupt(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("cerite.engine.run.Counter", interrupted)
+    monkeypatch.setattr("cerite.engine.engines.Counter", interrupted)
     done = command("run", A, str(folder / "in"), "--engine", "local", "--count", code=130)
     assert done.stderr == "interrupted\n"
 
@@ -190,14 +190,14 @@ def test_an_interrupt_that_the_compiler_swallowed_is_one(folder: Path, monkeypat
             signal.raise_signal(signal.SIGINT)
         raise RuntimeError("no compiled object yet for <Library>")
 
-    monkeypatch.setattr("cerite.engine.run.Counter", swallowed)
+    monkeypatch.setattr("cerite.engine.engines.Counter", swallowed)
     before = signal.getsignal(signal.SIGINT)
     done = command("run", A, str(folder / "in"), "--engine", "local", "--count", code=130)
     assert done.stderr == "interrupted\n"
     assert signal.getsignal(signal.SIGINT) is before
 
 
-@pytest.mark.parametrize("where", ["cerite.engine.run.Recogniser", "cerite.engine.run.Counter"])
+@pytest.mark.parametrize("where", ["cerite.engine.engines.Recogniser", "cerite.engine.engines.Counter"])
 def test_memory_that_runs_out_is_reported_with_a_remedy(where: str, monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(*_: Any, **__: Any) -> None:
         raise pa.ArrowMemoryError("malloc of size 9 failed")
