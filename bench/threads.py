@@ -26,7 +26,7 @@ from bench.register_patterns import chosen_registers
 from bench.streams import stock_stream
 from bench.workloads import chosen
 from cerite.api.result import Matches
-from cerite.engine.threads import thread_count
+from cerite.engine.at_rest.threads import thread_count
 
 Row = dict[str, Any]
 EVENTS = 10_000_000

@@ -23,11 +23,11 @@ from cerite.core.arrays import Longs
 from cerite.core.errors import CeriteWarning, StreamError, in_plain_words, listed, suggestion
 from cerite.core.match import Match
 from cerite.data import Source
-from cerite.engine.event_buffer import Placed
-from cerite.engine.match_ids import FILE, ROW
-from cerite.engine.output import MatchChunk
-from cerite.engine.shape import Shape, Shown
-from cerite.engine.threads import ThreadedRun, thread_count
+from cerite.engine.at_rest.threads import ThreadedRun, thread_count
+from cerite.engine.results.event_buffer import Placed
+from cerite.engine.results.match_ids import FILE, ROW
+from cerite.engine.results.output import MatchChunk
+from cerite.engine.results.shape import Shape, Shown
 from cerite.pattern.query import QuerySpec
 
 MANY = 5_000_000  # matches after which it is worth counting whether all will fit

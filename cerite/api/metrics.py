@@ -6,7 +6,7 @@ from dataclasses import dataclass, fields
 from html import escape
 from typing import Any
 
-from cerite.engine.live import LiveRun
+from cerite.engine.live.live_run import LiveRun
 
 _SAID = {
     "events": "events pushed", "read": "events read", "relevant": "events that could be part of a match",

@@ -16,13 +16,13 @@ from cerite.api.result import Matches, Rows
 from cerite.api.shown import Selection
 from cerite.core.arrays import Longs
 from cerite.core.errors import StreamError
-from cerite.engine.event_buffer import Placed
 from cerite.engine.events.batches import tidied
-from cerite.engine.live import Released
-from cerite.engine.match_ids import numbered
-from cerite.engine.output import MatchChunk
+from cerite.engine.live.live_run import Released
 from cerite.engine.plan import Plan
-from cerite.engine.shape import Shape
+from cerite.engine.results.event_buffer import Placed
+from cerite.engine.results.match_ids import numbered
+from cerite.engine.results.output import MatchChunk
+from cerite.engine.results.shape import Shape
 
 COUNTED = 1 << 26  # matches of a push that are counted by enumerating them
 BUFFERED = 1 << 23  # events of matches buffered for a push whose matches were not read: about 100 MB

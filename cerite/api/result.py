@@ -27,9 +27,9 @@ from cerite.api.writing import write_csv, write_json, write_jsonl, write_parquet
 from cerite.core.errors import ArgumentError, CeriteError, StreamError, listed, suggestion
 from cerite.core.extras import load
 from cerite.core.match import Match
-from cerite.engine.event_buffer import Placed
-from cerite.engine.output import Labels, MatchChunk, lists_of
-from cerite.engine.shape import Shape, pieces
+from cerite.engine.results.event_buffer import Placed
+from cerite.engine.results.output import Labels, MatchChunk, lists_of
+from cerite.engine.results.shape import Shape, pieces
 
 if TYPE_CHECKING:
     import pandas

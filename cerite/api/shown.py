@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from cerite.engine.plan import Plan
-from cerite.engine.shape import Shown
+from cerite.engine.results.shape import Shown
 from cerite.pattern.measures import measured
 from cerite.pattern.query import Measure, QuerySpec
 

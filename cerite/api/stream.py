@@ -38,9 +38,9 @@ from cerite.core.errors import (
 from cerite.data.pushed import batch_of, typed
 from cerite.engine.bind import Program
 from cerite.engine.events.keys import width_of
-from cerite.engine.live import LiveRun, Released
-from cerite.engine.shape import Shape
-from cerite.engine.sorter import Ordering
+from cerite.engine.live.live_run import LiveRun, Released
+from cerite.engine.live.sorter import Ordering
+from cerite.engine.results.shape import Shape
 from cerite.language.builder import width
 from cerite.pattern.nodes import Size
 

@@ -21,13 +21,13 @@ from cerite.engine.groups.enumerate import enumerate_runs
 from cerite.engine.groups.finder import GroupFinder
 from cerite.engine.groups.grouping import Grouping
 from cerite.engine.groups.kernel import read_groups
-from cerite.engine.output import MatchChunk
 from cerite.engine.recycle import Engine
 from cerite.engine.registers.base import unneeded
 from cerite.engine.registers.counter import RegisterCounter
 from cerite.engine.registers.counter import count as count_registers
 from cerite.engine.registers.recogniser import RegisterRecogniser
 from cerite.engine.registers.recogniser import update as update_registers
+from cerite.engine.results.output import MatchChunk
 from cerite.engine.subset.recogniser import Recogniser, update
 from cerite.engine.suppress import Suppressor
 from cerite.engine.tecs.enumerate import enumerate_roots

@@ -18,9 +18,9 @@ from cerite.engine.events.rows import Rows
 from cerite.engine.groups.counter import GroupCounter
 from cerite.engine.groups.finder import GroupFinder
 from cerite.engine.intake import Intake
-from cerite.engine.output import MatchChunk
 from cerite.engine.recycle import Recycler
-from cerite.engine.snapshot import kind_of
+from cerite.engine.results.output import MatchChunk
+from cerite.engine.state.snapshot import kind_of
 
 
 class Run(Engines):

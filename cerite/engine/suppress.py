@@ -27,7 +27,7 @@ from cerite.core.arrays import Arrays, Flags, Longs, partition_ids, picked
 from cerite.core.jit import kernel
 from cerite.engine.events.keys import LEAST, floats_of, keys_below, lowest, ordered, time_of, value_keys, width_of
 from cerite.engine.events.rows import Columns, Rows
-from cerite.engine.slots import grown
+from cerite.engine.state.slots import grown
 from cerite.pattern.nodes import Size
 from cerite.pattern.query import Suppress
 

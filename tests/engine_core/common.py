@@ -3,7 +3,7 @@
 from itertools import pairwise
 
 from cerite.automaton import TRUE, Automaton, Transition
-from cerite.engine.output import MatchChunk
+from cerite.engine.results.output import MatchChunk
 from cerite.engine.subset.recogniser import Recogniser
 from tests.engine_core.cases import Batch, Case
 from tests.engine_core.oracle import Match, matches

@@ -22,9 +22,9 @@ import numpy as np
 import pytest
 from numba.core.dispatcher import Dispatcher
 
-from cerite.engine import cursor, slots
 from cerite.engine.registers import base
 from cerite.engine.registers import recogniser as registers
+from cerite.engine.state import cursor, slots
 from cerite.engine.subset import recogniser as subset
 from cerite.engine.tecs import enumerate as enumerator
 from cerite.engine.tecs import finder, nodes, select

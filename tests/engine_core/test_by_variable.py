@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import cerite
-from cerite.engine.output import MatchChunk, alike, lists_of
+from cerite.engine.results.output import MatchChunk, alike, lists_of
 from cerite.engine.tecs import enumerate as enumerator
 
 NAMES = ("u", "v", "w", "x")

@@ -19,10 +19,10 @@ import pytest
 
 import cerite
 from cerite.api.stream import EventStream
+from cerite.engine.at_rest.threads import ThreadedRun
 from cerite.engine.bind import Program, bind
 from cerite.engine.events.rows import Columns
 from cerite.engine.run import Run
-from cerite.engine.threads import ThreadedRun
 from cerite.predicate.columns.bits import ConditionBits
 
 CACHES = {(Program, "learnt"), (ConditionBits, "_earlier")}

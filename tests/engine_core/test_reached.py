@@ -24,9 +24,9 @@ from cerite.automaton import TRUE, Automaton, Transition
 from cerite.core.match import Match as Named
 from cerite.engine.bind import bind
 from cerite.engine.events.rows import Columns
-from cerite.engine.output import MatchChunk
 from cerite.engine.plan import plan
 from cerite.engine.registers.recogniser import RegisterRecogniser
+from cerite.engine.results.output import MatchChunk
 from cerite.engine.run import Run
 from cerite.engine.subset.invariants import check_3_bounded, check_duplicate_free, check_lists, check_time_ordered
 from cerite.engine.subset.recogniser import Recogniser

@@ -314,7 +314,7 @@ def test_matches_carry_their_events_after_any_number_of_pushes() -> None:
 
 
 def test_events_are_kept_only_while_the_engine_holds_their_positions(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("cerite.engine.event_buffer.FEWEST", 64)
+    monkeypatch.setattr("cerite.engine.results.event_buffer.FEWEST", 64)
     for text in ("A AS x ; B AS y WITHIN 10 milliseconds", "A AS x ; B AS y PARTITION BY [v] WITHIN 10 milliseconds",
                  "A AS x ; B AS y FILTER y[v > x.v] WITHIN 20 EVENTS"):  # fmt: skip
         stream = cerite.query(f"SELECT * FROM S WHERE {text}").stream(SCHEMA, time="at", watermark="5 milliseconds")

@@ -10,7 +10,7 @@ import pytest
 
 import cerite
 from cerite.core.errors import BudgetError, CeriteError, CeriteWarning, OrderError, StreamError
-from cerite.engine import segments, shards, threads
+from cerite.engine.at_rest import segments, shards, threads
 
 PAIRS = cerite.query("SELECT * FROM S WHERE A AS x ; B AS y WITHIN 3 [at]")
 BY_KEY = cerite.query(

@@ -46,4 +46,4 @@ def test_after_it_no_query_compiles_for_long(tmp_path: Path) -> None:
     for name in ("cards", "logins", "homes", "clicks", "taxi", "trades"):
         assert run("demo", name, "--rows", "1000") == ""
     further = {path.name.partition("-")[0] for path in set(tmp_path.rglob("*.kernel")).difference(kernels)}
-    assert further <= {"cerite.engine.match_ids.write_ids"}  # follows the types of columns, and takes no time
+    assert further <= {"cerite.engine.results.match_ids.write_ids"}  # follows the types of columns, and takes no time

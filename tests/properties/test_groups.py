@@ -31,9 +31,9 @@ from cerite.engine.groups import enumerate as walking
 from cerite.engine.groups.finder import GroupFinder
 from cerite.engine.groups.grouping import Grouping
 from cerite.engine.groups.runs import JOIN, NOTHING, RANK
-from cerite.engine.output import MatchChunk
 from cerite.engine.plan import plan
 from cerite.engine.recycle import Recycler
+from cerite.engine.results.output import MatchChunk
 from cerite.engine.run import Run
 from cerite.engine.tecs import finder as tecs_finder
 from cerite.engine.tecs.nodes import UNION

@@ -22,13 +22,14 @@ from hypothesis import strategies as st
 
 from cerite.core.match import Match
 from cerite.data.columns import canonical_schema
-from cerite.engine import event_buffer, recycle
+from cerite.engine import recycle
 from cerite.engine.bind import Program, bind
 from cerite.engine.events import batches, ids
 from cerite.engine.events.rows import Columns
-from cerite.engine.live import LiveRun, Released
+from cerite.engine.live.live_run import LiveRun, Released
+from cerite.engine.live.sorter import Ordering
 from cerite.engine.plan import plan
-from cerite.engine.sorter import Ordering
+from cerite.engine.results import event_buffer
 from cerite.pattern import QuerySpec, Size
 from tests import strategies as random
 from tests.properties.agreement import (
@@ -283,7 +284,7 @@ def test_many_small_batches_are_merged_a_logarithm_of_times(monkeypatch: pytest.
         moved += sum(each.num_rows for each in some)
         return whole(some)
 
-    monkeypatch.setattr("cerite.engine.sorter.joined", counting)
+    monkeypatch.setattr("cerite.engine.live.sorter.joined", counting)
     rng = np.random.default_rng(7)
     for time in rng.integers(0, 10**6, 3000).tolist():
         run.push(pa.record_batch({"at": [time], "n": [0]}))

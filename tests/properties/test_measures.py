@@ -181,7 +181,7 @@ RULES = (
 @pytest.mark.parametrize("text", RULES)
 def test_measures_of_what_did_not_happen(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Matches that wait for a deadline keep their events, however little is kept otherwise."""
-    monkeypatch.setattr("cerite.engine.event_buffer.FEWEST", 1)
+    monkeypatch.setattr("cerite.engine.results.event_buffer.FEWEST", 1)
     rng = chance.Random(text)
     query, matched = cerite.query(text), 0
     for _ in range(12):

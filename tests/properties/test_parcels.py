@@ -18,8 +18,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from cerite.engine.match_ids import ROW
 from cerite.engine.plan import plan
+from cerite.engine.results.match_ids import ROW
 from cerite.language.queries import make_query
 from cerite.predicate.expression import Attribute
 from cerite.predicate.formula import All, Formula, Negated, Some

@@ -22,7 +22,7 @@ from pyspark.sql import Row
 from cerite.core.errors import SnapshotError, StreamError
 from cerite.core.match import Match
 from cerite.data.columns import canonical_schema
-from cerite.engine.shape import Shown
+from cerite.engine.results.shape import Shown
 from cerite.pattern import Event, Named, QuerySpec, Sequence, Size
 from cerite.pattern.query import Consume
 from cerite.predicate.columns.bits import ConditionBits

@@ -18,9 +18,10 @@ import pytest
 from hypothesis import assume
 from hypothesis import strategies as st
 
-from cerite.engine import event_buffer, segments, shards, threads
+from cerite.engine.at_rest import segments, shards, threads
 from cerite.engine.bind import Program
 from cerite.engine.recycle import Recycler
+from cerite.engine.results import event_buffer
 from cerite.pattern import Consume, QuerySpec, Size
 from tests import strategies as random
 from tests.dressed import PLAIN

@@ -13,10 +13,10 @@ from cerite.automaton.automaton import Preceding
 from cerite.automaton.relevance import relevance, unconditional
 from cerite.core.errors import PatternError, SchemaError
 from cerite.core.schema import Schema
+from cerite.engine.at_rest.threads import divided
 from cerite.engine.bind import Program, bind
 from cerite.engine.events.rows import Columns
 from cerite.engine.plan import plan
-from cerite.engine.threads import divided
 from cerite.pattern.query import QuerySpec
 
 

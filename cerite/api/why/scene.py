@@ -21,8 +21,8 @@ from cerite.core.errors import BudgetError, StreamError
 from cerite.data.open import opened
 from cerite.data.reading import Reading
 from cerite.engine.bind import bind
-from cerite.engine.output import MatchChunk
 from cerite.engine.plan import plan
+from cerite.engine.results.output import MatchChunk
 from cerite.engine.run import find
 from cerite.pattern.nodes import Complement, Event, Pattern, Select, walk
 from cerite.pattern.nodes import Sequence as Parts

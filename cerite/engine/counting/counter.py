@@ -16,16 +16,16 @@ import numpy.typing as npt
 from cerite.automaton import Automaton
 from cerite.core.arrays import Arrays, Longs, Words, bit_rows, long_column, partition_ids
 from cerite.core.budget import check_counting, counting_bytes
-from cerite.engine.chains import packed
 from cerite.engine.counting.learnt import Learnt, Tables
 from cerite.engine.counting.limbs import LimbSlot, to_kernel, to_limbs
 from cerite.engine.counting.steps import CountedStates
 from cerite.engine.counting.two_stacks import Batch, How, Queue, Scratch, Starts, count_blocks, count_events, sweep
-from cerite.engine.cursor import Cursor, Stop, new_cursor, of_longs, to_longs
 from cerite.engine.events.keys import Reach, write_lows
 from cerite.engine.events.rows import Deferred, Rows
-from cerite.engine.slots import CONSUME, grown
-from cerite.engine.snapshot import fingerprint, pack, unpack
+from cerite.engine.state.chains import packed
+from cerite.engine.state.cursor import Cursor, Stop, new_cursor, of_longs, to_longs
+from cerite.engine.state.slots import CONSUME, grown
+from cerite.engine.state.snapshot import fingerprint, pack, unpack
 from cerite.engine.subset.base import SubsetEngine
 from cerite.engine.subset.blocks import Block, bits_of, new_block, part_of
 from cerite.predicate.columns.kernels import Lookup

@@ -21,8 +21,8 @@ from cerite.core.budget import check_counting
 from cerite.core.jit import inner, kernel
 from cerite.engine.counting.steps import CountedStates, Steps, advance_matrix, retreat_matrix
 from cerite.engine.counting.two_stacks import Batch, Scratch, free_chain
-from cerite.engine.cursor import Cursor, Stop, new_cursor, of_longs, to_longs
-from cerite.engine.slots import grown
+from cerite.engine.state.cursor import Cursor, Stop, new_cursor, of_longs, to_longs
+from cerite.engine.state.slots import grown
 from cerite.engine.subset.determinise import INITIAL, MISSING
 
 if TYPE_CHECKING:

@@ -30,8 +30,8 @@ from cerite.engine.counting.steps import (
     set_identity,
     unknown_state,
 )
-from cerite.engine.cursor import Cursor, Stop
 from cerite.engine.events.keys import Reach
+from cerite.engine.state.cursor import Cursor, Stop
 from cerite.engine.subset.blocks import Block, look
 from cerite.engine.subset.determinise import INITIAL, MISSING
 from cerite.predicate.columns.kernels import Lookup

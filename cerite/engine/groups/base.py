@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from cerite.core.arrays import Longs, distinct, picked
-from cerite.engine.cursor import fresh
 from cerite.engine.events.rows import Rows
 from cerite.engine.groups.grouping import MOST_COMPARISONS, Grouping
 from cerite.engine.groups.kernel import list_starts
@@ -20,7 +19,8 @@ from cerite.engine.registers.base import LEAST
 from cerite.engine.registers.compile import tables
 from cerite.engine.registers.layout import Events
 from cerite.engine.registers.moves import laid_out
-from cerite.engine.slots import grown
+from cerite.engine.state.cursor import fresh
+from cerite.engine.state.slots import grown
 
 FEWEST_STARTS = 1 << 6  # room to begin with; tests begin with less
 BY_START = ("left", "right", "after", "value", "null", "born", "key", "own", "sums", "pending", "tagged")

@@ -14,15 +14,15 @@ from cerite.core.arrays import Arrays, Longs, Words
 from cerite.core.budget import check_counting
 from cerite.engine.counting.counter import Count
 from cerite.engine.counting.limbs import MASK, SHIFT
-from cerite.engine.cursor import Stop
 from cerite.engine.events.rows import Rows
 from cerite.engine.groups import base
 from cerite.engine.groups.base import Groups, room_for
 from cerite.engine.groups.grouping import Grouping
 from cerite.engine.groups.kernel import expire_all, hand_down_all, plant_all, read_groups
 from cerite.engine.groups.numbers import NARROW_BITS, Numbers
-from cerite.engine.slots import CONSUME, grown
-from cerite.engine.snapshot import fingerprint, pack, unpack
+from cerite.engine.state.cursor import Stop
+from cerite.engine.state.slots import CONSUME, grown
+from cerite.engine.state.snapshot import fingerprint, pack, unpack
 
 _OF_A_START = ("value", "null", "born", "key", "own")  # in a snapshot
 

@@ -17,9 +17,9 @@ import numpy as np
 
 from cerite.core.arrays import Ints, Longs, Pool
 from cerite.core.jit import kernel
-from cerite.engine.cursor import Stop, Walk
 from cerite.engine.groups.runs import JOIN, NOTHING
-from cerite.engine.output import MatchChunk
+from cerite.engine.results.output import MatchChunk
+from cerite.engine.state.cursor import Stop, Walk
 from cerite.engine.tecs.enumerate import (
     FEWEST_MARKS,
     MIXED,

@@ -17,7 +17,6 @@ from collections.abc import Iterator
 import numpy as np
 
 from cerite.core.arrays import Arrays, Longs
-from cerite.engine.cursor import Stop
 from cerite.engine.events.rows import Rows
 from cerite.engine.groups import base
 from cerite.engine.groups.base import BY_START, Groups, room_for
@@ -26,10 +25,11 @@ from cerite.engine.groups.grouping import Grouping
 from cerite.engine.groups.kernel import compact_groups, expire_all, read_groups
 from cerite.engine.groups.runs import JOIN, NOTHING, Runs
 from cerite.engine.groups.tree import NONE
-from cerite.engine.output import MatchChunk
 from cerite.engine.registers.layout import Events
-from cerite.engine.slots import CONSUME
-from cerite.engine.snapshot import fingerprint, pack, unpack
+from cerite.engine.results.output import MatchChunk
+from cerite.engine.state.cursor import Stop
+from cerite.engine.state.slots import CONSUME
+from cerite.engine.state.snapshot import fingerprint, pack, unpack
 from cerite.engine.tecs.finder import Finder
 from cerite.engine.tecs.nodes import KIND, OTHER, UNION, Roots
 

@@ -12,7 +12,6 @@ import numpy as np
 
 from cerite.core.arrays import Ints, Longs
 from cerite.core.jit import inlined, inner, kernel
-from cerite.engine.cursor import Stop
 from cerite.engine.groups.grouping import NO, UNKNOWN, YES
 from cerite.engine.groups.numbers import Numbers
 from cerite.engine.groups.reading import read_range
@@ -56,6 +55,7 @@ from cerite.engine.groups.tree import (
 from cerite.engine.registers.index import sortable
 from cerite.engine.registers.interpret import compare
 from cerite.engine.registers.layout import Events
+from cerite.engine.state.cursor import Stop
 from cerite.engine.tecs.nodes import note_root
 
 

@@ -30,8 +30,8 @@ import numpy as np
 
 from cerite.core.arrays import Ints, Longs
 from cerite.core.jit import inlined, inner
-from cerite.engine.cursor import Cursor
 from cerite.engine.groups.steps import label_of, source_of
+from cerite.engine.state.cursor import Cursor
 from cerite.engine.tecs.nodes import BOTTOM, KIND, LEFT, OTHER, UNION, Roots
 
 RANK = 3

@@ -20,7 +20,7 @@ from cerite.automaton.guards import Guard
 from cerite.core.arrays import Flags, Ints, Longs
 from cerite.core.jit import inlined
 from cerite.engine.groups.grouping import Grouping, Move
-from cerite.engine.slots import grown
+from cerite.engine.state.slots import grown
 
 MISSING, NOTHING = -1, -1
 CODE_BITS = 2  # of what one comparison says

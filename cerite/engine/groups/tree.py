@@ -24,7 +24,6 @@ import numpy.typing as npt
 from cerite.core.arrays import Flags, Longs, Words
 from cerite.core.hashing import mix
 from cerite.core.jit import inlined, inner
-from cerite.engine.cursor import record
 from cerite.engine.groups.numbers import Numbers, add_to, length, narrow_product, settled, wide_product
 from cerite.engine.groups.runs import (
     EMPTY,
@@ -37,6 +36,7 @@ from cerite.engine.groups.runs import (
     united,
 )
 from cerite.engine.groups.steps import Steps
+from cerite.engine.state.cursor import record
 
 NONE = -1
 # sides of a cut: before all values, before or after those that equal its value, after all values, after NULLs as well

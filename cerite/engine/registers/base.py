@@ -13,7 +13,6 @@ from cerite.automaton.automaton import PLAIN
 from cerite.core.arrays import Arrays, Flags, Ints, Longs, distinct, picked
 from cerite.core.errors import StreamError
 from cerite.core.jit import kernel, maker
-from cerite.engine.cursor import Cursor, Stop, of_longs, to_longs
 from cerite.engine.events.rows import Rows
 from cerite.engine.registers import layout as lay
 from cerite.engine.registers.compile import code_of, tables, watches
@@ -25,7 +24,8 @@ from cerite.engine.registers.moves import KNOWN_MOVES, compared, laid_out
 from cerite.engine.registers.sets import NO_SET, copy_row, digest
 from cerite.engine.registers.tables import Machine
 from cerite.engine.registers.watch import advance_common, watch
-from cerite.engine.slots import grown
+from cerite.engine.state.cursor import Cursor, Stop, of_longs, to_longs
+from cerite.engine.state.slots import grown
 
 LEAST = np.iinfo(np.int64).min
 FEWEST_SETS = 1 << 10  # room to begin with; more would not stay in the cache, and tests begin with less

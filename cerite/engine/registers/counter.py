@@ -8,9 +8,7 @@ import numpy as np
 
 from cerite.core.arrays import Ints, Longs, Words
 from cerite.core.jit import embedded, inlined, inner, kernel
-from cerite.engine.chains import packed
 from cerite.engine.counting.counter import Count
-from cerite.engine.cursor import Cursor, Stop, new_cursor
 from cerite.engine.events.keys import MOST
 from cerite.engine.events.rows import Rows
 from cerite.engine.registers.base import RegisterEngine
@@ -42,8 +40,10 @@ from cerite.engine.registers.layout import (
 from cerite.engine.registers.moves import plan, starts
 from cerite.engine.registers.recogniser import MANY_SETS, consumed, remember
 from cerite.engine.registers.tables import Machine
-from cerite.engine.slots import CONSUME, grown
-from cerite.engine.snapshot import fingerprint, pack, unpack
+from cerite.engine.state.chains import packed
+from cerite.engine.state.cursor import Cursor, Stop, new_cursor
+from cerite.engine.state.slots import CONSUME, grown
+from cerite.engine.state.snapshot import fingerprint, pack, unpack
 from cerite.engine.tecs.nodes import drop_list, length, more_cells
 
 

@@ -23,7 +23,6 @@ from cerite.automaton.guards import distinct_tests
 from cerite.core.arrays import Arrays, Flags, Ints, Longs, distinct, picked
 from cerite.core.errors import CeriteError
 from cerite.core.jit import inlined, kernel
-from cerite.engine.cursor import Stop, new_cursor
 from cerite.engine.events.combined import combined
 from cerite.engine.events.rows import Columns, Rows
 from cerite.engine.events.since import Since
@@ -44,8 +43,9 @@ from cerite.engine.registers.layout import (
 from cerite.engine.registers.moves import plan, starts
 from cerite.engine.registers.recogniser import remember
 from cerite.engine.registers.tables import Machine
-from cerite.engine.slots import grown
-from cerite.engine.snapshot import fingerprint, pack, unpack
+from cerite.engine.state.cursor import Stop, new_cursor
+from cerite.engine.state.slots import grown
+from cerite.engine.state.snapshot import fingerprint, pack, unpack
 from cerite.predicate.columns.bits import ConditionBits
 
 _KIND = "latest starts"

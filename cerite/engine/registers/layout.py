@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from cerite.core.arrays import Flags, Ints, Longs, Words
-from cerite.engine.cursor import Cursor
+from cerite.engine.state.cursor import Cursor
 
 # wake signatures: which events a state may be moved by
 # PAST is an ORDER that stored values satisfy once and for all; LISTED wakes on nothing: it finds a partition's sets

@@ -11,7 +11,6 @@ import numpy as np
 
 from cerite.core.arrays import Buffers, Longs
 from cerite.core.jit import embedded, inlined, inner
-from cerite.engine.cursor import Stop
 from cerite.engine.events.relevant import Masks, relevant_events
 from cerite.engine.events.rows import Rows
 from cerite.engine.registers.index import enter
@@ -41,6 +40,7 @@ from cerite.engine.registers.layout import (
 from cerite.engine.registers.sets import NO_SET, bit_of, copy_row, enabled, follow, intern, place, same_row
 from cerite.engine.registers.tables import APART, BIT, EARLY, FIXED, LABEL, OPS, OPS_END
 from cerite.engine.registers.watch import advance_common, beside_others, watch
+from cerite.engine.state.cursor import Stop
 
 THIS, EQUAL, LARGER = range(3)
 MOST_KNOWN = 2  # moves of one set: to stay, and to go on

@@ -12,10 +12,8 @@ import numpy as np
 
 from cerite.core.arrays import Flags, Ints, Longs
 from cerite.core.jit import inlined, inner, kernel
-from cerite.engine.cursor import Stop
 from cerite.engine.events.keys import MOST
 from cerite.engine.events.rows import Rows
-from cerite.engine.output import MatchChunk
 from cerite.engine.registers.base import LEAST, RegisterEngine
 from cerite.engine.registers.deadlines import (
     ANY,
@@ -51,8 +49,10 @@ from cerite.engine.registers.layout import (
 from cerite.engine.registers.moves import plan, starts
 from cerite.engine.registers.sets import NO_SET
 from cerite.engine.registers.tables import Machine
-from cerite.engine.slots import CONSUME
-from cerite.engine.snapshot import fingerprint, pack, unpack
+from cerite.engine.results.output import MatchChunk
+from cerite.engine.state.cursor import Stop
+from cerite.engine.state.slots import CONSUME
+from cerite.engine.state.snapshot import fingerprint, pack, unpack
 from cerite.engine.subset.recogniser import give
 from cerite.engine.tecs.compact import compact
 from cerite.engine.tecs.enumerate import LAST_MARK

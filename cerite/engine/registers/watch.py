@@ -17,7 +17,6 @@ import numpy as np
 from cerite.automaton.automaton import LAST, NEXT, OTHERS, PLAIN
 from cerite.core.arrays import Longs
 from cerite.core.jit import inlined, inner
-from cerite.engine.cursor import Stop
 from cerite.engine.registers.interpret import FLAGS, STATE, VALUES, Code
 from cerite.engine.registers.layout import (
     FINAL,
@@ -40,6 +39,7 @@ from cerite.engine.registers.layout import (
 )  # fmt: skip
 from cerite.engine.registers.sets import NO_SET, enabled, follow, intern, place, same_row
 from cerite.engine.registers.tables import ACTIONS, EARLY, KEEP, MARKS, OPS, OPS_END, TARGET
+from cerite.engine.state.cursor import Stop
 
 WORSE, SAME, BETTER, GONE = range(4)
 KIND, ENTRY, LIVE, BEGUN_BEFORE, AROUND = range(5)

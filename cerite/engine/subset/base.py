@@ -11,7 +11,7 @@ import numpy as np
 
 from cerite.automaton import Automaton
 from cerite.core.arrays import Arrays, Longs, picked
-from cerite.engine.slots import Slots
+from cerite.engine.state.slots import Slots
 from cerite.engine.subset.classes import EventClasses
 from cerite.engine.subset.determinise import Determinised
 

@@ -16,11 +16,11 @@ import numpy.typing as npt
 from cerite.automaton import Automaton
 from cerite.core.arrays import Ints, Longs, bit_rows, long_column, partition_ids
 from cerite.core.jit import inlined, inner, kernel
-from cerite.engine.cursor import Cursor, Stop, of_longs, to_longs
 from cerite.engine.events.rows import Deferred, Rows
-from cerite.engine.output import MatchChunk
-from cerite.engine.slots import CONSUME, grown
-from cerite.engine.snapshot import fingerprint, pack, unpack
+from cerite.engine.results.output import MatchChunk
+from cerite.engine.state.cursor import Cursor, Stop, of_longs, to_longs
+from cerite.engine.state.slots import CONSUME, grown
+from cerite.engine.state.snapshot import fingerprint, pack, unpack
 from cerite.engine.subset.base import SubsetEngine
 from cerite.engine.subset.classes import EventClasses
 from cerite.engine.subset.determinise import INITIAL, MISSING, Determinised, MaxDeterminised, Steps

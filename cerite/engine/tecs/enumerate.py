@@ -24,8 +24,8 @@ import numpy.typing as npt
 
 from cerite.core.arrays import Ints, Longs, Pool
 from cerite.core.jit import inlined, inner, kernel
-from cerite.engine.cursor import Stop, Walk, fresh
-from cerite.engine.output import MatchChunk, alike
+from cerite.engine.results.output import MatchChunk, alike
+from cerite.engine.state.cursor import Stop, Walk, fresh
 from cerite.engine.tecs.nodes import BOTTOM, KIND, LEFT, MAX, OTHER, UNION, Roots
 from cerite.engine.tecs.select import UNKNOWN, Chooser, Selector, choose
 

@@ -11,10 +11,10 @@ from dataclasses import replace
 import numpy as np
 
 from cerite.core.arrays import Flags, Ints, Longs, Pool
-from cerite.engine.chains import packed
-from cerite.engine.cursor import new_cursor
-from cerite.engine.output import MatchChunk
-from cerite.engine.slots import grown
+from cerite.engine.results.output import MatchChunk
+from cerite.engine.state.chains import packed
+from cerite.engine.state.cursor import new_cursor
+from cerite.engine.state.slots import grown
 from cerite.engine.suppress import Suppressor
 from cerite.engine.tecs.enumerate import LAST_MARK, enumerate_matches
 from cerite.engine.tecs.nodes import KIND, OTHER, UNION, Roots, Tecs, more_cells

@@ -19,8 +19,8 @@ import numpy as np
 
 from cerite.core.arrays import Ints, Longs
 from cerite.core.jit import embedded, inlined
-from cerite.engine.cursor import Cursor
-from cerite.engine.slots import grown
+from cerite.engine.state.cursor import Cursor
+from cerite.engine.state.slots import grown
 
 KIND, LEFT, OTHER, MAX = range(4)
 UNION, BOTTOM = -1, 0

@@ -22,7 +22,7 @@ import numpy.typing as npt
 from cerite.core.arrays import Flags, Ints, Longs
 from cerite.core.hashing import fold
 from cerite.core.jit import inner, kernel
-from cerite.engine.output import MatchChunk, concatenate
+from cerite.engine.results.output import MatchChunk, concatenate
 from cerite.engine.tecs.nodes import BOTTOM, KIND, LEFT, MAX, OTHER, UNION, Roots
 
 UNKNOWN = -1

@@ -16,7 +16,7 @@ from pyspark.sql import functions as fn
 from pyspark.sql import types as ty
 
 from cerite.core.rejected import Rejected
-from cerite.engine.match_ids import FILE
+from cerite.engine.results.match_ids import FILE
 from cerite.spark.driver.layout import Layout, candidates, hot_units
 from cerite.spark.driver.placement import placement
 from cerite.spark.driver.request import Request

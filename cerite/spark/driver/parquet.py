@@ -15,7 +15,7 @@ from pyspark.sql import DataFrame
 
 from cerite.core.rejected import Rejected
 from cerite.engine.events.rows import Columns
-from cerite.engine.match_ids import FILE
+from cerite.engine.results.match_ids import FILE
 from cerite.predicate.formula import attributes
 from cerite.spark.driver.choose import Choice
 from cerite.spark.driver.cuts import SPAN, chunk_count, reach

@@ -28,10 +28,10 @@ from cerite.data.source import numbers_as_text, ordered_text
 from cerite.engine.events.keys import time_of
 from cerite.engine.events.order import positions_not_whole
 from cerite.engine.events.rows import TimeUnit, checked_unit
-from cerite.engine.match_ids import FILE, ROW
-from cerite.engine.measures import Measures
 from cerite.engine.plan import Plan, Semantics, plan
-from cerite.engine.shape import Shown
+from cerite.engine.results.match_ids import FILE, ROW
+from cerite.engine.results.measures import Measures
+from cerite.engine.results.shape import Shown
 from cerite.language.builder import Builder
 from cerite.language.queries import SchemaLike, declared, make_query
 from cerite.pattern.check import check, check_type_column, declared_kinds

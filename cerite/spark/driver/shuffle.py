@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from pyspark.sql import DataFrame
 
 from cerite.core.rejected import Rejected
-from cerite.engine.match_ids import FILE
+from cerite.engine.results.match_ids import FILE
 from cerite.spark.driver import parcel_plan, unordered
 from cerite.spark.driver.layout import Layout
 from cerite.spark.driver.request import Request

@@ -8,7 +8,7 @@ from functools import reduce
 from pyspark.sql import Column
 from pyspark.sql import functions as fn
 
-from cerite.engine.match_ids import FILE
+from cerite.engine.results.match_ids import FILE
 from cerite.spark.driver.layout import Layout
 from cerite.spark.driver.request import Request
 from cerite.spark.worker.job import BITS, CHUNK, GROUP, OWNED, RANK, WORD, Job, task_plan, unary_tests

@@ -12,7 +12,7 @@ from dataclasses import replace
 from pyspark.sql import DataFrame
 
 from cerite.core.rejected import Rejected
-from cerite.engine.match_ids import FILE, ROW
+from cerite.engine.results.match_ids import FILE, ROW
 from cerite.spark.driver.condition_columns import BitConditions
 from cerite.spark.driver.cuts import chunk_count
 from cerite.spark.driver.layout import Layout

@@ -18,7 +18,7 @@ from cerite.automaton.absences import is_own
 from cerite.automaton.automaton import Automaton
 from cerite.automaton.guards import Guard, Reach, Test
 from cerite.engine.plan import Plan
-from cerite.engine.shape import Shape, Shown
+from cerite.engine.results.shape import Shape, Shown
 from cerite.pattern.nodes import Size
 from cerite.pattern.query import Measure
 from cerite.predicate.expression import Attribute, Expression, attributes, conjunction, walk

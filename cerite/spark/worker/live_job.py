@@ -14,7 +14,7 @@ from typing import Any
 from cerite.core.errors import Hint, Setting, SnapshotError
 from cerite.engine.events.rows import TimeUnit
 from cerite.engine.plan import Plan
-from cerite.engine.shape import Shown
+from cerite.engine.results.shape import Shown
 from cerite.pattern.query import Measure
 from cerite.spark.worker.job import CHUNK, OWNED, Job, live_plan, unary_tests
 

@@ -22,7 +22,7 @@ from cerite.data.columns import canonical
 from cerite.engine.bind import Program, bind
 from cerite.engine.events.keys import LEAST, Numbers, keys_of, numbers, value_keys
 from cerite.engine.events.rows import Columns
-from cerite.engine.match_ids import FILE, ROW
+from cerite.engine.results.match_ids import FILE, ROW
 from cerite.engine.run import count, find
 from cerite.spark.worker import Batches
 from cerite.spark.worker.feed import check_order

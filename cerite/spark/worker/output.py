@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from cerite.engine.output import MatchChunk
+from cerite.engine.results.output import MatchChunk
 from cerite.spark.worker import Batches
 from cerite.spark.worker.job import OWNED, Job
 

@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from cerite.core.arrays import Flags, Longs, distinct
 from cerite.engine.events.keys import Numbers, numbers
-from cerite.engine.match_ids import FILE, ROW
+from cerite.engine.results.match_ids import FILE, ROW
 from cerite.spark.worker import Batches
 from cerite.spark.worker.job import CHUNK, OWNED, Cut, Job, Number
 from cerite.spark.worker.narrow import narrowed

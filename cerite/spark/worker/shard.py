@@ -35,10 +35,10 @@ from cerite.engine.bind import bind
 from cerite.engine.events.keys import LEAST, MOST, ordered
 from cerite.engine.events.order import positions_fall, whole_positions
 from cerite.engine.events.rows import Columns
-from cerite.engine.live import UNTIMED, LiveRun, Released
-from cerite.engine.output import MatchChunk
-from cerite.engine.snapshot import pack, unpack
-from cerite.engine.sorter import Ordering
+from cerite.engine.live.live_run import UNTIMED, LiveRun, Released
+from cerite.engine.live.sorter import Ordering
+from cerite.engine.results.output import MatchChunk
+from cerite.engine.state.snapshot import pack, unpack
 from cerite.spark.worker.failures import leave_quietly
 from cerite.spark.worker.job import BIT, OWNED
 from cerite.spark.worker.live_job import COUNTS, GAUGES, LATE, MATCH, NUMBERS, SHARD, LiveJob, check_identity

@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 from cerite.automaton.guards import Test
 from cerite.core.arrays import Flags, Longs, Words
 from cerite.data.columns import canonical
-from cerite.engine.match_ids import FILE, ROW
+from cerite.engine.results.match_ids import FILE, ROW
 from cerite.predicate.columns.bits import ConditionBits
 from cerite.predicate.expression import Attribute
 from cerite.predicate.formula import All, Formula, Negated, Some

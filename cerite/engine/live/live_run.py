@@ -26,17 +26,17 @@ import pyarrow as pa
 from cerite.core.arrays import Arrays, Longs
 from cerite.core.errors import Hint, OrderError, Setting, SnapshotError, StreamError, in_plain_words
 from cerite.engine.bind import Program
-from cerite.engine.event_buffer import EventBuffer, Placed
 from cerite.engine.events.batches import joined
 from cerite.engine.events.clock import Clock
 from cerite.engine.events.keys import LEAST, Measure
 from cerite.engine.events.rows import Rows
-from cerite.engine.identity import check_identity, identity
-from cerite.engine.output import MatchChunk
+from cerite.engine.live.identity import check_identity, identity
+from cerite.engine.live.sorter import Aside, Offer, Ordering, Sorter
+from cerite.engine.results.event_buffer import EventBuffer, Placed
+from cerite.engine.results.output import MatchChunk
+from cerite.engine.results.ties import Ties
 from cerite.engine.run import Run
-from cerite.engine.snapshot import pack, unpack
-from cerite.engine.sorter import Aside, Offer, Ordering, Sorter
-from cerite.engine.ties import Ties
+from cerite.engine.state.snapshot import pack, unpack
 
 Treatment = Literal["refuse", "aside"]  # refuse the push, or set the event aside
 COUNTERS = ("events", "relevant", "matches", "suppressed", "occurrences", "late", "untimed", "duplicates")

@@ -24,7 +24,7 @@ from cerite.core.errors import Hint, SchemaError, Setting, StreamError, listed, 
 from cerite.core.jit import maker
 from cerite.core.schema import arrow_kind
 from cerite.engine.events.keys import keys_of
-from cerite.engine.output import Labels, MatchChunk, lists_of
+from cerite.engine.results.output import Labels, MatchChunk, lists_of
 from cerite.pattern.query import Measure
 from cerite.predicate.columns.numbers import arrow_decimals, as_float
 from cerite.predicate.columns.read import Column, Decimals, Instants, Integers, Values, Wide, digits

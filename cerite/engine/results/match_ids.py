@@ -21,7 +21,7 @@ import pyarrow.compute as pc
 from cerite.core.arrays import Ints, Longs, Words
 from cerite.core.hashing import GOLDEN, mix
 from cerite.core.jit import kernel, maker
-from cerite.engine.output import Labels, MatchChunk
+from cerite.engine.results.output import Labels, MatchChunk
 
 FILE, ROW = (
     "cerite.file",

@@ -11,10 +11,10 @@ from collections.abc import Iterator
 import pyarrow as pa
 
 from cerite.engine.bind import Program
-from cerite.engine.event_buffer import EventBuffer, Placed
-from cerite.engine.output import MatchChunk
+from cerite.engine.results.event_buffer import EventBuffer, Placed
+from cerite.engine.results.output import MatchChunk
+from cerite.engine.results.ties import Ties
 from cerite.engine.run import Run
-from cerite.engine.ties import Ties
 
 
 class KeepingRun:

@@ -28,19 +28,19 @@ import pyarrow as pa
 from cerite.core.arrays import Buffers, Ints, Longs
 from cerite.core.errors import CeriteError
 from cerite.core.jit import kernel
+from cerite.engine.at_rest.pipe import Pipe
+from cerite.engine.at_rest.segments import pieces
 from cerite.engine.bind import Program
 from cerite.engine.engines import Engines
-from cerite.engine.event_buffer import EventBuffer, Placed
 from cerite.engine.events.relevant import relevant_events
 from cerite.engine.events.rows import Rows
 from cerite.engine.intake import Intake
-from cerite.engine.merge import merged
-from cerite.engine.output import MatchChunk
-from cerite.engine.pipe import Pipe
 from cerite.engine.recycle import Recycler
+from cerite.engine.results.event_buffer import EventBuffer, Placed
+from cerite.engine.results.merge import merged
+from cerite.engine.results.output import MatchChunk
+from cerite.engine.results.ties import Ties
 from cerite.engine.run import Run
-from cerite.engine.segments import pieces
-from cerite.engine.ties import Ties
 
 T = TypeVar("T")
 

@@ -16,9 +16,9 @@ import pyarrow as pa
 
 from cerite.core.arrays import Arrays, Longs
 from cerite.engine.events.batches import joined, merging, packed, tidied, unpacked
-from cerite.engine.match_ids import UNMARKED, numbered
-from cerite.engine.output import MatchChunk
-from cerite.engine.ties import Ties
+from cerite.engine.results.match_ids import UNMARKED, numbered
+from cerite.engine.results.output import MatchChunk
+from cerite.engine.results.ties import Ties
 
 FEWEST = 1 << 12  # up to so many rows are not worth clearing up; tests begin with less
 

@@ -14,8 +14,8 @@ from typing import Any
 
 from cerite.core.errors import Hint, Setting, SnapshotError
 from cerite.engine.bind import Program
+from cerite.engine.live.sorter import Ordering
 from cerite.engine.plan import Plan
-from cerite.engine.sorter import Ordering
 
 Identity = dict[str, Any]
 _QUERY = {

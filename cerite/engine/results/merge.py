@@ -15,7 +15,7 @@ import numpy as np
 
 from cerite.core.arrays import Ints, Longs, borrowed
 from cerite.core.jit import inlined, kernel
-from cerite.engine.output import MatchChunk, alike
+from cerite.engine.results.output import MatchChunk, alike
 
 
 class Matches(NamedTuple):

@@ -26,15 +26,15 @@ from typing import Any, Generic, TypeVar
 import pyarrow as pa
 
 from cerite.core.errors import StreamError
-from cerite.engine import shards
+from cerite.engine.at_rest import shards
+from cerite.engine.at_rest.keeping import KeepingRun
+from cerite.engine.at_rest.pipe import TELL, Pipe
+from cerite.engine.at_rest.segments import Batches, Segment, at_least, last_of, pieces, segments, uncut
+from cerite.engine.at_rest.shards import ShardedRun, undivided
 from cerite.engine.bind import Program
-from cerite.engine.event_buffer import Placed
-from cerite.engine.keeping import KeepingRun
-from cerite.engine.output import MatchChunk
-from cerite.engine.pipe import TELL, Pipe
+from cerite.engine.results.event_buffer import Placed
+from cerite.engine.results.output import MatchChunk
 from cerite.engine.run import Run
-from cerite.engine.segments import Batches, Segment, at_least, last_of, pieces, segments, uncut
-from cerite.engine.shards import ShardedRun, undivided
 
 T = TypeVar("T")
 R = TypeVar("R", Run, KeepingRun)

@@ -19,9 +19,9 @@ import pyarrow.compute as pc
 
 from cerite.core.arrays import Longs
 from cerite.core.errors import CeriteError
-from cerite.engine.match_ids import FILE, ROW, Ids
-from cerite.engine.measures import Measures
-from cerite.engine.output import Labels, MatchChunk, lists_of
+from cerite.engine.results.match_ids import FILE, ROW, Ids
+from cerite.engine.results.measures import Measures
+from cerite.engine.results.output import Labels, MatchChunk, lists_of
 from cerite.pattern.query import Measure
 
 MOST = 1 << 16  # events in a batch of results
