@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from cerite.automaton.guards import Test
 from cerite.core.arrays import Flags
-from cerite.predicate.expression import And, Attribute, Comparison, Expression, IsNull, Literal, Not, Or
+from cerite.predicate import expression as ex
 
 BLOCK = 1 << 16
 _OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
@@ -36,22 +36,22 @@ def _polars_test(test: Test) -> pl.Expr:
     return typed if test.condition is None else typed & _polars(test.condition)
 
 
-def _polars(node: Expression) -> pl.Expr:
+def _polars(node: ex.Expression) -> pl.Expr:
     match node:
-        case Attribute(name):
+        case ex.Attribute(name):
             return pl.col(name)
-        case Literal(value):
+        case ex.Literal(value):
             return pl.lit(value)
-        case Comparison(op, left, right):
+        case ex.Comparison(op, left, right):
             expression: pl.Expr = _OPERATORS[op](_polars(left), _polars(right))
             return expression
-        case And(operands):
+        case ex.And(operands):
             return pl.all_horizontal(*map(_polars, operands))
-        case Or(operands):
+        case ex.Or(operands):
             return pl.any_horizontal(*map(_polars, operands))
-        case Not(operand):
+        case ex.Not(operand):
             return ~_polars(operand)
-        case IsNull(operand):
+        case ex.IsNull(operand):
             return _polars(operand).is_null()
     raise NotImplementedError(f"the floor does not evaluate {node}")
 
@@ -94,35 +94,35 @@ class _NumPy:
     def __init__(self, columns: dict[str, _Column], block: slice) -> None:
         self._columns = columns
         self._block = block
-        self._known: dict[Expression, Flags] = {}
+        self._known: dict[ex.Expression, Flags] = {}
 
     def all(self, tests: list[Test]) -> list[Flags]:
         return [self._test(test) for test in tests]
 
     def _test(self, test: Test) -> Flags:
-        parts: list[Expression] = [] if test.condition is None else [test.condition]
+        parts: list[ex.Expression] = [] if test.condition is None else [test.condition]
         if test.type is not None:
-            parts.append(Comparison("=", Attribute("type"), Literal(test.type)))
-        return self._holds(And(tuple(parts)))
+            parts.append(ex.Comparison("=", ex.Attribute("type"), ex.Literal(test.type)))
+        return self._holds(ex.And(tuple(parts)))
 
-    def _holds(self, node: Expression) -> Flags:
+    def _holds(self, node: ex.Expression) -> Flags:
         match node:
-            case And(operands):
+            case ex.And(operands):
                 return self._joined(np.logical_and, operands)
-            case Or(operands):
+            case ex.Or(operands):
                 return self._joined(np.logical_or, operands)
-            case Not(operand):
+            case ex.Not(operand):
                 return np.logical_not(self._holds(operand))
-            case IsNull(Attribute(name)):
+            case ex.IsNull(ex.Attribute(name)):
                 return np.zeros(self._columns[name].values[self._block].size, np.bool_)  # the streams have no NULLs
-            case Comparison(op, Attribute(name), Literal(value)):
+            case ex.Comparison(op, ex.Attribute(name), ex.Literal(value)):
                 if node not in self._known:
                     column = self._columns[name]
                     self._known[node] = _OPERATORS[op](column.values[self._block], column.constant(value))
                 return self._known[node]
         raise NotImplementedError(f"the floor does not evaluate {node}")
 
-    def _joined(self, join: np.ufunc, operands: tuple[Expression, ...]) -> Flags:
+    def _joined(self, join: np.ufunc, operands: tuple[ex.Expression, ...]) -> Flags:
         positions, *others = map(self._holds, operands)
         for each in others:
             positions = join(positions, each)

@@ -26,20 +26,7 @@ from cerite.pattern import (
 from cerite.pattern.check import check
 from cerite.pattern.nodes import conditions_of
 from cerite.pattern.variables import bound
-from cerite.predicate.expression import (
-    Aggregate,
-    And,
-    Arithmetic,
-    Attribute,
-    Comparison,
-    Computed,
-    Expression,
-    IsNull,
-    Literal,
-    Not,
-    Or,
-    Reference,
-)
+from cerite.predicate import expression as ex
 from cerite.predicate.expression import aggregates as aggregates_of
 from cerite.predicate.expression import transform as changed
 from tests import strategies as random
@@ -50,79 +37,81 @@ Names = tuple[str, ...]
 
 
 @cache
-def of_numbers(names: Names) -> st.SearchStrategy[Expression]:
+def of_numbers(names: Names) -> st.SearchStrategy[ex.Expression]:
     """One number for all events of a variable."""
-    plain = st.builds(Aggregate, st.sampled_from(NUMBERS), st.sampled_from(names), st.sampled_from(("id", "price")))
+    plain = st.builds(ex.Aggregate, st.sampled_from(NUMBERS), st.sampled_from(names), st.sampled_from(("id", "price")))
     return plain | plain | counted(names) | computed(names)
 
 
 @cache
-def computed(names: Names) -> st.SearchStrategy[Expression]:
+def computed(names: Names) -> st.SearchStrategy[ex.Expression]:
     """An aggregate of a value that is computed from each event."""
-    own = st.sampled_from(("id", "price")).map(Attribute)
-    of = st.builds(Arithmetic, st.sampled_from("+-*/"), own, own | st.integers(1, 2).map(Literal)).map(Computed)
+    own = st.sampled_from(("id", "price")).map(ex.Attribute)
+    of = st.builds(ex.Arithmetic, st.sampled_from("+-*/"), own, own | st.integers(1, 2).map(ex.Literal)).map(
+        ex.Computed
+    )
     functions = st.sampled_from(("COUNT", *NUMBERS))
-    return st.builds(Aggregate, functions, st.sampled_from(names), st.none(), st.just(False), of=of)
+    return st.builds(ex.Aggregate, functions, st.sampled_from(names), st.none(), st.just(False), of=of)
 
 
 @cache
-def counted(names: Names) -> st.SearchStrategy[Expression]:
+def counted(names: Names) -> st.SearchStrategy[ex.Expression]:
     attributes = st.sampled_from((None, None, "id", "price", "name"))
-    return st.builds(Aggregate, st.just("COUNT"), st.sampled_from(names), attributes)
+    return st.builds(ex.Aggregate, st.just("COUNT"), st.sampled_from(names), attributes)
 
 
 @cache
-def different_values(names: Names) -> st.SearchStrategy[Expression]:
+def different_values(names: Names) -> st.SearchStrategy[ex.Expression]:
     """A comparison of how many different values there are with a number."""
     attributes = st.sampled_from(("id", "price", "name"))
-    apart = st.builds(Aggregate, st.just("COUNT"), st.sampled_from(names), attributes, st.just(True))
-    return st.builds(Comparison, OPERATORS, apart, st.integers(0, 3).map(Literal))
+    apart = st.builds(ex.Aggregate, st.just("COUNT"), st.sampled_from(names), attributes, st.just(True))
+    return st.builds(ex.Comparison, OPERATORS, apart, st.integers(0, 3).map(ex.Literal))
 
 
 @cache
-def wholes(names: Names) -> st.SearchStrategy[Expression]:
+def wholes(names: Names) -> st.SearchStrategy[ex.Expression]:
     """A condition on a whole pattern that binds these variables."""
     number = of_numbers(names)
-    limits = st.integers(0, 3).map(Literal) | st.sampled_from([0.5, 1.5]).map(Literal)
-    other = st.builds(Reference, st.sampled_from(names), st.sampled_from(("id", "price"))) | number
-    computed = st.builds(Arithmetic, st.sampled_from("+-*/"), number, other | limits)
-    text = st.builds(Aggregate, st.sampled_from(("FIRST", "LAST")), st.sampled_from(names), st.just("name"))
-    edge = st.builds(Aggregate, st.sampled_from(("MIN", "MAX")), st.sampled_from(names), st.just("name"))
-    every = st.just(Aggregate("COUNT", None))
-    short: st.SearchStrategy[Expression] = (
-        st.builds(Comparison, OPERATORS, counted(names), st.integers(0, 3).map(Literal))
-        | st.builds(Comparison, OPERATORS, number, limits)
-        | st.builds(Comparison, OPERATORS, number, other)
-        | st.builds(Comparison, OPERATORS, computed, limits)
+    limits = st.integers(0, 3).map(ex.Literal) | st.sampled_from([0.5, 1.5]).map(ex.Literal)
+    other = st.builds(ex.Reference, st.sampled_from(names), st.sampled_from(("id", "price"))) | number
+    computed = st.builds(ex.Arithmetic, st.sampled_from("+-*/"), number, other | limits)
+    text = st.builds(ex.Aggregate, st.sampled_from(("FIRST", "LAST")), st.sampled_from(names), st.just("name"))
+    edge = st.builds(ex.Aggregate, st.sampled_from(("MIN", "MAX")), st.sampled_from(names), st.just("name"))
+    every = st.just(ex.Aggregate("COUNT", None))
+    short: st.SearchStrategy[ex.Expression] = (
+        st.builds(ex.Comparison, OPERATORS, counted(names), st.integers(0, 3).map(ex.Literal))
+        | st.builds(ex.Comparison, OPERATORS, number, limits)
+        | st.builds(ex.Comparison, OPERATORS, number, other)
+        | st.builds(ex.Comparison, OPERATORS, computed, limits)
     )
     different = different_values(names)
     rare = (
-        st.builds(Comparison, st.sampled_from(("=", "!=")), text, text)
-        | st.builds(Comparison, OPERATORS, edge, text | edge | st.sampled_from(("a", "b")).map(Literal))
-        | st.builds(Comparison, OPERATORS, every, st.integers(1, 4).map(Literal) | number)
+        st.builds(ex.Comparison, st.sampled_from(("=", "!=")), text, text)
+        | st.builds(ex.Comparison, OPERATORS, edge, text | edge | st.sampled_from(("a", "b")).map(ex.Literal))
+        | st.builds(ex.Comparison, OPERATORS, every, st.integers(1, 4).map(ex.Literal) | number)
         | different
-        | st.builds(And, st.tuples(different, short))
-        | (number | text).map(IsNull)
-        | short.map(Not)
-        | st.builds(Or, st.tuples(short, short))
-        | st.builds(And, st.tuples(short, short))
+        | st.builds(ex.And, st.tuples(different, short))
+        | (number | text).map(ex.IsNull)
+        | short.map(ex.Not)
+        | st.builds(ex.Or, st.tuples(short, short))
+        | st.builds(ex.And, st.tuples(short, short))
     )
     return short | short | short | rare
 
 
 @cache
-def running(own: str, names: Names) -> st.SearchStrategy[Expression]:
+def running(own: str, names: Names) -> st.SearchStrategy[ex.Expression]:
     """A condition on an event of `own` that reads all earlier events of these variables."""
     number = of_numbers(names)
-    value = st.sampled_from(("id", "price")).map(Attribute)
-    computed = st.builds(Arithmetic, st.sampled_from("+-*"), number, value | st.integers(1, 2).map(Literal))
-    short: st.SearchStrategy[Expression] = st.builds(Comparison, OPERATORS, value, number | computed)
-    first = Comparison("=", Aggregate("COUNT", own), Literal(0))
-    edge = st.builds(Aggregate, st.sampled_from(("MIN", "MAX")), st.sampled_from(names), st.just("name"))
-    short |= st.builds(Comparison, OPERATORS, st.just(Attribute("name")), edge)
-    opened = short.map(lambda each: Or((first, each))) if own in names else short
+    value = st.sampled_from(("id", "price")).map(ex.Attribute)
+    computed = st.builds(ex.Arithmetic, st.sampled_from("+-*"), number, value | st.integers(1, 2).map(ex.Literal))
+    short: st.SearchStrategy[ex.Expression] = st.builds(ex.Comparison, OPERATORS, value, number | computed)
+    first = ex.Comparison("=", ex.Aggregate("COUNT", own), ex.Literal(0))
+    edge = st.builds(ex.Aggregate, st.sampled_from(("MIN", "MAX")), st.sampled_from(names), st.just("name"))
+    short |= st.builds(ex.Comparison, OPERATORS, st.just(ex.Attribute("name")), edge)
+    opened = short.map(lambda each: ex.Or((first, each))) if own in names else short
     different = different_values(names)
-    several = st.builds(And, st.tuples(opened, opened)) | st.builds(Or, st.tuples(different, short))
+    several = st.builds(ex.And, st.tuples(opened, opened)) | st.builds(ex.Or, st.tuples(different, short))
     return opened | opened | short | different | several
 
 
@@ -161,10 +150,10 @@ def _plain(draw: st.DrawFn) -> Pattern:
 def _odd(draw: st.DrawFn) -> Pattern:
     """Any pattern with registers, some references turned into aggregates and some parts filtered as a whole."""
 
-    def reading(node: Expression) -> Expression:
-        if not isinstance(node, Reference) or node.name not in ("id", "price") or draw(st.booleans()):
+    def reading(node: ex.Expression) -> ex.Expression:
+        if not isinstance(node, ex.Reference) or node.name not in ("id", "price") or draw(st.booleans()):
             return node
-        return Aggregate(draw(st.sampled_from(NUMBERS)), node.variable, node.name)
+        return ex.Aggregate(draw(st.sampled_from(NUMBERS)), node.variable, node.name)
 
     def change(node: Pattern) -> Pattern:
         if isinstance(node, Event) and node.condition is not None:

@@ -43,26 +43,7 @@ from cerite.pattern import (
 )
 from cerite.pattern.check import check
 from cerite.pattern.variables import bound
-from cerite.predicate.expression import (
-    And,
-    Arithmetic,
-    Attribute,
-    Call,
-    Comparison,
-    Expression,
-    In,
-    InRange,
-    Interval,
-    IsNull,
-    IsTrue,
-    Like,
-    Literal,
-    Negative,
-    Not,
-    Or,
-    Reference,
-    variables,
-)
+from cerite.predicate import expression as ex
 from cerite.predicate.functions import PARTS, ROUNDING
 
 TYPES = ("A", "B", "C")
@@ -76,64 +57,64 @@ strings = st.text(alphabet="ab'\"`%_\\é🦊 -", max_size=4)
 
 
 @cache
-def _sources(names: tuple[str, ...], readable: tuple[str, ...]) -> st.SearchStrategy[Expression]:
-    own: st.SearchStrategy[Expression] = st.sampled_from(names).map(Attribute)
+def _sources(names: tuple[str, ...], readable: tuple[str, ...]) -> st.SearchStrategy[ex.Expression]:
+    own: st.SearchStrategy[ex.Expression] = st.sampled_from(names).map(ex.Attribute)
     if not readable:
         return own
-    return own | st.builds(Reference, st.sampled_from(readable), st.sampled_from(names))
+    return own | st.builds(ex.Reference, st.sampled_from(readable), st.sampled_from(names))
 
 
 @cache
-def numbers(readable: tuple[str, ...] = ()) -> st.SearchStrategy[Expression]:
-    leaves = _sources(("id", "price"), readable) | (ints | floats).map(Literal)
+def numbers(readable: tuple[str, ...] = ()) -> st.SearchStrategy[ex.Expression]:
+    leaves = _sources(("id", "price"), readable) | (ints | floats).map(ex.Literal)
     return st.recursive(
         leaves,
-        lambda inner: inner.map(Negative) | st.builds(Arithmetic, st.sampled_from("+-*/%"), inner, inner),
+        lambda inner: inner.map(ex.Negative) | st.builds(ex.Arithmetic, st.sampled_from("+-*/%"), inner, inner),
         max_leaves=3,
     )
 
 
 @cache
-def texts(readable: tuple[str, ...] = ()) -> st.SearchStrategy[Expression]:
-    return _sources(("name",), readable) | strings.map(Literal)
+def texts(readable: tuple[str, ...] = ()) -> st.SearchStrategy[ex.Expression]:
+    return _sources(("name",), readable) | strings.map(ex.Literal)
 
 
 @cache
-def conditions(readable: tuple[str, ...] = ()) -> st.SearchStrategy[Expression]:
+def conditions(readable: tuple[str, ...] = ()) -> st.SearchStrategy[ex.Expression]:
     """A condition that may read these variables."""
     operators = st.sampled_from(["=", "!=", "<", "<=", ">", ">="])
     number, text = numbers(readable), texts(readable)
-    interval = st.tuples(ints, ints).map(lambda ends: Interval(Literal(min(ends)), Literal(max(ends))))
-    items = st.lists(ints.map(Literal) | floats.map(Literal) | interval, min_size=1, max_size=3).map(tuple)
+    interval = st.tuples(ints, ints).map(lambda ends: ex.Interval(ex.Literal(min(ends)), ex.Literal(max(ends))))
+    items = st.lists(ints.map(ex.Literal) | floats.map(ex.Literal) | interval, min_size=1, max_size=3).map(tuple)
     leaves = (
-        st.builds(Comparison, operators, number, number)
-        | st.builds(Comparison, operators, text, text)
-        | st.builds(In, number, items)
-        | st.builds(In, text, st.lists(strings.map(Literal), min_size=1, max_size=2).map(tuple))
-        | st.builds(InRange, number, number, number)
-        | st.builds(Like, text, strings)
-        | (number | text).map(IsNull)
+        st.builds(ex.Comparison, operators, number, number)
+        | st.builds(ex.Comparison, operators, text, text)
+        | st.builds(ex.In, number, items)
+        | st.builds(ex.In, text, st.lists(strings.map(ex.Literal), min_size=1, max_size=2).map(tuple))
+        | st.builds(ex.InRange, number, number, number)
+        | st.builds(ex.Like, text, strings)
+        | (number | text).map(ex.IsNull)
         | _sources(("ok",), readable)
-        | st.booleans().map(Literal)
+        | st.booleans().map(ex.Literal)
     )
     return st.recursive(
         leaves,
         lambda inner: (
-            inner.map(Not)
-            | inner.map(IsTrue)
-            | st.builds(And, st.lists(inner, min_size=2, max_size=3).map(tuple))
-            | st.builds(Or, st.lists(inner, min_size=2, max_size=3).map(tuple))
+            inner.map(ex.Not)
+            | inner.map(ex.IsTrue)
+            | st.builds(ex.And, st.lists(inner, min_size=2, max_size=3).map(tuple))
+            | st.builds(ex.Or, st.lists(inner, min_size=2, max_size=3).map(tuple))
         ),
         max_leaves=4,
     )
 
 
 @cache
-def likely_conditions(readable: tuple[str, ...] = ()) -> st.SearchStrategy[Expression]:
+def likely_conditions(readable: tuple[str, ...] = ()) -> st.SearchStrategy[ex.Expression]:
     """Short conditions that often hold on `streams`, so that patterns have matches to disagree about."""
-    limits = ints.map(Literal) | _sources(("id", "price"), readable)
+    limits = ints.map(ex.Literal) | _sources(("id", "price"), readable)
     operators = st.sampled_from([">=", "<=", "!=", "=", ">"])
-    short = st.builds(Comparison, operators, st.sampled_from(("id", "price")).map(Attribute), limits)
+    short = st.builds(ex.Comparison, operators, st.sampled_from(("id", "price")).map(ex.Attribute), limits)
     return short | short | short | conditions(readable)
 
 
@@ -143,54 +124,54 @@ WRITTEN_TIMES = ("1970-01-01", "2024-03-31T03:00:00+02:00", "1969-12-31T23:59:59
 
 
 @cache
-def _functions(readable: tuple[str, ...]) -> tuple[st.SearchStrategy[Expression], ...]:
+def _functions(readable: tuple[str, ...]) -> tuple[st.SearchStrategy[ex.Expression], ...]:
     """Numbers, texts, instants and durations as results of functions and the arithmetic of time."""
-    numbers = _sources(("id", "price"), readable) | (ints | floats).map(Literal)
-    texts = _sources(("name", "other"), readable) | st.sampled_from(SPELLINGS).map(Literal)
+    numbers = _sources(("id", "price"), readable) | (ints | floats).map(ex.Literal)
+    texts = _sources(("name", "other"), readable) | st.sampled_from(SPELLINGS).map(ex.Literal)
     instants = _sources(("at", "until"), readable)
     written = st.sampled_from([0, 1, 1_500, 10**6, 86_400 * 10**6, -(10**9), 10**17, 3 * 10**18])
-    durations: st.SearchStrategy[Expression] = written.map(lambda count: Literal(timedelta(microseconds=count)))
-    between = st.builds(Arithmetic, st.just("-"), instants, instants)
-    durations = durations | between | st.builds(Arithmetic, st.sampled_from("+-"), durations, between)
-    durations = durations | durations.map(Negative) | _calls(("abs",), durations)
-    moved = st.builds(Arithmetic, st.sampled_from("+-"), instants, durations)
-    instants = instants | moved | st.builds(Call, st.just("coalesce"), st.tuples(instants, instants | moved))
+    durations: st.SearchStrategy[ex.Expression] = written.map(lambda count: ex.Literal(timedelta(microseconds=count)))
+    between = st.builds(ex.Arithmetic, st.just("-"), instants, instants)
+    durations = durations | between | st.builds(ex.Arithmetic, st.sampled_from("+-"), durations, between)
+    durations = durations | durations.map(ex.Negative) | _calls(("abs",), durations)
+    moved = st.builds(ex.Arithmetic, st.sampled_from("+-"), instants, durations)
+    instants = instants | moved | st.builds(ex.Call, st.just("coalesce"), st.tuples(instants, instants | moved))
     texts = texts | _calls(("lower", "upper"), texts)
-    texts = texts | st.builds(Call, st.just("coalesce"), st.lists(texts, min_size=2, max_size=3).map(tuple))
+    texts = texts | st.builds(ex.Call, st.just("coalesce"), st.lists(texts, min_size=2, max_size=3).map(tuple))
     numbers = numbers | _calls(("abs", *ROUNDING), numbers)
-    whole = ints.map(Literal)  # among floats, whole numbers must be literals
+    whole = ints.map(ex.Literal)  # among floats, whole numbers must be literals
     chosen = st.builds(
-        Call, st.just("coalesce"), st.tuples(_calls(("floor", "abs"), _sources(("price",), readable)), whole)
+        ex.Call, st.just("coalesce"), st.tuples(_calls(("floor", "abs"), _sources(("price",), readable)), whole)
     )
-    chosen = chosen | st.builds(Call, st.just("coalesce"), st.tuples(*(2 * (_sources(("id",), readable),)), whole))
-    quotients = st.builds(Arithmetic, st.just("/"), durations, durations)
+    chosen = chosen | st.builds(ex.Call, st.just("coalesce"), st.tuples(*(2 * (_sources(("id",), readable),)), whole))
+    quotients = st.builds(ex.Arithmetic, st.just("/"), durations, durations)
     numbers = numbers | chosen | quotients | _calls(PARTS, instants) | _calls(("length",), texts)
-    return numbers | st.builds(Arithmetic, st.sampled_from("+-*/%"), numbers, numbers), texts, instants, durations
+    return numbers | st.builds(ex.Arithmetic, st.sampled_from("+-*/%"), numbers, numbers), texts, instants, durations
 
 
-def _calls(names: tuple[str, ...], of: st.SearchStrategy[Expression]) -> st.SearchStrategy[Expression]:
-    return st.builds(Call, st.sampled_from(names), st.tuples(of))
+def _calls(names: tuple[str, ...], of: st.SearchStrategy[ex.Expression]) -> st.SearchStrategy[ex.Expression]:
+    return st.builds(ex.Call, st.sampled_from(names), st.tuples(of))
 
 
 @cache
-def function_conditions(readable: tuple[str, ...] = ()) -> st.SearchStrategy[Expression]:
+def function_conditions(readable: tuple[str, ...] = ()) -> st.SearchStrategy[ex.Expression]:
     """Conditions on results of functions and the arithmetic of time."""
     number, text, instant, duration = _functions(readable)
     operators = st.sampled_from(["=", "!=", "<", "<=", ">", ">="])
-    whole = st.sampled_from([-3, 0, 1, 2, 5, 12, 59, 1969, 2024]).map(Literal)
+    whole = st.sampled_from([-3, 0, 1, 2, 5, 12, 59, 1969, 2024]).map(ex.Literal)
     truth = _sources(("ok",), readable)
-    simple: st.SearchStrategy[Expression] = (
-        st.builds(Comparison, operators, number, number | whole)
-        | st.builds(Comparison, operators, text, text)
-        | st.builds(Comparison, operators, instant, instant | st.sampled_from(WRITTEN_TIMES).map(Literal))
-        | st.builds(Comparison, operators, duration, duration)
-        | st.builds(InRange, duration, duration, duration)
-        | st.builds(In, number, st.lists(whole, min_size=1, max_size=10).map(tuple))
-        | st.builds(Like, text, strings)
-        | (number | text | instant | duration).map(IsNull)
-        | st.builds(Call, st.just("coalesce"), st.tuples(truth, truth | st.booleans().map(Literal)))
+    simple: st.SearchStrategy[ex.Expression] = (
+        st.builds(ex.Comparison, operators, number, number | whole)
+        | st.builds(ex.Comparison, operators, text, text)
+        | st.builds(ex.Comparison, operators, instant, instant | st.sampled_from(WRITTEN_TIMES).map(ex.Literal))
+        | st.builds(ex.Comparison, operators, duration, duration)
+        | st.builds(ex.InRange, duration, duration, duration)
+        | st.builds(ex.In, number, st.lists(whole, min_size=1, max_size=10).map(tuple))
+        | st.builds(ex.Like, text, strings)
+        | (number | text | instant | duration).map(ex.IsNull)
+        | st.builds(ex.Call, st.just("coalesce"), st.tuples(truth, truth | st.booleans().map(ex.Literal)))
     )
-    return simple | st.builds(And, st.tuples(simple, simple)) | simple.map(Not)
+    return simple | st.builds(ex.And, st.tuples(simple, simple)) | simple.map(ex.Not)
 
 
 # ---------------------------------------------------------------- patterns
@@ -324,7 +305,7 @@ def regular_patterns(size: int = 6) -> st.SearchStrategy[Pattern]:
 
 def _without_references(pattern: Pattern) -> Pattern:
     def change(node: Pattern) -> Pattern:
-        if isinstance(node, Event) and node.condition is not None and variables(node.condition):
+        if isinstance(node, Event) and node.condition is not None and ex.variables(node.condition):
             return Event(node.type, None, node.output, node.register)
         if isinstance(node, Filter):
             conditions = tuple(on for on in node.conditions if not on.reads and on.variable in bound(node.operand))
@@ -357,17 +338,17 @@ Scope = tuple[str, ...]
 
 
 @cache
-def comparisons(readable: Scope) -> st.SearchStrategy[Expression]:
+def comparisons(readable: Scope) -> st.SearchStrategy[ex.Expression]:
     """A condition that reads another event: mostly one comparison, sometimes anything."""
     operators = st.sampled_from(["=", "=", "<=", ">=", "!=", "<", ">"])
-    own = st.sampled_from(("id", "price")).map(Attribute)
-    other = st.builds(Reference, st.sampled_from(readable), st.sampled_from(("id", "price")))
-    shifted = st.builds(Arithmetic, st.sampled_from("+-*"), other, ints.map(Literal) | own | other)
-    short = st.builds(Comparison, operators, own, other)
-    names = st.builds(Comparison, operators, st.just(Attribute("name")),
-                      st.builds(Reference, st.sampled_from(readable), st.just("name")))  # fmt: skip
-    longer = st.builds(Comparison, operators, own, shifted) | names | conditions(readable)
-    both = st.lists(short | longer, min_size=2, max_size=2).map(lambda parts: And(tuple(parts)))
+    own = st.sampled_from(("id", "price")).map(ex.Attribute)
+    other = st.builds(ex.Reference, st.sampled_from(readable), st.sampled_from(("id", "price")))
+    shifted = st.builds(ex.Arithmetic, st.sampled_from("+-*"), other, ints.map(ex.Literal) | own | other)
+    short = st.builds(ex.Comparison, operators, own, other)
+    names = st.builds(ex.Comparison, operators, st.just(ex.Attribute("name")),
+                      st.builds(ex.Reference, st.sampled_from(readable), st.just("name")))  # fmt: skip
+    longer = st.builds(ex.Comparison, operators, own, shifted) | names | conditions(readable)
+    both = st.lists(short | longer, min_size=2, max_size=2).map(lambda parts: ex.And(tuple(parts)))
     return short | short | short | short | longer | both
 
 

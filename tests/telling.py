@@ -18,7 +18,7 @@ from hypothesis import HealthCheck, settings
 from cerite.core.errors import CeriteError
 from cerite.pattern import Event, Filter, Having, Pattern, QuerySpec, Size, transform
 from cerite.pattern.variables import bound
-from cerite.predicate.expression import And, Comparison, Expression, In, InRange, IsNull, Not, Or, aggregates
+from cerite.predicate import expression as ex
 from cerite.predicate.expression import transform as changed
 
 Rows = list[dict[str, Any]]
@@ -106,8 +106,8 @@ def lengthened(rows: Rows) -> Rows:
 def opposed(pattern: Pattern) -> Pattern:
     """The pattern with the opposite of every comparison of an aggregate."""
 
-    def turned(node: Expression) -> Expression:
-        if isinstance(node, Comparison) and aggregates(node):
+    def turned(node: ex.Expression) -> ex.Expression:
+        if isinstance(node, ex.Comparison) and ex.aggregates(node):
             return replace(node, op=_OPPOSITE[node.op])  # type: ignore[arg-type]
         return node
 
@@ -132,8 +132,8 @@ def rotated(rows: Rows, turn: int) -> Rows:
 def weakened(pattern: Pattern, *, drop: bool = False) -> Pattern:
     """The pattern with conditions that hold more often, or without those that can go; aggregates stay."""
 
-    def dropped(condition: Expression) -> bool:
-        return drop and not aggregates(condition)
+    def dropped(condition: ex.Expression) -> bool:
+        return drop and not ex.aggregates(condition)
 
     def change(node: Pattern) -> Pattern:
         if isinstance(node, Event) and node.condition is not None:
@@ -150,15 +150,15 @@ def weakened(pattern: Pattern, *, drop: bool = False) -> Pattern:
     return transform(pattern, change)
 
 
-def weaker(node: Expression) -> Expression:
+def weaker(node: ex.Expression) -> ex.Expression:
     """A condition that holds more often, mostly."""
     match node:
-        case Comparison(op=op):
+        case ex.Comparison(op=op):
             return replace(node, op=_WEAKER.get(op, op))  # type: ignore[arg-type]
-        case And(operands=operands):
-            return Or(operands)
-        case Not(operand=In() | InRange() | IsNull() as inner):
-            return Or((inner, node))
+        case ex.And(operands=operands):
+            return ex.Or(operands)
+        case ex.Not(operand=ex.In() | ex.InRange() | ex.IsNull() as inner):
+            return ex.Or((inner, node))
     return node
 
 

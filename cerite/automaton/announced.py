@@ -17,7 +17,7 @@ from cerite.core.errors import PatternError
 from cerite.pattern import nodes
 from cerite.pattern.nodes import Event, Filter, On, Pattern, Sequence
 from cerite.pattern.variables import counts, nullable, surely_precedes
-from cerite.predicate.expression import And, Attribute, Expression, Reference, conjunction, references
+from cerite.predicate import expression as ex
 from cerite.predicate.expression import transform as change_condition
 
 
@@ -31,10 +31,10 @@ def followed(absent: Pattern, names: frozenset[str], match: Pattern, registers: 
                 f"`{name}` is another", span=absent.span,
                 hint="compare with the first event, or let all be in one partition: PARTITION BY [id]",
             )  # fmt: skip
-    conditions: list[Expression] = []
+    conditions: list[ex.Expression] = []
     before = _Announcing(absent, names, registers, conditions).moved(absent)
     types = {first.type for first in firsts if first is not None}
-    last = Event(types.pop() if len(types) == 1 else None, conjunction(*conditions))
+    last = Event(types.pop() if len(types) == 1 else None, ex.conjunction(*conditions))
     return Sequence((before, last), span=absent.span)
 
 
@@ -75,7 +75,7 @@ class _Announcing:
     """Takes out of an absent pattern the conditions that wait for what comes after it."""
 
     def __init__(
-        self, absent: Pattern, names: frozenset[str], registers: Registers, conditions: list[Expression]
+        self, absent: Pattern, names: frozenset[str], registers: Registers, conditions: list[ex.Expression]
     ) -> None:
         self._absent, self._names, self._registers, self._conditions = absent, names, registers, conditions
 
@@ -94,7 +94,9 @@ class _Announcing:
         if not waiting:
             return event
         stored = replace(
-            event, condition=conjunction(*kept), register=event.register or self._registers.new(event.type or "event")
+            event,
+            condition=ex.conjunction(*kept),
+            register=event.register or self._registers.new(event.type or "event"),
         )
         assert stored.register is not None
         for part in waiting:
@@ -107,42 +109,42 @@ class _Announcing:
         waiting, kept = self._split(on.condition)
         for part in waiting:
             for other in _others(part, self._names):
-                later = any(each.later for each in references(part) if each.variable == other)
+                later = any(each.later for each in ex.references(part) if each.variable == other)
                 known = counts(self._absent, other) == (1, 1)
                 if not known or not (later or surely_precedes(self._absent, other, on.variable)):
                     raise _unclear(self._absent, other)
             if counts(self._absent, on.variable) != (1, 1):
                 raise _unclear(self._absent, on.variable)
             self._conditions.append(self._turned(part, on.variable))
-        left = conjunction(*kept)
+        left = ex.conjunction(*kept)
         return () if left is None else (replace(on, condition=left),)
 
-    def _split(self, condition: Expression | None) -> tuple[list[Expression], list[Expression]]:
+    def _split(self, condition: ex.Expression | None) -> tuple[list[ex.Expression], list[ex.Expression]]:
         """The parts of a conjunction that wait for what comes after, and the others."""
         if condition is None:
             return [], []
-        parts = condition.operands if isinstance(condition, And) else (condition,)
-        waits = [any(each.variable in self._names and each.later for each in references(part)) for part in parts]
+        parts = condition.operands if isinstance(condition, ex.And) else (condition,)
+        waits = [any(each.variable in self._names and each.later for each in ex.references(part)) for part in parts]
         pairs = list(zip(waits, parts, strict=True))
         return [part for some, part in pairs if some], [part for some, part in pairs if not some]
 
-    def _turned(self, part: Expression, register: str) -> Expression:
+    def _turned(self, part: ex.Expression, register: str) -> ex.Expression:
         """The condition as it is checked at the first event of the match, about what the register holds."""
 
-        def change(node: Expression) -> Expression:
-            if isinstance(node, Attribute):
-                return Reference(register, node.name, span=node.span)
-            if isinstance(node, Reference):
+        def change(node: ex.Expression) -> ex.Expression:
+            if isinstance(node, ex.Attribute):
+                return ex.Reference(register, node.name, span=node.span)
+            if isinstance(node, ex.Reference):
                 own = node.later and node.variable in self._names
-                return Attribute(node.name, span=node.span) if own else replace(node, later=False)
+                return ex.Attribute(node.name, span=node.span) if own else replace(node, later=False)
             return node
 
         return change_condition(part, change)
 
 
-def _others(part: Expression, names: frozenset[str]) -> list[str]:
+def _others(part: ex.Expression, names: frozenset[str]) -> list[str]:
     """What a condition reads besides what comes after."""
-    return sorted({each.variable for each in references(part)} - names)
+    return sorted({each.variable for each in ex.references(part)} - names)
 
 
 def _unclear(node: Pattern, name: str) -> PatternError:

@@ -19,31 +19,9 @@ from itertools import count
 from cerite.automaton.fragment import ENTRY, NO_LABELS, Fragment, Labels, Step, new_state
 from cerite.automaton.guards import Guard, Reach, Test
 from cerite.core.errors import PatternError
-from cerite.pattern.nodes import (
-    Concat,
-    Event,
-    Intersection,
-    Iteration,
-    Named,
-    Pattern,
-    Project,
-    Sequence,
-    Size,
-    conditions_of,
-    own_conditions,
-    walk,
-)
+from cerite.pattern import nodes
 from cerite.pattern.variables import counts, written
-from cerite.predicate.expression import (
-    Aggregate,
-    Attribute,
-    Expression,
-    IsNull,
-    Not,
-    Reference,
-    transform,
-    variables,
-)
+from cerite.predicate import expression as ex
 
 _OWN = "\N{PRIME}"
 
@@ -59,42 +37,42 @@ class Registers:
         return f"{_OWN}{name}{next(self._numbers)}"
 
 
-def reads(pattern: Pattern) -> frozenset[str]:
+def reads(pattern: nodes.Pattern) -> frozenset[str]:
     """Every variable that some condition in the pattern reads."""
-    return frozenset().union(*map(variables, conditions_of(pattern)))
+    return frozenset().union(*map(ex.variables, nodes.conditions_of(pattern)))
 
 
-def remembers(pattern: Pattern) -> bool:
+def remembers(pattern: nodes.Pattern) -> bool:
     """Whether some condition in the pattern reads what the pattern binds; a single event reads before it is bound."""
-    return not isinstance(pattern, Event) and bool(reads(pattern) & written(pattern))
+    return not isinstance(pattern, nodes.Event) and bool(reads(pattern) & written(pattern))
 
 
-def check_scopes(pattern: Pattern) -> None:
+def check_scopes(pattern: nodes.Pattern) -> None:
     """Refuse conditions that would see what they must not see."""
     _check_names(pattern, frozenset())
-    for node in walk(pattern):
-        if isinstance(node, Intersection):
+    for node in nodes.walk(pattern):
+        if isinstance(node, nodes.Intersection):
             _check_sides(node)
 
 
-def _own_reads(node: Pattern) -> frozenset[str]:
-    return frozenset().union(*map(variables, own_conditions(node)))
+def _own_reads(node: nodes.Pattern) -> frozenset[str]:
+    return frozenset().union(*map(ex.variables, nodes.own_conditions(node)))
 
 
-def _check_names(node: Pattern, unfinished: frozenset[str]) -> None:
+def _check_names(node: nodes.Pattern, unfinished: frozenset[str]) -> None:
     seen = sorted(_own_reads(node) & unfinished)
     if seen:
         raise PatternError(
             f"a condition inside `(…) AS {seen[0]}` reads `{seen[0]}`, which is not complete there", span=node.span,
             hint=f"name the event it means by itself, or put the FILTER outside: `(…) AS {seen[0]} FILTER …`",
         )  # fmt: skip
-    if isinstance(node, Named) and counts(node, node.variable)[1] > 1:
+    if isinstance(node, nodes.Named) and counts(node, node.variable)[1] > 1:
         unfinished |= {node.variable}
     for child in node.children:
         _check_names(child, unfinished)
 
 
-def _check_sides(node: Intersection) -> None:
+def _check_sides(node: nodes.Intersection) -> None:
     for index, part in enumerate(node.parts):
         others = frozenset().union(*(written(each) for at, each in enumerate(node.parts) if at != index))
         seen = sorted(reads(part) & others)
@@ -105,7 +83,9 @@ def _check_sides(node: Intersection) -> None:
             )  # fmt: skip
 
 
-def hidden_names(fragment: Fragment, project: Project, whole: Pattern, registers: Registers) -> dict[str, str]:
+def hidden_names(
+    fragment: Fragment, project: nodes.Project, whole: nodes.Pattern, registers: Registers
+) -> dict[str, str]:
     """New register names for what a projection hides but reads itself."""
     kept = frozenset(project.variables)
     stored = frozenset(name for step in (*fragment.entries, *fragment.steps) for name in step.writes - step.labels)
@@ -143,7 +123,7 @@ def renamed(step: Step, names: dict[str, str]) -> Step:
     return replace(step, writes=writes, guard=_renamed(step.guard, names))
 
 
-def narrowed(fragment: Fragment, variable: str, condition: Expression) -> Fragment:
+def narrowed(fragment: Fragment, variable: str, condition: ex.Expression) -> Fragment:
     """Every event of the variable satisfies the condition."""
     guard = Guard.of(None, condition)
 
@@ -191,22 +171,22 @@ def read_unwritten(fragment: Fragment, watched: Callable[[int], tuple[Labels, La
     return names
 
 
-def written_before(whole: Pattern, part: Pattern) -> Labels:
+def written_before(whole: nodes.Pattern, part: nodes.Pattern) -> Labels:
     """The registers that may hold an event when a part of a pattern begins, wherever it stands."""
     names: set[str] = set()
 
-    def visit(node: Pattern, before: Labels) -> None:
+    def visit(node: nodes.Pattern, before: Labels) -> None:
         if node is part:
             names.update(before)
-        if isinstance(node, Iteration) and node.most != 1:
+        if isinstance(node, nodes.Iteration) and node.most != 1:
             before |= written(node.operand)
-        if not isinstance(node, (Sequence, Concat)):
+        if not isinstance(node, (nodes.Sequence, nodes.Concat)):
             for child in node.children:
                 visit(child, before)
             return
-        for negated in node.before if isinstance(node, Sequence) else ():
+        for negated in node.before if isinstance(node, nodes.Sequence) else ():
             visit(negated, before)
-        gaps = (*node.absent, node.after) if isinstance(node, Sequence) else ((),) * len(node.parts)
+        gaps = (*node.absent, node.after) if isinstance(node, nodes.Sequence) else ((),) * len(node.parts)
         for child, gap in zip(node.parts, gaps, strict=True):
             visit(child, before)
             before |= written(child)
@@ -217,16 +197,16 @@ def written_before(whole: Pattern, part: Pattern) -> Labels:
     return frozenset(names)
 
 
-def written_after(whole: Pattern, part: Pattern) -> Labels:
+def written_after(whole: nodes.Pattern, part: nodes.Pattern) -> Labels:
     """The registers that may be written in a match after a part of a pattern has ended."""
     names: set[str] = set()
 
-    def visit(node: Pattern, after: Labels) -> None:
+    def visit(node: nodes.Pattern, after: Labels) -> None:
         if node is part:
             names.update(after)
-        if isinstance(node, Iteration) and node.most != 1:
+        if isinstance(node, nodes.Iteration) and node.most != 1:
             after |= written(node.operand)
-        ordered = node.parts if isinstance(node, (Sequence, Concat)) else ()
+        ordered = node.parts if isinstance(node, (nodes.Sequence, nodes.Concat)) else ()
         for child in reversed(ordered):
             visit(child, after)
             after |= written(child)
@@ -237,34 +217,35 @@ def written_after(whole: Pattern, part: Pattern) -> Labels:
     return frozenset(names)
 
 
-def is_repeated(whole: Pattern, part: Pattern) -> bool:
+def is_repeated(whole: nodes.Pattern, part: nodes.Pattern) -> bool:
     """Whether a part of a pattern lies in an iteration, so that it may come more than once."""
     if whole is part:
         return False
-    again = isinstance(whole, Iteration) and whole.most != 1
+    again = isinstance(whole, nodes.Iteration) and whole.most != 1
     return any(
-        is_repeated(child, part) or (again and any(node is part for node in walk(child))) for child in whole.children
+        is_repeated(child, part) or (again and any(node is part for node in nodes.walk(child)))
+        for child in whole.children
     )
 
 
-def _written_outside(whole: Pattern, inside: Pattern) -> Labels:
+def _written_outside(whole: nodes.Pattern, inside: nodes.Pattern) -> Labels:
     if whole is inside:
         return frozenset()
-    own: Labels = frozenset((whole.variable,)) if isinstance(whole, Named) else frozenset()
-    if isinstance(whole, Event):
+    own: Labels = frozenset((whole.variable,)) if isinstance(whole, nodes.Named) else frozenset()
+    if isinstance(whole, nodes.Event):
         own = whole.writes
     return own.union(*(_written_outside(child, inside) for child in whole.children))
 
 
 def _renamed(guard: Guard, names: dict[str, str]) -> Guard:
-    def change(node: Expression) -> Expression:
-        if isinstance(node, (Reference, Aggregate)) and node.variable in names:
+    def change(node: ex.Expression) -> ex.Expression:
+        if isinstance(node, (ex.Reference, ex.Aggregate)) and node.variable in names:
             return replace(node, variable=names[node.variable])
         return node
 
     def tests(group: frozenset[Test | Reach]) -> frozenset[Test | Reach]:
         return frozenset(
-            replace(test, condition=transform(test.condition, change))
+            replace(test, condition=ex.transform(test.condition, change))
             if isinstance(test, Test) and test.condition is not None
             else test
             for test in group
@@ -285,13 +266,13 @@ def _renamed(guard: Guard, names: dict[str, str]) -> Guard:
 BEFORE, INSIDE, LEFT = range(3)
 
 
-def windowed(fragment: Fragment, size: Size, register: str, *, ending: bool = False) -> Fragment:
+def windowed(fragment: Fragment, size: nodes.Size, register: str, *, ending: bool = False) -> Fragment:
     """The runs through a fragment that fit into a window; with `ending`, runs that can no longer fit end at once."""
     reach = Guard(frozenset((Reach(register, size),)))
     missed = Guard(negated=frozenset((Reach(register, size),)))
     known = Guard()
     if size.attribute is not None:
-        known = Guard(frozenset((Test(None, Not(IsNull(Attribute(size.attribute)))),)))
+        known = Guard(frozenset((Test(None, ex.Not(ex.IsNull(ex.Attribute(size.attribute)))),)))
     split: dict[tuple[int, int], int] = {}
 
     def phased(step: Step, phase: int) -> Iterator[Step]:

@@ -13,23 +13,23 @@ from cerite.automaton.automaton import LAST, OTHERS, PLAIN, Op
 from cerite.automaton.fragment import ENTRY, NO_LABELS, Fragment, Gap, Labels, Step, new_state
 from cerite.automaton.guards import ANY
 from cerite.automaton.scopes import read_unwritten, remembers, renamed
-from cerite.pattern.nodes import Complement, Pattern, Select, Sequence, Strategy, Window, walk
+from cerite.pattern import nodes
 
 
-def has_memory(pattern: Pattern) -> bool:
+def has_memory(pattern: nodes.Pattern) -> bool:
     """Whether what a pattern, or a part that it negates, does next depends on more than its state."""
     return remembers(pattern) or any(
-        isinstance(node, Window)
-        or (isinstance(node, Select) and node.strategy is not Strategy.STRICT)
+        isinstance(node, nodes.Window)
+        or (isinstance(node, nodes.Select) and node.strategy is not nodes.Strategy.STRICT)
         or any(remembers(part) for part in _negated(node))  # whose variables the pattern itself does not bind
-        for node in walk(pattern)
+        for node in nodes.walk(pattern)
     )
 
 
-def _negated(node: Pattern) -> tuple[Pattern, ...]:
-    if isinstance(node, Sequence):
+def _negated(node: nodes.Pattern) -> tuple[nodes.Pattern, ...]:
+    if isinstance(node, nodes.Sequence):
         return node.negated
-    return (node.operand,) if isinstance(node, Complement) else ()
+    return (node.operand,) if isinstance(node, nodes.Complement) else ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,33 +22,17 @@ from cerite.automaton.guards import Guard, Reach, Test
 from cerite.automaton.scopes import Registers
 from cerite.core.errors import PatternError
 from cerite.pattern.nodes import Having
+from cerite.predicate import expression as ex
 from cerite.predicate.evaluate import holds, value_of
-from cerite.predicate.expression import (
-    Aggregate,
-    And,
-    Attribute,
-    Comparison,
-    Expression,
-    IsNull,
-    Literal,
-    Not,
-    Or,
-    Reference,
-    aggregates,
-    conjunction,
-    references,
-    transform,
-    walk,
-)
 from cerite.predicate.formula import FLIPPED
 
 
 def completed(fragment: Fragment, having: Having, registers: Registers) -> Fragment:
     """The runs through a fragment that satisfy the conditions when they are complete."""
-    condition = conjunction(*having.conditions)
+    condition = ex.conjunction(*having.conditions)
     assert condition is not None
     fragment, phases_of = _all_split(fragment, condition, registers)
-    gathered = [each for each in aggregates(condition) if not each.distinct]
+    gathered = [each for each in ex.aggregates(condition) if not each.distinct]
     variables = sorted({each.variable for each in gathered}, key=lambda name: name or "")
     names = {variable: registers.new(variable or "*") for variable in variables}
     fresh: Labels = frozenset(names.values())
@@ -75,11 +59,11 @@ def counted_before(fragment: Fragment, registers: Registers) -> Fragment:
     """The same runs, with conditions on single events that count different values decided by the states."""
     steps = (*fragment.entries, *fragment.steps)
     asking = dict.fromkeys(each for step in steps for each in _asking(step.guard))
-    condition = conjunction(*asking)
+    condition = ex.conjunction(*asking)
     if condition is None:
         return fragment
     forgotten = frozenset().union(*(step.clears for step in steps))
-    for each in aggregates(condition):
+    for each in ex.aggregates(condition):
         if each.distinct and each.variable in forgotten:
             raise asked_too_early(each)
     fragment, phases_of = _all_split(fragment, condition, registers)
@@ -92,7 +76,7 @@ def counted_before(fragment: Fragment, registers: Registers) -> Fragment:
     return replace(fragment, entries=decided(fragment.entries), steps=decided(fragment.steps))
 
 
-def asked_too_early(node: Aggregate) -> PatternError:
+def asked_too_early(node: ex.Aggregate) -> PatternError:
     """The error for a number of different values where no state knows it."""
     return PatternError(
         f"the engine does not know `{node}` inside NOT or a strategy, nor of what a projection hides", span=node.span,
@@ -102,16 +86,16 @@ def asked_too_early(node: Aggregate) -> PatternError:
 
 def refuse_distinct(guards: Iterable[Guard]) -> None:
     """Refuse conditions of watched patterns that ask for a number of different values."""
-    for each in (each for guard in guards for condition in _asking(guard) for each in aggregates(condition)):
+    for each in (each for guard in guards for condition in _asking(guard) for each in ex.aggregates(condition)):
         if each.distinct:
             raise asked_too_early(each)
 
 
-def _asking(guard: Guard) -> Iterator[Expression]:
+def _asking(guard: Guard) -> Iterator[ex.Expression]:
     """The conditions of a guard that ask for a number of different values."""
     for test in sorted(guard.tests | guard.negated, key=str):
         condition = test.condition if isinstance(test, Test) else None
-        if condition is not None and any(each.distinct for each in aggregates(condition)):
+        if condition is not None and any(each.distinct for each in ex.aggregates(condition)):
             yield condition
 
 
@@ -139,13 +123,13 @@ def _binds(step: Step, variable: str | None) -> bool:
     return bool(step.labels) if variable is None else variable in step.writes
 
 
-def _at_the_end(condition: Expression, step: Step, names: dict[str | None, str]) -> Expression:
+def _at_the_end(condition: ex.Expression, step: Step, names: dict[str | None, str]) -> ex.Expression:
     """The condition as it is checked by a step that completes the pattern."""
 
-    def change(node: Expression) -> Expression:
-        if isinstance(node, Reference) and node.variable in step.writes:
-            return Attribute(node.name, span=node.span)
-        if not isinstance(node, Aggregate):
+    def change(node: ex.Expression) -> ex.Expression:
+        if isinstance(node, ex.Reference) and node.variable in step.writes:
+            return ex.Attribute(node.name, span=node.span)
+        if not isinstance(node, ex.Aggregate):
             return node
         now = _binds(step, node.variable)
         register = names[node.variable]
@@ -153,14 +137,14 @@ def _at_the_end(condition: Expression, step: Step, names: dict[str | None, str])
             return replace(node, variable=register, over="event" if now else "nothing")
         return replace(node, variable=register, over="through" if now else "before")
 
-    return transform(condition, change)
+    return ex.transform(condition, change)
 
 
 def _may_be_empty(fragment: Fragment, having: Having) -> bool:
     """Whether the pattern may consume nothing: it then has no event, and the conditions are decided beforehand."""
     if not fragment.nullable:
         return False
-    for each in (reference for condition in having.conditions for reference in references(condition)):
+    for each in (reference for condition in having.conditions for reference in ex.references(condition)):
         raise PatternError(
             f"a filter on a pattern that may be empty reads `{each}`, which may lie before it", span=each.span,
             hint="give the pattern at least one event (`+` instead of `*`), or put the FILTER around both",
@@ -171,12 +155,12 @@ def _may_be_empty(fragment: Fragment, having: Having) -> bool:
 # Different values: how many of them there are is part of the state.
 
 MOST_APART = 12
-Phases = dict[Aggregate, dict[int, int]]  # by state, how many different values there were, as far as that matters
+Phases = dict[ex.Aggregate, dict[int, int]]  # by state, how many different values there were, as far as that matters
 
 
-def _all_split(fragment: Fragment, condition: Expression, registers: Registers) -> tuple[Fragment, Phases]:
+def _all_split(fragment: Fragment, condition: ex.Expression, registers: Registers) -> tuple[Fragment, Phases]:
     phases_of: Phases = {}
-    for each in dict.fromkeys(each for each in aggregates(condition) if each.distinct):
+    for each in dict.fromkeys(each for each in ex.aggregates(condition) if each.distinct):
         fragment, phases, origin = _split_by_values(fragment, each, _values_needed(condition, each), registers)
         phases_of = {other: {state: known[origin[state]] for state in phases} for other, known in phases_of.items()}
         phases_of[each] = phases
@@ -184,16 +168,18 @@ def _all_split(fragment: Fragment, condition: Expression, registers: Registers) 
 
 
 def _split_by_values(
-    fragment: Fragment, node: Aggregate, most: int, registers: Registers
+    fragment: Fragment, node: ex.Aggregate, most: int, registers: Registers
 ) -> tuple[Fragment, dict[int, int], dict[int, int]]:
     """The fragment, its states split by how many different values there were; by state: that number, and its origin."""
     assert node.variable is not None
     assert node.name is not None
-    own = Attribute(node.name)
+    own = ex.Attribute(node.name)
     names = [registers.new(node.variable) for _ in range(most)]
     split: dict[tuple[int, int], int] = {}
 
-    def move(step: Step, phase: int, following: int, condition: Expression | None, writes: Labels = NO_LABELS) -> Step:
+    def move(
+        step: Step, phase: int, following: int, condition: ex.Expression | None, writes: Labels = NO_LABELS
+    ) -> Step:
         source = ENTRY if step.source == ENTRY else split.setdefault((step.source, phase), new_state())
         target = split.setdefault((step.target, following), new_state())
         guard = step.guard if condition is None else step.guard & Guard.of(None, condition)
@@ -202,9 +188,9 @@ def _split_by_values(
     def phased(step: Step, phase: int) -> tuple[Step, ...]:
         if node.variable not in step.writes or phase == most:
             return (move(step, phase, phase, None),)
-        seen = tuple(Comparison("=", own, Reference(name, node.name or "")) for name in names[:phase])
-        known: Expression = Or((IsNull(own), *seen)) if seen else IsNull(own)
-        new = conjunction(Not(IsNull(own)), *(replace(each, op="!=") for each in seen))
+        seen = tuple(ex.Comparison("=", own, ex.Reference(name, node.name or "")) for name in names[:phase])
+        known: ex.Expression = ex.Or((ex.IsNull(own), *seen)) if seen else ex.IsNull(own)
+        new = ex.conjunction(ex.Not(ex.IsNull(own)), *(replace(each, op="!=") for each in seen))
         return move(step, phase, phase, known), move(step, phase, phase + 1, new, frozenset((names[phase],)))
 
     check_size((most + 1) * (len(fragment.entries) + 2 * len(fragment.steps)))
@@ -216,15 +202,15 @@ def _split_by_values(
     return Fragment(entries, steps, exits, fragment.nullable), phases, origin
 
 
-def _values_needed(condition: Expression, node: Aggregate) -> int:
+def _values_needed(condition: ex.Expression, node: ex.Aggregate) -> int:
     """How many different values must be distinguished; refused where the count is used in another way."""
     needed: list[int] = []
-    for each in walk(condition):
-        if isinstance(each, Comparison) and node in (each.left, each.right):
+    for each in ex.walk(condition):
+        if isinstance(each, ex.Comparison) and node in (each.left, each.right):
             op, other = (each.op, each.right) if each.left == node else (FLIPPED[each.op], each.left)
-            if isinstance(other, Literal) and type(other.value) is int:
+            if isinstance(other, ex.Literal) and type(other.value) is int:
                 needed.append(max(0, other.value if op in (">=", "<") else other.value + 1))
-    if len(needed) < sum(each == node for each in walk(condition)):
+    if len(needed) < sum(each == node for each in ex.walk(condition)):
         raise PatternError(
             f"the engine only compares `{node}` with a whole number, and cannot compute with it", span=node.span,
             hint=f"write `{node} >= 3`",
@@ -237,28 +223,28 @@ def _values_needed(condition: Expression, node: Aggregate) -> int:
     return max(needed)
 
 
-ALWAYS, NEVER = Literal(True), Literal(False)
+ALWAYS, NEVER = ex.Literal(True), ex.Literal(False)
 NEVER_HOLDS = Test(None, NEVER)
 
 
-def _decided(condition: Expression, phases_of: Phases, state: int) -> Expression:
+def _decided(condition: ex.Expression, phases_of: Phases, state: int) -> ex.Expression:
     """The condition with its comparisons of numbers of different values decided, in the state that a step enters."""
 
-    def change(node: Expression) -> Expression:
+    def change(node: ex.Expression) -> ex.Expression:
         match node:
-            case And(operands=operands) | Or(operands=operands):
-                neutral, final = (ALWAYS, NEVER) if isinstance(node, And) else (NEVER, ALWAYS)
+            case ex.And(operands=operands) | ex.Or(operands=operands):
+                neutral, final = (ALWAYS, NEVER) if isinstance(node, ex.And) else (NEVER, ALWAYS)
                 rest = tuple(each for each in operands if each is not neutral)
                 if any(each is final for each in rest) or not rest:
                     return final if rest else neutral
                 return rest[0] if len(rest) == 1 else replace(node, operands=rest)
-            case Not(operand=operand) if operand is ALWAYS or operand is NEVER:
+            case ex.Not(operand=operand) if operand is ALWAYS or operand is NEVER:
                 return NEVER if operand is ALWAYS else ALWAYS
-            case Comparison(op=op, left=left, right=right):
+            case ex.Comparison(op=op, left=left, right=right):
                 for each, phases in phases_of.items():
                     if each in (left, right):
-                        sides = (Literal(phases[state]) if side == each else side for side in (left, right))
-                        return ALWAYS if value_of(Comparison(op, *sides), {}) is True else NEVER
+                        sides = (ex.Literal(phases[state]) if side == each else side for side in (left, right))
+                        return ALWAYS if value_of(ex.Comparison(op, *sides), {}) is True else NEVER
         return node
 
-    return transform(condition, change) if phases_of else condition
+    return ex.transform(condition, change) if phases_of else condition

@@ -17,9 +17,9 @@ from cerite.automaton.build import build
 from cerite.automaton.guards import Guard, Test, distinct_tests
 from cerite.automaton.labelling import known_by_marks
 from cerite.core.errors import PatternError
+from cerite.pattern import nodes
 from cerite.pattern.absences import deciding, waiting_parts
 from cerite.pattern.check import check
-from cerite.pattern.nodes import Pattern, Project, Select, Size, Strategy, Window
 from cerite.pattern.query import Consume, QuerySpec, Suppress
 from cerite.pattern.rewrite.absent import kept_open, one_window
 from cerite.predicate.expression import Attribute, Expression, IsNull, Not, conjunction, variables
@@ -34,7 +34,7 @@ class Plan:
     automaton: Automaton
     semantics: Semantics
     strategy: str = "all"
-    window: Size | None = None
+    window: nodes.Size | None = None
     partition: tuple[str, ...] = ()
     consume: str = "none"
     limit: int | None = None
@@ -82,12 +82,12 @@ class Plan:
         return self.deciding is None or self.deciding.is_time
 
     @property
-    def deciding(self) -> Size | None:
+    def deciding(self) -> nodes.Size | None:
         """The window that says when something is over: the query's, or that of parts that end in NOT."""
         return self.window if self.tick is None else self.tick
 
     @property
-    def tick(self) -> Size | None:
+    def tick(self) -> nodes.Size | None:
         """The longest of the windows that decide parts of the pattern that end in NOT, if there are such parts."""
         return max((size for _, size in self.automaton.waits), key=lambda size: size.width, default=None)
 
@@ -143,9 +143,9 @@ def _plan(query: QuerySpec, semantics: Semantics) -> Plan:
         _refuse_waiting(query, strategy)
         pattern, window = kept_open(pattern, window)
     if query.variables is not None:
-        pattern = Project(pattern, query.variables)
-    if strategy is Strategy.STRICT:  # a property of each match alone: no other match has to be looked at
-        pattern, strategy = Select(Strategy.STRICT, pattern), None
+        pattern = nodes.Project(pattern, query.variables)
+    if strategy is nodes.Strategy.STRICT:  # a property of each match alone: no other match has to be looked at
+        pattern, strategy = nodes.Select(nodes.Strategy.STRICT, pattern), None
     automaton = build(pattern, None if window is None else window.attribute)
     if window is not None and window.attribute is not None:
         automaton = _with_known_ends(automaton, window.attribute)
@@ -163,10 +163,10 @@ def _suppress(query: QuerySpec) -> Suppress | None:
     return query.suppress if query.partition or query.suppress is None else Suppress(query.suppress.size)
 
 
-def _refuse_waiting(query: QuerySpec, strategy: Strategy | None) -> None:
+def _refuse_waiting(query: QuerySpec, strategy: nodes.Strategy | None) -> None:
     """Refuse clauses that compare the matches of an event if not all of them are decided at that event."""
     part = "a part of this pattern ends in NOT: whether its matches are some is known only when its window is over"
-    if strategy not in (None, Strategy.STRICT):
+    if strategy not in (None, nodes.Strategy.STRICT):
         raise PatternError(
             f"{strategy.value} chooses among the matches that end at an event, and {part}", span=query.where.span,
             hint=f"choose inside the part: `({strategy.value}(φ) ; NOT ν WITHIN 5 seconds) ; χ`",
@@ -195,9 +195,9 @@ def _refuse_measured(query: QuerySpec) -> None:
 class _Layers:
     """A pattern without the window and the strategy that stand around all of it."""
 
-    pattern: Pattern
-    strategy: Strategy | None
-    window: Size | None
+    pattern: nodes.Pattern
+    strategy: nodes.Strategy | None
+    window: nodes.Size | None
 
 
 def _peeled(query: QuerySpec) -> _Layers:
@@ -207,17 +207,17 @@ def _peeled(query: QuerySpec) -> _Layers:
     """
     strategy = query.strategy
     pattern, window = one_window(query.where, query.within)
-    if strategy is None and query.variables is None and window is None and isinstance(pattern, Select):
+    if strategy is None and query.variables is None and window is None and isinstance(pattern, nodes.Select):
         strategy, pattern = pattern.strategy, pattern.operand
-    kept: list[Size] = []
-    while isinstance(pattern, Window):
+    kept: list[nodes.Size] = []
+    while isinstance(pattern, nodes.Window):
         if window is None or window.measure == pattern.size.measure:
             window = pattern.size if window is None else min(window, pattern.size, key=lambda size: size.width)
         else:
             kept.append(pattern.size)
         pattern = pattern.operand
     for size in kept:
-        pattern = Window(pattern, size)
+        pattern = nodes.Window(pattern, size)
     return _Layers(pattern, strategy, window)
 
 

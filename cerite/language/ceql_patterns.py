@@ -18,7 +18,7 @@ from cerite.pattern import nodes
 from cerite.pattern.nodes import ANY_TYPE, Pattern, walk
 from cerite.pattern.references import filtered_variable
 from cerite.pattern.variables import same_event
-from cerite.predicate.expression import Aggregate, Attribute, Expression, Moment, Reference, references, transform
+from cerite.predicate import expression as ex
 from cerite.predicate.expression import walk as walk_condition
 
 _MAX_ALTERNATIVES = 10_000  # nodes of the largest pattern to which ORs between filters may multiply one
@@ -159,7 +159,7 @@ def _apply(operand: Pattern, filters: Node, span: Span | None) -> Pattern:
                 hint="write alternatives about one variable inside its brackets: `x[a = 1 OR a = 2]`",
             )  # fmt: skip
         return union
-    conditions: list[nodes.On | Expression] = []
+    conditions: list[nodes.On | ex.Expression] = []
     each: Node
     for each in map(subtree, filters.children) if filters.data == "filter_conjunction" else (filters,):
         if each.data == "filter_group":
@@ -170,35 +170,37 @@ def _apply(operand: Pattern, filters: Node, span: Span | None) -> Pattern:
     return _filtered(operand, conditions, span)
 
 
-def _filtered(operand: Pattern, conditions: list[nodes.On | Expression], span: Span | None) -> Pattern:
+def _filtered(operand: Pattern, conditions: list[nodes.On | ex.Expression], span: Span | None) -> Pattern:
     """Conditions on events first: they and those on the whole pattern hold in any order."""
     ons = tuple(each for each in conditions if isinstance(each, nodes.On))
-    wholes = tuple(each for each in conditions if isinstance(each, Expression))
+    wholes = tuple(each for each in conditions if isinstance(each, ex.Expression))
     filtered = nodes.Filter(operand, ons, span=span) if ons else operand
     return nodes.Having(filtered, wholes, span=span) if wholes else filtered
 
 
-def _on(node: Node, operand: Pattern) -> nodes.On | Expression:
+def _on(node: Node, operand: Pattern) -> nodes.On | ex.Expression:
     """A condition on every event of a variable; with aggregates outside of brackets, one on the whole pattern."""
     if node.data == "on":
         return nodes.On(name_of(node.children[0]), condition_of(node.children[1]), span=span_of(node))
     condition = condition_of(node.children[0])
-    if node.data == "on_whole" or any(isinstance(each, (Aggregate, Moment)) for each in walk_condition(condition)):
+    if node.data == "on_whole" or any(
+        isinstance(each, (ex.Aggregate, ex.Moment)) for each in walk_condition(condition)
+    ):
         return condition
-    mentioned = references(condition)
+    mentioned = ex.references(condition)
     if not mentioned:
         raise PatternError(
             f"`{condition}` mentions no variable", span=span_of(node), hint="write `x[price > 3]` or `x.price > 3`"
         )
     variable = filtered_variable(operand, condition) or mentioned[0].variable
 
-    def own(each: Expression) -> Expression:
-        if not isinstance(each, Reference):
+    def own(each: ex.Expression) -> ex.Expression:
+        if not isinstance(each, ex.Reference):
             return each
         its = each.variable == variable or same_event(operand, each.variable, variable)
-        return Attribute(each.name, span=each.span) if its else each
+        return ex.Attribute(each.name, span=each.span) if its else each
 
-    return nodes.On(variable, transform(condition, own), span=span_of(node))
+    return nodes.On(variable, ex.transform(condition, own), span=span_of(node))
 
 
 def _named(node: Node) -> Pattern:

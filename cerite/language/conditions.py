@@ -14,35 +14,7 @@ from cerite.core.errors import QuerySyntaxError, listed, suggestion
 from cerite.core.names import quoted, unquoted
 from cerite.language.parsing import Node, placed, span_of, subtree
 from cerite.pattern.nodes import UNITS, Size, unit_named
-from cerite.predicate.expression import (
-    AGGREGATES,
-    MOMENTS,
-    Aggregate,
-    And,
-    Arithmetic,
-    ArithmeticOp,
-    Attribute,
-    Call,
-    Comparison,
-    ComparisonOp,
-    Expression,
-    In,
-    InRange,
-    Interval,
-    IsNull,
-    IsTrue,
-    Like,
-    Literal,
-    Moment,
-    Negative,
-    Not,
-    Or,
-    Reference,
-    Written,
-    aggregate_of,
-    variables,
-    written_float,
-)
+from cerite.predicate import expression as ex
 from cerite.predicate.functions import MICROSECOND, NAMES, arity
 from cerite.predicate.functions import UNITS as MICROSECONDS
 
@@ -55,17 +27,17 @@ def name_of(node: object) -> str:
     return unquoted(str(subtree(node).children[0]))
 
 
-def condition_of(tree: object) -> Expression:
+def condition_of(tree: object) -> ex.Expression:
     """The expression of a condition's parse tree."""
     node = subtree(tree)
     return placed(_BUILDERS[str(node.data)](node), node)
 
 
-def _parts(node: Node) -> tuple[Expression, ...]:
+def _parts(node: Node) -> tuple[ex.Expression, ...]:
     return tuple(condition_of(child) for child in node.children if isinstance(child, Tree))
 
 
-def _arithmetic(node: Node) -> Expression:
+def _arithmetic(node: Node) -> ex.Expression:
     children = node.children
     if len(children) > 2 * _MAX_CHAIN:
         raise QuerySyntaxError(f"more than {_MAX_CHAIN} terms in one calculation", span=span_of(node))
@@ -73,23 +45,23 @@ def _arithmetic(node: Node) -> Expression:
     for operator, right in zip(children[1::2], children[2::2], strict=True):
         operand = condition_of(right)
         span = result.span.to(operand.span) if result.span else None
-        result = Arithmetic(cast(ArithmeticOp, str(operator)), result, operand, span=span)
+        result = ex.Arithmetic(cast(ex.ArithmeticOp, str(operator)), result, operand, span=span)
     return result
 
 
-def _comparison(node: Node) -> Expression:
+def _comparison(node: Node) -> ex.Expression:
     left, operator, right = node.children
     written = str(subtree(operator).children[0])
     op = {"==": "=", "<>": "!="}.get(written, written)
-    return Comparison(cast(ComparisonOp, op), condition_of(left), condition_of(right))
+    return ex.Comparison(cast(ex.ComparisonOp, op), condition_of(left), condition_of(right))
 
 
-def _in_list(node: Node) -> Expression:
+def _in_list(node: Node) -> ex.Expression:
     operand, items = node.children
-    return In(condition_of(operand), tuple(_item(each) for each in subtree(items).children))
+    return ex.In(condition_of(operand), tuple(_item(each) for each in subtree(items).children))
 
 
-def _item(tree: object) -> Literal | Interval:
+def _item(tree: object) -> ex.Literal | ex.Interval:
     node = subtree(tree)
     ends = tuple(_constant(subtree(child)) for child in node.children)
     if len(ends) == 1:
@@ -98,30 +70,34 @@ def _item(tree: object) -> Literal | Interval:
         raise QuerySyntaxError(
             f"the range {ends[0]}..{ends[1]} is empty", span=span_of(node), hint=f"write {ends[1]}..{ends[0]}"
         )
-    return Interval(ends[0], ends[1], span=span_of(node))
+    return ex.Interval(ends[0], ends[1], span=span_of(node))
 
 
-def _constant(node: Node) -> Literal:
-    return Literal(signed_of(node), span=span_of(node)) if node.data == "signed" else cast(Literal, condition_of(node))
+def _constant(node: Node) -> ex.Literal:
+    return (
+        ex.Literal(signed_of(node), span=span_of(node))
+        if node.data == "signed"
+        else cast(ex.Literal, condition_of(node))
+    )
 
 
-def _in_range(node: Node) -> Expression:
+def _in_range(node: Node) -> ex.Expression:
     operand, low, high = _parts(node)
-    return InRange(operand, low, high)
+    return ex.InRange(operand, low, high)
 
 
-def _like(node: Node) -> Expression:
+def _like(node: Node) -> ex.Expression:
     operand, pattern = node.children
-    return Like(condition_of(operand), string_of(subtree(pattern)))
+    return ex.Like(condition_of(operand), string_of(subtree(pattern)))
 
 
-def _negative(node: Node) -> Expression:
+def _negative(node: Node) -> ex.Expression:
     operand = subtree(node.children[1])
     if operand.data == "number_literal":
-        return Literal(number_of(subtree(operand.children[0]), negative=True))
+        return ex.Literal(number_of(subtree(operand.children[0]), negative=True))
     if operand.data == "duration_literal":
-        return Literal(-_duration(operand))
-    return Negative(condition_of(operand))
+        return ex.Literal(-_duration(operand))
+    return ex.Negative(condition_of(operand))
 
 
 def _duration(node: Node) -> timedelta:
@@ -136,64 +112,64 @@ def _duration(node: Node) -> timedelta:
     return int(count) * MICROSECOND
 
 
-def _call(node: Node) -> Expression:
+def _call(node: Node) -> ex.Expression:
     written, *arguments = node.children
     name = name_of(written).lower()
-    if name.upper() in AGGREGATES:
+    if name.upper() in ex.AGGREGATES:
         return _aggregate(node, name.upper(), [condition_of(each) for each in arguments])
-    if name.upper() in MOMENTS and not arguments:
-        return Moment(name.upper())
+    if name.upper() in ex.MOMENTS and not arguments:
+        return ex.Moment(name.upper())
     if name not in NAMES:
         raise QuerySyntaxError(
             f"there is no function `{name_of(written)}`", span=span_of(subtree(written)),
-            hint=suggestion(name, (*NAMES, *map(str.lower, AGGREGATES)))
-            or f"there are {', '.join(NAMES)}, and over all events of a variable {', '.join(AGGREGATES)}",
+            hint=suggestion(name, (*NAMES, *map(str.lower, ex.AGGREGATES)))
+            or f"there are {', '.join(NAMES)}, and over all events of a variable {', '.join(ex.AGGREGATES)}",
         )  # fmt: skip
     least, most = arity(name)
     if len(arguments) < least or (most is not None and len(arguments) > most):
         wanted = "one value" if most == 1 else f"{least} values or more"
         raise QuerySyntaxError(f"`{name}` takes {wanted}, not {len(arguments)}", span=span_of(node))
-    return Call(name, tuple(condition_of(each) for each in arguments))
+    return ex.Call(name, tuple(condition_of(each) for each in arguments))
 
 
-def _aggregate(node: Node, function: str, arguments: list[Expression]) -> Expression:
+def _aggregate(node: Node, function: str, arguments: list[ex.Expression]) -> ex.Expression:
     """`COUNT(y)` or `SUM(y.price)`."""
     argument = arguments[0] if len(arguments) == 1 else None
-    if isinstance(argument, Reference):
-        return Aggregate(function, argument.variable, argument.name)
-    if function == "COUNT" and isinstance(argument, Attribute):
-        return Aggregate(function, argument.name)
-    if argument is not None and (computed := aggregate_of(function, argument)) is not None:
+    if isinstance(argument, ex.Reference):
+        return ex.Aggregate(function, argument.variable, argument.name)
+    if function == "COUNT" and isinstance(argument, ex.Attribute):
+        return ex.Aggregate(function, argument.name)
+    if argument is not None and (computed := ex.aggregate_of(function, argument)) is not None:
         return computed
-    several = sorted(variables(argument)) if argument is not None else []
+    several = sorted(ex.variables(argument)) if argument is not None else []
     if len(several) > 1:
         raise QuerySyntaxError(
             f"{function} takes the events of one variable, and this reads {listed(several)}", span=span_of(node),
             hint=f"compute with the others outside: `{several[0]}.price * {function}({several[1]}.price)`",
         )  # fmt: skip
     what = f"{function} takes an attribute of a variable" + (", a variable or `*`" if function == "COUNT" else "")
-    name = quoted(argument.name) if isinstance(argument, Attribute) else "price"
+    name = quoted(argument.name) if isinstance(argument, ex.Attribute) else "price"
     example = (
         "COUNT(y), COUNT(y.price) or COUNT(*)" if function == "COUNT" else f"{function}(y.{name}), of the variable y"
     )
     raise QuerySyntaxError(what, span=span_of(node), hint=f"write {example}")
 
 
-def _aggregate_of_all(node: Node) -> Expression:
+def _aggregate_of_all(node: Node) -> ex.Expression:
     if name_of(node.children[0]).upper() != "COUNT":
         raise QuerySyntaxError("only COUNT takes `*`", span=span_of(node), hint="write COUNT(*), or SUM(y.price)")
-    return Aggregate("COUNT", None)
+    return ex.Aggregate("COUNT", None)
 
 
-def _aggregate_of_distinct(node: Node) -> Expression:
+def _aggregate_of_distinct(node: Node) -> ex.Expression:
     written, reference = node.children
     if name_of(written).upper() != "COUNT":
         raise QuerySyntaxError("only COUNT takes DISTINCT", span=span_of(node), hint="write COUNT(DISTINCT y.name)")
     variable, name = map(name_of, subtree(reference).children)
-    return Aggregate("COUNT", variable, name, distinct=True)
+    return ex.Aggregate("COUNT", variable, name, distinct=True)
 
 
-def _attribute(node: Node) -> Expression:
+def _attribute(node: Node) -> ex.Expression:
     token = str(subtree(node.children[0]).children[0])
     if token.upper() == "NULL":
         raise QuerySyntaxError(
@@ -204,17 +180,17 @@ def _attribute(node: Node) -> Expression:
             "NaN counts as NULL, so nothing equals it", span=span_of(node),
             hint="write `price IS NULL`; an attribute of this name stands in back-quotes",
         )  # fmt: skip
-    return Attribute(unquoted(token))
+    return ex.Attribute(unquoted(token))
 
 
-def _negated(build: Callable[[Node], Expression]) -> Callable[[Node], Expression]:
-    return lambda node: Not(build(node))
+def _negated(build: Callable[[Node], ex.Expression]) -> Callable[[Node], ex.Expression]:
+    return lambda node: ex.Not(build(node))
 
 
-_BUILDERS: dict[str, Callable[[Node], Expression]] = {
-    "expression": lambda node: Or(_parts(node)),
-    "conjunction": lambda node: And(_parts(node)),
-    "not_": lambda node: Not(condition_of(node.children[0])),
+_BUILDERS: dict[str, Callable[[Node], ex.Expression]] = {
+    "expression": lambda node: ex.Or(_parts(node)),
+    "conjunction": lambda node: ex.And(_parts(node)),
+    "not_": lambda node: ex.Not(condition_of(node.children[0])),
     "comparison": _comparison,
     "in_list": _in_list,
     "not_in_list": _negated(_in_list),
@@ -222,24 +198,24 @@ _BUILDERS: dict[str, Callable[[Node], Expression]] = {
     "not_in_range": _negated(_in_range),
     "like": _like,
     "not_like": _negated(_like),
-    "is_null": lambda node: IsNull(condition_of(node.children[0])),
-    "is_not_null": lambda node: Not(IsNull(condition_of(node.children[0]))),
-    "is_true": lambda node: IsTrue(condition_of(node.children[0])),
-    "is_not_true": lambda node: Not(IsTrue(condition_of(node.children[0]))),
+    "is_null": lambda node: ex.IsNull(condition_of(node.children[0])),
+    "is_not_null": lambda node: ex.Not(ex.IsNull(condition_of(node.children[0]))),
+    "is_true": lambda node: ex.IsTrue(condition_of(node.children[0])),
+    "is_not_true": lambda node: ex.Not(ex.IsTrue(condition_of(node.children[0]))),
     "sum": _arithmetic,
     "product": _arithmetic,
     "dotted_sum": _arithmetic,
     "dotted_product": _arithmetic,
     "negative": _negative,
     "attribute": _attribute,
-    "reference": lambda node: Reference(name_of(node.children[0]), name_of(node.children[1])),
-    "number_literal": lambda node: Literal(number_of(subtree(node.children[0]))),
-    "duration_literal": lambda node: Literal(_duration(node)),
+    "reference": lambda node: ex.Reference(name_of(node.children[0]), name_of(node.children[1])),
+    "number_literal": lambda node: ex.Literal(number_of(subtree(node.children[0]))),
+    "duration_literal": lambda node: ex.Literal(_duration(node)),
     "call": _call,
     "call_of_all": _aggregate_of_all,
     "call_of_distinct": _aggregate_of_distinct,
-    "string_literal": lambda node: Literal(string_of(subtree(node.children[0]))),
-    "truth_literal": lambda node: Literal(str(node.children[0]).upper() == "TRUE"),
+    "string_literal": lambda node: ex.Literal(string_of(subtree(node.children[0]))),
+    "truth_literal": lambda node: ex.Literal(str(node.children[0]).upper() == "TRUE"),
     "condition_group": lambda node: condition_of(node.children[0]),
 }
 
@@ -249,11 +225,11 @@ def number_of(node: Node, *, negative: bool = False) -> int | float:
     token = cast(Token, node.children[0])
     if len(token) > 400:
         raise QuerySyntaxError("this number is too large", span=span_of(token))
-    value = int(token) if token.type == "INT" else written_float(str(token))
+    value = int(token) if token.type == "INT" else ex.written_float(str(token))
     if (isinstance(value, int) and value >= _INT_LIMIT + negative) or math.isinf(value):
         raise QuerySyntaxError("this number does not fit 64 bits", span=span_of(token))
-    if negative and isinstance(value, Written):
-        return Written(f"-{token}")
+    if negative and isinstance(value, ex.Written):
+        return ex.Written(f"-{token}")
     return -value if negative else value
 
 

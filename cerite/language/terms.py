@@ -12,27 +12,7 @@ from typing import Any, NoReturn, cast
 
 import numpy as np
 
-from cerite.predicate.expression import (
-    And,
-    Arithmetic,
-    ArithmeticOp,
-    Attribute,
-    Call,
-    Comparison,
-    ComparisonOp,
-    Expression,
-    In,
-    InRange,
-    Interval,
-    IsNull,
-    IsTrue,
-    Like,
-    Literal,
-    Negative,
-    Not,
-    Or,
-    Reference,
-)
+from cerite.predicate import expression as ex
 
 
 class Term:
@@ -49,7 +29,7 @@ class Term:
     __slots__ = ("expression",)
     __hash__ = None  # type: ignore[assignment]
 
-    def __init__(self, expression: Expression) -> None:
+    def __init__(self, expression: ex.Expression) -> None:
         self.expression = expression
 
     def __repr__(self) -> str:
@@ -107,7 +87,7 @@ class Term:
         return Term(expression_of(other))._computed("%", self)
 
     def __neg__(self) -> Term:
-        return Term(Negative(self.expression))
+        return Term(ex.Negative(self.expression))
 
     def __abs__(self) -> Term:
         return self._called("abs")
@@ -122,36 +102,36 @@ class Term:
         return self._called("ceil")
 
     def __and__(self, other: Any) -> Term:
-        return Term(And(_flat(And, self.expression) + _flat(And, expression_of(other))))
+        return Term(ex.And(_flat(ex.And, self.expression) + _flat(ex.And, expression_of(other))))
 
     def __or__(self, other: Any) -> Term:
-        return Term(Or(_flat(Or, self.expression) + _flat(Or, expression_of(other))))
+        return Term(ex.Or(_flat(ex.Or, self.expression) + _flat(ex.Or, expression_of(other))))
 
     def __invert__(self) -> Term:
-        return Term(Not(self.expression))
+        return Term(ex.Not(self.expression))
 
     def isin(self, *items: Any) -> Term:
         """`IN {…}`: values, and ranges as pairs: `attr.id.isin(1, 3, (5, 9))`; or one list of them."""
         listed = tuple(items[0]) if len(items) == 1 and isinstance(items[0], (list, set, frozenset)) else items
         if not listed:
             raise ValueError("an empty list holds nothing: `isin` needs a value")
-        return Term(In(self.expression, tuple(map(_item, listed))))
+        return Term(ex.In(self.expression, tuple(map(_item, listed))))
 
     def between(self, low: Any, high: Any) -> Term:
         """`IN RANGE(low, high)`; both ends belong to it."""
-        return Term(InRange(self.expression, expression_of(low), expression_of(high)))
+        return Term(ex.InRange(self.expression, expression_of(low), expression_of(high)))
 
     def like(self, pattern: str) -> Term:
         """`LIKE 'A%'`."""
-        return Term(Like(self.expression, pattern))
+        return Term(ex.Like(self.expression, pattern))
 
     def is_null(self) -> Term:
         """`IS NULL`."""
-        return Term(IsNull(self.expression))
+        return Term(ex.IsNull(self.expression))
 
     def is_true(self) -> Term:
         """`IS TRUE`: unknown counts as false."""
-        return Term(IsTrue(self.expression))
+        return Term(ex.IsTrue(self.expression))
 
     def abs(self) -> Term:
         """`abs(…)`, as Python's own `abs` makes it: of a number or a duration."""
@@ -185,7 +165,7 @@ class Term:
         """`coalesce(…)`: the first value that is not NULL."""
         if not others:
             raise TypeError("coalesce needs a value to take instead of NULL")
-        return Term(Call("coalesce", (self.expression, *map(expression_of, others))))
+        return Term(ex.Call("coalesce", (self.expression, *map(expression_of, others))))
 
     def year(self) -> Term:
         """`year(…)` of a timestamp, in UTC like all its parts."""
@@ -216,56 +196,56 @@ class Term:
         return self._called("weekday")
 
     def _called(self, function: str) -> Term:
-        return Term(Call(function, (self.expression,)))
+        return Term(ex.Call(function, (self.expression,)))
 
     def _compared(self, op: str, other: object) -> Term:
         if other is None:
             raise TypeError("nothing equals NULL; write .is_null()")
-        return Term(Comparison(cast(ComparisonOp, op), self.expression, expression_of(other)))
+        return Term(ex.Comparison(cast(ex.ComparisonOp, op), self.expression, expression_of(other)))
 
     def _computed(self, op: str, other: object) -> Term:
-        return Term(Arithmetic(cast(ArithmeticOp, op), self.expression, expression_of(other)))
+        return Term(ex.Arithmetic(cast(ex.ArithmeticOp, op), self.expression, expression_of(other)))
 
 
-def expression_of(value: object) -> Expression:
+def expression_of(value: object) -> ex.Expression:
     """The expression of a term, an expression or a constant."""
     if isinstance(value, Term):
         return value.expression
-    if isinstance(value, Expression):
+    if isinstance(value, ex.Expression):
         return value
     return _constant(value)
 
 
-def _constant(value: object) -> Literal:
+def _constant(value: object) -> ex.Literal:
     """A constant as text can write it: NumPy's scalars become Python's, a timestamp its ISO text."""
     plain = value.item() if isinstance(value, np.generic) else value
     if isinstance(plain, datetime):
-        return Literal(plain.isoformat())
+        return ex.Literal(plain.isoformat())
     if isinstance(plain, (bool, str)):
-        return Literal(plain)
+        return ex.Literal(plain)
     if isinstance(plain, timedelta):
         if not -(2**63) <= plain // timedelta(microseconds=1) < 2**63:
             raise ValueError(f"{plain} does not fit 64 bits of microseconds")
-        return Literal(plain)
+        return ex.Literal(plain)
     if not isinstance(plain, (int, float)):
         raise TypeError(f"not a condition or constant: {value!r}")
     if isinstance(plain, float) and not isfinite(plain):
         raise ValueError(f"{plain} cannot be compared with" + ("; write .is_null()" if plain != plain else ""))
     if isinstance(plain, int) and not -(2**63) <= plain < 2**63:
         raise ValueError(f"{plain} does not fit 64 bits")
-    return Literal(plain)
+    return ex.Literal(plain)
 
 
-def _item(item: object) -> Literal | Interval:
+def _item(item: object) -> ex.Literal | ex.Interval:
     if not isinstance(item, tuple):
         return _constant(item)
     low, high = map(_constant, item)
     if low.value > high.value:  # type: ignore[operator]
         raise ValueError(f"the range from {low} to {high} is empty")
-    return Interval(low, high)
+    return ex.Interval(low, high)
 
 
-def _flat(kind: type[And] | type[Or], expression: Expression) -> tuple[Expression, ...]:
+def _flat(kind: type[ex.And] | type[ex.Or], expression: ex.Expression) -> tuple[ex.Expression, ...]:
     return expression.operands if isinstance(expression, kind) else (expression,)
 
 
@@ -275,10 +255,10 @@ class _Attributes:
     def __getattr__(self, name: str) -> Term:
         if name.startswith("__"):
             raise AttributeError(name)
-        return Term(Attribute(name))
+        return Term(ex.Attribute(name))
 
     def __getitem__(self, name: str) -> Term:
-        return Term(Attribute(name))
+        return Term(ex.Attribute(name))
 
 
 class Variable:
@@ -290,10 +270,10 @@ class Variable:
     def __getattr__(self, name: str) -> Term:
         if name.startswith("__"):
             raise AttributeError(name)
-        return Term(Reference(self._variable, name))
+        return Term(ex.Reference(self._variable, name))
 
     def __getitem__(self, name: str) -> Term:
-        return Term(Reference(self._variable, name))
+        return Term(ex.Reference(self._variable, name))
 
 
 def variable_of(variable: Variable) -> str:

@@ -19,55 +19,41 @@ from cerite.core.names import quoted
 from cerite.language.conditions import name_of, signed_of, string_of
 from cerite.language.parsing import Node, span_of, subtree
 from cerite.pattern.nodes import Event, Nothing, Pattern, Union
-from cerite.predicate.expression import (
-    TRUE,
-    And,
-    Attribute,
-    Comparison,
-    ComparisonOp,
-    Expression,
-    IsTrue,
-    Literal,
-    Not,
-    Or,
-    Reference,
-    transform,
-    walk,
-)
+from cerite.predicate import expression as ex
 
-_FALSE = Literal(False)
+_FALSE = ex.Literal(False)
 _EVENT_TYPE = "EventType"  # what Wayeb's predicates call the event's type where they take an attribute
 
 
 @dataclass(frozen=True, slots=True)
-class _IsType(Expression):
+class _IsType(ex.Expression):
     """The event has this type."""
 
     name: str
 
 
 # ---------------------------------------------------------------- from sentences to events
-def negated(operand: Expression) -> Expression:
+def negated(operand: ex.Expression) -> ex.Expression:
     """The condition that holds wherever the operand does not."""
-    return Not(IsTrue(operand))
+    return ex.Not(ex.IsTrue(operand))
 
 
-def event_of(sentence: Expression, register: str | None = None) -> Pattern:
+def event_of(sentence: ex.Expression, register: str | None = None) -> Pattern:
     """One marked event that satisfies the sentence, stored in the register.
 
-    >>> both = Or((_IsType("BUY"), _IsType("SELL")))
-    >>> print(event_of(And((both, Comparison(">", Attribute("price"), Literal(9.0)))), "x"))
+    >>> both = ex.Or((_IsType("BUY"), _IsType("SELL")))
+    >>> print(event_of(ex.And((both, ex.Comparison(">", ex.Attribute("price"), ex.Literal(9.0)))), "x"))
     BUY[price > 9.0] INTO x OR SELL[price > 9.0] INTO x
     """
-    types = tuple(dict.fromkeys(node.name for node in walk(sentence) if isinstance(node, _IsType)))
-    cases: dict[str | None, Expression] = {each: _given(sentence, each) for each in types}
+    types = tuple(dict.fromkeys(node.name for node in ex.walk(sentence) if isinstance(node, _IsType)))
+    cases: dict[str | None, ex.Expression] = {each: _given(sentence, each) for each in types}
     otherwise = _given(sentence, None)
     if otherwise != _FALSE:
         if any(case != otherwise for case in cases.values()):
             raise _open_type(sentence)
         cases = {None: otherwise}
     events = tuple(
-        Event(kind, None if case == TRUE else case, True, register, span=sentence.span)
+        Event(kind, None if case == ex.TRUE else case, True, register, span=sentence.span)
         for kind, case in cases.items()
         if case != _FALSE
     )
@@ -76,7 +62,7 @@ def event_of(sentence: Expression, register: str | None = None) -> Pattern:
     return Union(events, span=sentence.span) if events else Nothing(span=sentence.span)
 
 
-def _open_type(sentence: Expression) -> PatternError:
+def _open_type(sentence: ex.Expression) -> PatternError:
     return PatternError(
         "this distinguishes event types, but leaves open which types an event may have", span=sentence.span,
         hint="name them: |(IsEventTypePredicate(B),IsEventTypePredicate(C)); alternatives of which only some have "
@@ -84,27 +70,29 @@ def _open_type(sentence: Expression) -> PatternError:
     )  # fmt: skip
 
 
-def _given(sentence: Expression, kind: str | None) -> Expression:
+def _given(sentence: ex.Expression, kind: str | None) -> ex.Expression:
     """What the sentence demands of an event of this type; None is any type that it does not mention."""
 
-    def change(node: Expression) -> Expression:
+    def change(node: ex.Expression) -> ex.Expression:
         match node:
             case _IsType(name=name):
-                return Literal(name == kind)
-            case And(operands=operands):
-                return _folded(node, operands, neutral=TRUE, deciding=_FALSE)
-            case Or(operands=operands):
-                return _folded(node, operands, neutral=_FALSE, deciding=TRUE)
-            case IsTrue(operand=Literal() as constant):
+                return ex.Literal(name == kind)
+            case ex.And(operands=operands):
+                return _folded(node, operands, neutral=ex.TRUE, deciding=_FALSE)
+            case ex.Or(operands=operands):
+                return _folded(node, operands, neutral=_FALSE, deciding=ex.TRUE)
+            case ex.IsTrue(operand=ex.Literal() as constant):
                 return constant
-            case Not(operand=Literal(value=value)):
-                return Literal(not value)
+            case ex.Not(operand=ex.Literal(value=value)):
+                return ex.Literal(not value)
         return node
 
-    return transform(sentence, change)
+    return ex.transform(sentence, change)
 
 
-def _folded(node: And | Or, operands: tuple[Expression, ...], *, neutral: Literal, deciding: Literal) -> Expression:
+def _folded(
+    node: ex.And | ex.Or, operands: tuple[ex.Expression, ...], *, neutral: ex.Literal, deciding: ex.Literal
+) -> ex.Expression:
     distinct = tuple(dict.fromkeys(each for each in operands if each != neutral))
     if deciding in distinct:
         return deciding
@@ -139,51 +127,54 @@ def _is_word(node: Node) -> bool:
     return node.data == "name" or (node.data == "string" and not _is_register(node))
 
 
-def _attribute(node: Node) -> Attribute:
+def _attribute(node: Node) -> ex.Attribute:
     if name_of(node) == _EVENT_TYPE:
         raise PatternError(
             "an event's type can only be tested, not compared", span=span_of(node),
             hint="write IsEventTypePredicate(A); for the type of a stored event, one alternative a type: +(…,…)",
         )  # fmt: skip
-    return Attribute(name_of(node), span=span_of(node))
+    return ex.Attribute(name_of(node), span=span_of(node))
 
 
-def _word(node: Node) -> Literal:
-    return Literal(name_of(node) if node.data == "name" else string_of(node), span=span_of(node))
+def _word(node: Node) -> ex.Literal:
+    return ex.Literal(name_of(node) if node.data == "name" else string_of(node), span=span_of(node))
 
 
 _NAME = _Argument("an attribute's name", "price", lambda node: node.data == "name", _attribute)
 _WORD = _Argument("a word or 'text in single quotes'", "INTC", _is_word, _word)
 _NUMBER = _Argument(
-    "a number", "500.0", lambda node: node.data == "constant", lambda node: Literal(signed_of(node), span=span_of(node))
+    "a number",
+    "500.0",
+    lambda node: node.data == "constant",
+    lambda node: ex.Literal(signed_of(node), span=span_of(node)),
 )
 _REGISTER = _Argument(
     'a register in double quotes, "x",',
     '"x"',
     _is_register,
-    lambda node: Reference(register_of(node), "", span=span_of(node)),
+    lambda node: ex.Reference(register_of(node), "", span=span_of(node)),
 )
 
 
 # ---------------------------------------------------------------- predicates
-def _compared(op: str) -> Callable[..., Expression]:
-    return lambda left, right: Comparison(cast(ComparisonOp, op), left, right)
+def _compared(op: str) -> Callable[..., ex.Expression]:
+    return lambda left, right: ex.Comparison(cast(ex.ComparisonOp, op), left, right)
 
 
-def _compared_to_stored(op: str) -> Callable[..., Expression]:
+def _compared_to_stored(op: str) -> Callable[..., ex.Expression]:
     """A comparison with the same attribute of the event in the register."""
-    return lambda left, register: Comparison(cast(ComparisonOp, op), left, replace(register, name=left.name))
+    return lambda left, register: ex.Comparison(cast(ex.ComparisonOp, op), left, replace(register, name=left.name))
 
 
-def _between(left: Attribute, low: Literal, high: Literal) -> Expression:
+def _between(left: ex.Attribute, low: ex.Literal, high: ex.Literal) -> ex.Expression:
     """`BT`: the lower end belongs to the range, the upper end does not."""
-    return And((Comparison(">=", left, low), Comparison("<", left, high)))
+    return ex.And((ex.Comparison(">=", left, low), ex.Comparison("<", left, high)))
 
 
 _OPS = {"EQ": "=", "NEQ": "!=", "LT": "<", "LTE": "<=", "GT": ">", "GTE": ">="}
-_PREDICATES: dict[str, tuple[tuple[_Argument, ...], Callable[..., Expression]]] = {
+_PREDICATES: dict[str, tuple[tuple[_Argument, ...], Callable[..., ex.Expression]]] = {
     "IsEventTypePredicate": ((_WORD,), lambda word: _IsType(word.value)),
-    "TruePredicate": ((), lambda: Literal(True)),
+    "TruePredicate": ((), lambda: ex.Literal(True)),
     "BT": ((_NAME, _NUMBER, _NUMBER), _between),
     "EQStr": ((_NAME, _WORD), _compared("=")),
     "EQAttrStr": ((_NAME, _REGISTER), _compared_to_stored("=")),
@@ -193,7 +184,7 @@ _PREDICATES: dict[str, tuple[tuple[_Argument, ...], Callable[..., Expression]]] 
 _SPATIAL = ("WithinCirclePredicate", "OutsideCirclePredicate", "DistanceBetweenPredicate", "HeadingTowardsPredicate")
 
 
-def predicate_of(node: Node) -> Expression:
+def predicate_of(node: Node) -> ex.Expression:
     """The condition that a predicate stands for."""
     head, *arguments = map(subtree, node.children)
     name = name_of(head)

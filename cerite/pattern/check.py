@@ -12,26 +12,11 @@ from dataclasses import dataclass
 
 from cerite.core.errors import CeriteError, Hint, PatternError, SchemaError, Span, StreamError, listed, suggestion
 from cerite.core.schema import Kind, Schema, merge
+from cerite.pattern import nodes
 from cerite.pattern.absences import check_absences
 from cerite.pattern.check_kinds import check_kinds
 from cerite.pattern.measures import check_measures
 from cerite.pattern.never import reason
-from cerite.pattern.nodes import (
-    Complement,
-    Event,
-    Filter,
-    Having,
-    Iteration,
-    On,
-    Pattern,
-    Project,
-    Select,
-    Sequence,
-    SkipNext,
-    Window,
-    conditions_of,
-    walk,
-)
 from cerite.pattern.query import Consume, QuerySpec
 from cerite.pattern.references import resolve
 from cerite.pattern.rewrite.safe import unsafe_variables
@@ -49,7 +34,7 @@ class Note:
     hint: str | None = None
 
 
-def check(query: QuerySpec | Pattern, schema: Schema | None = None) -> list[Note]:
+def check(query: QuerySpec | nodes.Pattern, schema: Schema | None = None) -> list[Note]:
     """Raise the first error of the query; return its warnings.
 
     >>> from cerite.language.ceql import parse_query
@@ -72,20 +57,20 @@ def check(query: QuerySpec | Pattern, schema: Schema | None = None) -> list[Note
     return _warnings(whole)
 
 
-def _check_filters(node: Pattern, around: frozenset[str]) -> None:
+def _check_filters(node: nodes.Pattern, around: frozenset[str]) -> None:
     for each in node.children:
         _check_filters(each, around)
-    if isinstance(node, Filter):
+    if isinstance(node, nodes.Filter):
         own = bound(node.operand)
         for on in node.conditions:
             if on.variable not in own:
                 raise _unbound(on, node.operand, own, around)
 
 
-def _check_aggregates(pattern: Pattern) -> None:
+def _check_aggregates(pattern: nodes.Pattern) -> None:
     """Refuse conditions that use what only measures may."""
-    wholes = {id(each) for node in walk(pattern) if isinstance(node, Having) for each in node.conditions}
-    for condition in conditions_of(pattern):
+    wholes = {id(each) for node in nodes.walk(pattern) if isinstance(node, nodes.Having) for each in node.conditions}
+    for condition in nodes.conditions_of(pattern):
         for node in walk_condition(condition):
             if isinstance(node, Moment):
                 raise PatternError(
@@ -103,12 +88,12 @@ def _check_aggregates(pattern: Pattern) -> None:
                 )  # fmt: skip
 
 
-def _unbound(on: On, operand: Pattern, own: frozenset[str], around: frozenset[str]) -> PatternError:
-    negated = [each for part in walk(operand) if isinstance(part, Sequence) for each in part.negated]
+def _unbound(on: nodes.On, operand: nodes.Pattern, own: frozenset[str], around: frozenset[str]) -> PatternError:
+    negated = [each for part in nodes.walk(operand) if isinstance(part, nodes.Sequence) for each in part.negated]
     hint = suggestion(on.variable, own) or f"it binds {listed(own)}"
     if any(on.variable in bound(each) for each in negated):
         hint = f"`{on.variable}` is inside NOT; put its filter there too: NOT (… AS {on.variable} FILTER …)"
-    elif any(isinstance(part, Project) and on.variable in bound(part.operand) for part in walk(operand)):
+    elif any(isinstance(part, nodes.Project) and on.variable in bound(part.operand) for part in nodes.walk(operand)):
         hint = f"`{on.variable}` is projected away; filter it before the projection, or keep it"
     elif on.variable in around and own:
         other = min(own, key=lambda name: (name.isupper(), name))
@@ -119,18 +104,22 @@ def _unbound(on: On, operand: Pattern, own: frozenset[str], around: frozenset[st
     )  # fmt: skip
 
 
-def _check_shapes(node: Pattern, *, windowed: bool) -> None:
-    windowed = windowed or isinstance(node, Window)
-    if isinstance(node, Sequence):
+def _check_shapes(node: nodes.Pattern, *, windowed: bool) -> None:
+    windowed = windowed or isinstance(node, nodes.Window)
+    if isinstance(node, nodes.Sequence):
         _check_negation(node, windowed=windowed)
-    if isinstance(node, Project):
+    if isinstance(node, nodes.Project):
         _check_projection(node)
-    if isinstance(node, Complement) and not windowed and _remembers(node.operand):
+    if isinstance(node, nodes.Complement) and not windowed and _remembers(node.operand):
         raise PatternError(
             "the complement of a pattern that reads its own registers needs a window", span=node.span,
             hint="write COMPLEMENT((… WITHIN 100 EVENTS)), or give the query a WITHIN",
         )  # fmt: skip
-    if isinstance(node, SkipNext) and not windowed and any(not isinstance(each, Event) for each in node.parts[1:]):
+    if (
+        isinstance(node, nodes.SkipNext)
+        and not windowed
+        and any(not isinstance(each, nodes.Event) for each in node.parts[1:])
+    ):
         raise PatternError(
             "skip-till-next over parts longer than one event needs a window", span=node.span,
             hint="add WITHIN to the query or around it (definition 45 is about windowed expressions)",
@@ -139,7 +128,7 @@ def _check_shapes(node: Pattern, *, windowed: bool) -> None:
         _check_shapes(each, windowed=windowed)
 
 
-def _check_projection(node: Project) -> None:
+def _check_projection(node: nodes.Project) -> None:
     known = bound(node.operand)
     for variable in node.variables:
         if variable not in known:
@@ -149,7 +138,7 @@ def _check_projection(node: Project) -> None:
             )  # fmt: skip
 
 
-def _check_negation(node: Sequence, *, windowed: bool) -> None:
+def _check_negation(node: nodes.Sequence, *, windowed: bool) -> None:
     for index, gap in enumerate((node.before, *node.absent, node.after)):
         for negated in gap:
             if nullable(negated):
@@ -171,17 +160,17 @@ def _check_negation(node: Sequence, *, windowed: bool) -> None:
                 )  # fmt: skip
 
 
-def _single(node: Pattern) -> bool:
+def _single(node: nodes.Pattern) -> bool:
     """Whether every match is one event and no selection compares it with others."""
-    if isinstance(node, (Sequence, Iteration, Complement, Select)):
+    if isinstance(node, (nodes.Sequence, nodes.Iteration, nodes.Complement, nodes.Select)):
         return False
-    return isinstance(node, Event) or (bool(node.children) and all(_single(each) for each in node.children))
+    return isinstance(node, nodes.Event) or (bool(node.children) and all(_single(each) for each in node.children))
 
 
-def _remembers(node: Pattern) -> bool:
+def _remembers(node: nodes.Pattern) -> bool:
     """Whether some condition inside reads a register that is written inside."""
     inside = written(node)
-    return any(variables(condition) & inside for condition in conditions_of(node))
+    return any(variables(condition) & inside for condition in nodes.conditions_of(node))
 
 
 def _check_clauses(query: QuerySpec) -> None:
@@ -226,7 +215,7 @@ def _of_its_streams(query: QuerySpec) -> Schema | None:
 
 def check_type_column(query: QuerySpec, column: str | None, hint: Hint) -> None:
     """Refuse a query about several event types where no column holds them."""
-    types = {node.type for node in walk(query.where) if isinstance(node, Event) and node.type is not None}
+    types = {node.type for node in nodes.walk(query.where) if isinstance(node, nodes.Event) and node.type is not None}
     if column is None and len(types) > 1:
         raise StreamError(f"the query distinguishes {listed(types)}, but no column holds the event type", hint=hint)
 

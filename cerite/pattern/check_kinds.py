@@ -6,18 +6,11 @@ from collections.abc import Iterator
 
 from cerite.core.errors import SchemaError, Span, listed, suggestion
 from cerite.core.schema import Schema
-from cerite.pattern.nodes import ANY_TYPE, Event, Filter, Having, Named, Pattern, Size, Window, conditions_of, walk
+from cerite.pattern import nodes
+from cerite.pattern.nodes import ANY_TYPE
 from cerite.pattern.query import QuerySpec
-from cerite.predicate.expression import (
-    Aggregate,
-    Attribute,
-    Comparison,
-    Expression,
-    InRange,
-    Literal,
-    Reference,
-    attributes,
-)
+from cerite.predicate import expression as ex
+from cerite.predicate.expression import attributes
 from cerite.predicate.expression import walk as walk_expression
 from cerite.predicate.kinds import ANY, KindOf, Kinds, check_condition, kinds_of
 
@@ -26,8 +19,8 @@ Types = frozenset["str | None"]  # event types a variable may be bound to; None 
 
 def check_kinds(query: QuerySpec, schema: Schema | None) -> None:
     """Refuse conditions whose parts clash, and names that the schema does not know (without one, names pass)."""
-    for event in walk(query.where):
-        if isinstance(event, Event) and schema and event.type is not None and not schema.knows(event.type):
+    for event in nodes.walk(query.where):
+        if isinstance(event, nodes.Event) and schema and event.type is not None and not schema.knows(event.type):
             raise SchemaError(
                 f"unknown event type `{event.type}`", span=event.span,
                 hint=suggestion(event.type, schema.events) or f"the stream has {listed(schema.events)}",
@@ -39,7 +32,7 @@ def check_kinds(query: QuerySpec, schema: Schema | None) -> None:
         kinds_of(measure.expression, _lookup(frozenset((None,)), types, schema))
     if schema is None:
         return
-    everything = frozenset(event.type for event in walk(query.where) if isinstance(event, Event))
+    everything = frozenset(event.type for event in nodes.walk(query.where) if isinstance(event, nodes.Event))
     for item in query.items or ():
         for attribute in item.attributes or ():
             _known(attribute, types[item.variable], schema, item.span)
@@ -54,26 +47,28 @@ def check_kinds(query: QuerySpec, schema: Schema | None) -> None:
             raise SchemaError(f"a window over `{size.attribute}` needs a number", span=size.span, hint=hint)
 
 
-def event_types(pattern: Pattern) -> dict[str, Types]:
+def event_types(pattern: nodes.Pattern) -> dict[str, Types]:
     """For every variable anywhere in the pattern, the event types it may be bound to."""
     types: dict[str, Types] = {}
-    for node in walk(pattern):
-        if isinstance(node, Event):
+    for node in nodes.walk(pattern):
+        if isinstance(node, nodes.Event):
             for name in node.writes | {ANY_TYPE if node.type is None else node.type}:
                 types[name] = types.get(name, frozenset()) | {node.type}
-        elif isinstance(node, Named):
-            inside = frozenset(event.type for event in walk(node.operand) if isinstance(event, Event) and event.output)
+        elif isinstance(node, nodes.Named):
+            inside = frozenset(
+                event.type for event in nodes.walk(node.operand) if isinstance(event, nodes.Event) and event.output
+            )
             types[node.variable] = types.get(node.variable, frozenset()) | inside
     return types
 
 
-def _conditions(pattern: Pattern, types: dict[str, Types]) -> Iterator[tuple[Types, Expression]]:
-    for node in walk(pattern):
-        if isinstance(node, Event) and node.condition is not None:
+def _conditions(pattern: nodes.Pattern, types: dict[str, Types]) -> Iterator[tuple[Types, ex.Expression]]:
+    for node in nodes.walk(pattern):
+        if isinstance(node, nodes.Event) and node.condition is not None:
             yield frozenset((node.type,)), node.condition
-        elif isinstance(node, Filter):
+        elif isinstance(node, nodes.Filter):
             yield from ((types[on.variable], on.condition) for on in node.conditions)
-        elif isinstance(node, Having):
+        elif isinstance(node, nodes.Having):
             yield from ((frozenset((None,)), condition) for condition in node.conditions)
 
 
@@ -83,9 +78,9 @@ def read_attributes(query: QuerySpec) -> frozenset[str]:
     return named | {size.attribute for size in _sizes(query) if size.attribute is not None}
 
 
-def _expressions(query: QuerySpec) -> Iterator[Expression]:
+def _expressions(query: QuerySpec) -> Iterator[ex.Expression]:
     """Conditions and measures."""
-    yield from conditions_of(query.where)
+    yield from nodes.conditions_of(query.where)
     yield from (measure.expression for measure in query.measures)
 
 
@@ -97,25 +92,25 @@ def ordered_attributes(query: QuerySpec) -> dict[str, Span | None]:
     attributes: dict[str, Span | None] = {}
     for condition in _expressions(query):
         for node in walk_expression(condition):
-            if isinstance(node, Aggregate) and node.function in ("MIN", "MAX") and node.name is not None:
+            if isinstance(node, ex.Aggregate) and node.function in ("MIN", "MAX") and node.name is not None:
                 attributes.setdefault(node.name, node.span)
-            if isinstance(node, Comparison) and node.op not in ("=", "!="):
-                sides: tuple[Expression, ...] = (node.left, node.right)
-            elif isinstance(node, InRange):
+            if isinstance(node, ex.Comparison) and node.op not in ("=", "!="):
+                sides: tuple[ex.Expression, ...] = (node.left, node.right)
+            elif isinstance(node, ex.InRange):
                 sides = (node.operand, node.low, node.high)
             else:
                 continue
-            if not any(isinstance(side, Literal) for side in sides):
-                names = (each.name for each in sides if isinstance(each, (Attribute, Reference)))
+            if not any(isinstance(side, ex.Literal) for side in sides):
+                names = (each.name for each in sides if isinstance(each, (ex.Attribute, ex.Reference)))
                 attributes |= {name: node.span for name in names if name not in attributes}
     return attributes
 
 
 def _lookup(own: Types, types: dict[str, Types], schema: Schema | None) -> KindOf:
-    def kind_of(node: Attribute | Reference) -> Kinds:
+    def kind_of(node: ex.Attribute | ex.Reference) -> Kinds:
         if schema is None:
             return ANY
-        if isinstance(node, Reference):
+        if isinstance(node, ex.Reference):
             nested = f"{node.variable}.{node.name}"
             if nested in (schema.columns or ()):
                 raise SchemaError(
@@ -151,7 +146,7 @@ def _known(attribute: str, holders: Types, schema: Schema, span: Span | None, mi
     )  # fmt: skip
 
 
-def _sizes(query: QuerySpec) -> Iterator[Size]:
+def _sizes(query: QuerySpec) -> Iterator[nodes.Size]:
     if query.within is not None:
         yield query.within
-    yield from (node.size for node in walk(query.where) if isinstance(node, Window))
+    yield from (node.size for node in nodes.walk(query.where) if isinstance(node, nodes.Window))

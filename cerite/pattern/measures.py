@@ -11,39 +11,22 @@ from cerite.core.errors import PatternError, listed, suggestion
 from cerite.core.names import quoted
 from cerite.pattern.query import Measure, QuerySpec
 from cerite.pattern.variables import bound, counts
-from cerite.predicate.expression import (
-    Aggregate,
-    And,
-    Attribute,
-    Comparison,
-    Expression,
-    In,
-    InRange,
-    IsNull,
-    IsTrue,
-    Like,
-    Moment,
-    Not,
-    Or,
-    Reference,
-    is_constant,
-    walk,
-)
+from cerite.predicate import expression as ex
 
-_TRUTHS = (And, Or, Not, Comparison, In, InRange, Like, IsNull, IsTrue)
+_TRUTHS = (ex.And, ex.Or, ex.Not, ex.Comparison, ex.In, ex.InRange, ex.Like, ex.IsNull, ex.IsTrue)
 _ALWAYS = ("match", "start_time", "end_time", "start", "end")  # columns that a result may have besides measures
-_ENDS = {"start_time": Moment("START_TIME"), "end_time": Moment("END_TIME")}
+_ENDS = {"start_time": ex.Moment("START_TIME"), "end_time": ex.Moment("END_TIME")}
 
 
-def default_name(expression: Expression) -> str:
+def default_name(expression: ex.Expression) -> str:
     """The name of a measure without AS: that of its attribute, else the measure as it is written.
 
-    >>> default_name(Reference("x", "price")), default_name(Moment("DURATION")), default_name(Aggregate("COUNT", "y"))
-    ('price', 'duration', 'COUNT(y)')
+    >>> [default_name(each) for each in (ex.Reference("x", "price"), ex.Moment("DURATION"), ex.Aggregate("COUNT", "y"))]
+    ['price', 'duration', 'COUNT(y)']
     """
-    if isinstance(expression, Reference):
+    if isinstance(expression, ex.Reference):
         return expression.name
-    return expression.function.lower() if isinstance(expression, Moment) else str(expression)
+    return expression.function.lower() if isinstance(expression, ex.Moment) else str(expression)
 
 
 def measured(query: QuerySpec) -> tuple[Measure, ...]:
@@ -53,7 +36,7 @@ def measured(query: QuerySpec) -> tuple[Measure, ...]:
 
 def _is_there(measure: Measure, partition: tuple[str, ...]) -> bool:
     expression = measure.expression
-    if isinstance(expression, Reference):
+    if isinstance(expression, ex.Reference):
         return measure.name == expression.name and expression.name in partition
     return _ENDS.get(measure.name) == expression
 
@@ -84,31 +67,31 @@ def _check(measure: Measure, query: QuerySpec) -> None:
             f"`{expression}` is a condition, and a measure is a value", span=expression.span or measure.span,
             hint="put conditions after FILTER",
         )  # fmt: skip
-    if is_constant(expression):
+    if ex.is_constant(expression):
         raise PatternError(f"`{expression}` is the same for every match", span=measure.span, hint="leave it out")
     known = bound(query.where)
-    for node in walk(expression):
-        if isinstance(node, Attribute):
+    for node in ex.walk(expression):
+        if isinstance(node, ex.Attribute):
             example = min(known, key=lambda name: (name.isupper(), name), default="x")
             raise PatternError(
                 f"which event is `{node.name}` read from?", span=node.span or measure.span,
                 hint=f"name the variable: `{quoted(example)}.{quoted(node.name)}`",
             )  # fmt: skip
-        if isinstance(node, (Reference, Aggregate)) and node.variable is not None and node.variable not in known:
+        if isinstance(node, (ex.Reference, ex.Aggregate)) and node.variable is not None and node.variable not in known:
             raise PatternError(
                 f"SELECT measures `{node.variable}`, which the pattern never binds", span=node.span or measure.span,
                 hint=suggestion(node.variable, known) or f"it binds {listed(known)}",
             )  # fmt: skip
-        if isinstance(node, Reference):
+        if isinstance(node, ex.Reference):
             _check_single(node, measure, query)
-        if isinstance(node, Aggregate) and node.function == "COLLECT" and node is not expression:
+        if isinstance(node, ex.Aggregate) and node.function == "COLLECT" and node is not expression:
             raise PatternError(
                 f"`{node}` is a list, which cannot be computed with", span=node.span or measure.span,
                 hint="SUM, AVG, MIN and MAX are single values",
             )  # fmt: skip
 
 
-def _check_single(node: Reference, measure: Measure, query: QuerySpec) -> None:
+def _check_single(node: ex.Reference, measure: Measure, query: QuerySpec) -> None:
     least, most = counts(query.where, node.variable)
     if (least, most) != (1, 1):
         may = "may hold no event" if most <= 1 else "may hold several events"

@@ -20,40 +20,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from cerite.core.errors import Span
-from cerite.pattern.nodes import (
-    Complement,
-    Empty,
-    Event,
-    Filter,
-    Having,
-    Intersection,
-    Iteration,
-    Named,
-    Nothing,
-    On,
-    Pattern,
-    Permute,
-    Size,
-    Union,
-    Window,
-)
+from cerite.pattern import nodes
 from cerite.pattern.query import QuerySpec
 from cerite.pattern.references import resolve
 from cerite.pattern.rewrite.counts import threshold
 from cerite.pattern.variables import Chain, counts, may_precede_first, nullable, visible, written
+from cerite.predicate import expression as ex
 from cerite.predicate.evaluate import value_of
-from cerite.predicate.expression import (
-    Aggregate,
-    And,
-    Arithmetic,
-    Comparison,
-    Expression,
-    In,
-    InRange,
-    Negative,
-    is_constant,
-    references,
-)
 
 Names = frozenset[str]
 
@@ -86,32 +59,32 @@ def reason(query: QuerySpec) -> Reason | None:
     return why
 
 
-def _impossible(node: Pattern, before: Names) -> Reason | None:
+def _impossible(node: nodes.Pattern, before: Names) -> Reason | None:
     """Why the pattern has no match where only the registers `before` may hold something."""
     match node:
-        case Nothing():
+        case nodes.Nothing():
             return Reason("nothing can match NOTHING", node.span)
-        case Event(condition=condition):
+        case nodes.Event(condition=condition):
             return None if condition is None else _unsatisfiable(condition, before, before)
-        case Filter(operand=operand, conditions=conditions):
+        case nodes.Filter(operand=operand, conditions=conditions):
             inner = _impossible(operand, before)
             return inner or next((why for on in conditions if (why := _filter(on, operand, before))), None)
-        case Having(operand=operand, conditions=conditions):
+        case nodes.Having(operand=operand, conditions=conditions):
             inner = _impossible(operand, before)
             return inner or next((why for each in conditions if (why := _uncounted(each, operand))), None)
-        case Union(parts=parts):
+        case nodes.Union(parts=parts):
             reasons = [_impossible(part, before) for part in parts]
             return reasons[0] if all(reasons) else None
-        case Intersection(parts=parts):
+        case nodes.Intersection(parts=parts):
             return next((why for part in parts if (why := _impossible(part, before))), None) or _types(node)
-        case Iteration(operand=operand, least=least):
+        case nodes.Iteration(operand=operand, least=least):
             return _impossible(operand, before) if least else None
-        case Complement() | Empty():
+        case nodes.Complement() | nodes.Empty():
             return None
-        case Window(operand=operand, size=size):
+        case nodes.Window(operand=operand, size=size):
             return _impossible(operand, before) or _too_small(operand, size)
-        case _ if isinstance(node, (*Chain, Permute)):
-            everything = before.union(*map(written, node.parts)) if isinstance(node, Permute) else before
+        case _ if isinstance(node, (*Chain, nodes.Permute)):
+            everything = before.union(*map(written, node.parts)) if isinstance(node, nodes.Permute) else before
             for part in node.parts:
                 why = _impossible(part, everything)
                 if why is not None:
@@ -121,24 +94,24 @@ def _impossible(node: Pattern, before: Names) -> Reason | None:
     return next((why for part in visible(node) if (why := _impossible(part, before))), None)
 
 
-def _filter(on: On, operand: Pattern, before: Names) -> Reason | None:
+def _filter(on: nodes.On, operand: nodes.Pattern, before: Names) -> Reason | None:
     if counts(operand, on.variable)[0] == 0:
         return None  # where it binds nothing, the filter says nothing
-    ahead = {each.variable for each in references(on.condition) if each.later}
+    ahead = {each.variable for each in ex.references(on.condition) if each.later}
     others = frozenset(name for name in on.reads if name in ahead or may_precede_first(operand, name, on.variable))
     return _unsatisfiable(on.condition, before | others, before)
 
 
-def _unsatisfiable(condition: Expression, known: Names, before: Names) -> Reason | None:
-    for each in references(condition):
+def _unsatisfiable(condition: ex.Expression, known: Names, before: Names) -> Reason | None:
+    for each in ex.references(condition):
         if each.variable not in known:
             name, place = each.variable, f"`{each}` is read before anything is bound to `{each.variable}`"
             first = f"bind a first one before: `… AS {name} ; (… AS {name} FILTER {name}[…])+`"
             return Reason(f"nothing can match: {place}", each.span, first)
-    for part in condition.operands if isinstance(condition, And) else (condition,):
-        if is_constant(part) and value_of(part, {}) is not True:
+    for part in condition.operands if isinstance(condition, ex.And) else (condition,):
+        if ex.is_constant(part) and value_of(part, {}) is not True:
             return Reason(f"nothing can match: `{part}` is never true", part.span)
-        if isinstance(part, (Comparison, In, InRange)):
+        if isinstance(part, (ex.Comparison, ex.In, ex.InRange)):
             empty = next((node for side in part.children if (node := _empty(side, known))), None)
             if empty is not None:
                 of = empty.variable
@@ -149,18 +122,18 @@ def _unsatisfiable(condition: Expression, known: Names, before: Names) -> Reason
     return None
 
 
-def _empty(node: Expression, known: Names) -> Aggregate | None:
+def _empty(node: ex.Expression, known: Names) -> ex.Aggregate | None:
     """An aggregate that makes the whole value NULL, because nothing is bound to its variable by then."""
-    if isinstance(node, Aggregate):
+    if isinstance(node, ex.Aggregate):
         return node if node.function != "COUNT" and node.variable is not None and node.variable not in known else None
-    if isinstance(node, (Arithmetic, Negative)):
+    if isinstance(node, (ex.Arithmetic, ex.Negative)):
         return next((each for child in node.children if (each := _empty(child, known))), None)
     return None
 
 
-def _uncounted(condition: Expression, operand: Pattern) -> Reason | None:
+def _uncounted(condition: ex.Expression, operand: nodes.Pattern) -> Reason | None:
     """Why the pattern never has as many, or as few, events as a condition on the whole pattern requires."""
-    for part in condition.operands if isinstance(condition, And) else (condition,):
+    for part in condition.operands if isinstance(condition, ex.And) else (condition,):
         bounds = threshold(part)
         if bounds is not None:
             variable, (low, high) = bounds
@@ -173,7 +146,7 @@ def _uncounted(condition: Expression, operand: Pattern) -> Reason | None:
     return None
 
 
-def _types(node: Intersection) -> Reason | None:
+def _types(node: nodes.Intersection) -> Reason | None:
     types = [part.type for part in map(_event, node.parts) if part is not None and part.type is not None]
     if len(set(types)) < 2:
         return None
@@ -183,20 +156,20 @@ def _types(node: Intersection) -> Reason | None:
     )  # fmt: skip
 
 
-def _event(node: Pattern) -> Event | None:
-    while isinstance(node, (Named, Filter)):
+def _event(node: nodes.Pattern) -> nodes.Event | None:
+    while isinstance(node, (nodes.Named, nodes.Filter)):
         node = node.operand
-    return node if isinstance(node, Event) else None
+    return node if isinstance(node, nodes.Event) else None
 
 
-def _may_end(node: Pattern) -> bool:
+def _may_end(node: nodes.Pattern) -> bool:
     """Whether some match that consumes an event may end with a marked one."""
     match node:
-        case Event(output=output):
+        case nodes.Event(output=output):
             return output
-        case Complement() | Empty() | Nothing():
+        case nodes.Complement() | nodes.Empty() | nodes.Nothing():
             return False
-        case Union(parts=parts) | Permute(parts=parts):
+        case nodes.Union(parts=parts) | nodes.Permute(parts=parts):
             return any(map(_may_end, parts))
         case _ if isinstance(node, Chain):
             for part in reversed(node.parts):
@@ -208,7 +181,7 @@ def _may_end(node: Pattern) -> bool:
     return all(map(_may_end, visible(node)))
 
 
-def _too_small(node: Pattern, size: Size) -> Reason | None:
+def _too_small(node: nodes.Pattern, size: nodes.Size) -> Reason | None:
     needed = _least(node)
     if size.unit != "events" or needed <= size.amount:
         return None
@@ -218,17 +191,17 @@ def _too_small(node: Pattern, size: Size) -> Reason | None:
     )  # fmt: skip
 
 
-def _least(node: Pattern) -> int:
+def _least(node: nodes.Pattern) -> int:
     """The least number of events from the first marked to the last; SREMO's passed-over ends are not counted."""
     match node:
-        case Event(output=output):
+        case nodes.Event(output=output):
             return int(output)
-        case Complement() | Empty() | Nothing():
+        case nodes.Complement() | nodes.Empty() | nodes.Nothing():
             return 0
-        case Union(parts=parts):
+        case nodes.Union(parts=parts):
             return min(map(_least, parts))
-        case Intersection(parts=parts):
+        case nodes.Intersection(parts=parts):
             return max(map(_least, parts))
-        case Iteration(operand=operand, least=least):
+        case nodes.Iteration(operand=operand, least=least):
             return least * _least(operand)
     return sum(map(_least, visible(node)))

@@ -6,28 +6,21 @@ from cerite.core.names import quoted
 from cerite.pattern import nodes
 from cerite.pattern.nodes import ANY_TYPE, Pattern
 from cerite.pattern.query import Consume, QuerySpec
-from cerite.predicate.expression import (
-    Aggregate,
-    Arithmetic,
-    Call,
-    Comparison,
-    Expression,
-    In,
-    InRange,
-    Interval,
-    IsNull,
-    Like,
-    Literal,
-    Moment,
-    Negative,
-    Reference,
-    walk,
-)
+from cerite.predicate import expression as ex
 from cerite.predicate.printing import text as condition_text
 
 # How tightly a node binds, loosest first.
 _FILTER, _UNION, _INTERSECTION, _SEQUENCE, _CONCAT, _POSTFIX = range(6)
-_DOTTED = (Aggregate, Arithmetic, Call, Interval, Literal, Moment, Negative, Reference)  # what ICDT's spelling takes
+_DOTTED = (
+    ex.Aggregate,
+    ex.Arithmetic,
+    ex.Call,
+    ex.Interval,
+    ex.Literal,
+    ex.Moment,
+    ex.Negative,
+    ex.Reference,
+)  # what ICDT's spelling takes
 _COUNTS = {(1, None): "+", (0, None): "*", (0, 1): "?"}
 
 
@@ -72,12 +65,12 @@ def on_text(on: nodes.On) -> str:
     return f"{quoted(on.variable)}[{condition_text(on.condition)}]"
 
 
-def whole_text(condition: Expression) -> str:
+def whole_text(condition: ex.Expression) -> str:
     """A condition on the whole pattern: `COUNT(y) >= 5`, in brackets unless it is one comparison with an aggregate."""
-    inner = [node for each in condition.children for node in walk(each)]
-    plain = isinstance(condition, (Comparison, In, InRange, Like, IsNull))
+    inner = [node for each in condition.children for node in ex.walk(each)]
+    plain = isinstance(condition, (ex.Comparison, ex.In, ex.InRange, ex.Like, ex.IsNull))
     plain = plain and all(isinstance(node, _DOTTED) for node in inner)
-    plain = plain and any(isinstance(node, (Aggregate, Moment)) for node in inner)
+    plain = plain and any(isinstance(node, (ex.Aggregate, ex.Moment)) for node in inner)
     return condition_text(condition) if plain else f"[{condition_text(condition)}]"
 
 

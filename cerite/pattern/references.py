@@ -39,7 +39,7 @@ from cerite.pattern.variables import (
     visible,
     written,
 )
-from cerite.predicate.expression import TRUE, Aggregate, Attribute, Expression, Reference, aggregates, references
+from cerite.predicate import expression as ex
 from cerite.predicate.expression import transform as change_condition
 from cerite.predicate.expression import walk as walk_condition
 
@@ -99,22 +99,22 @@ def read_later(pattern: Pattern) -> frozenset[str]:
     >>> sorted(read_later(whole.operand.before[0]))
     ['x']
     """
-    read = (each for condition in nodes.conditions_of(pattern) for each in references(condition))
+    read = (each for condition in nodes.conditions_of(pattern) for each in ex.references(condition))
     return frozenset(each.variable for each in read if each.later) - written(pattern)
 
 
 def _turned(on: nodes.On, scope: Pattern) -> nodes.On:
-    ahead = {each.variable for each in references(on.condition) if each.later}
+    ahead = {each.variable for each in ex.references(on.condition) if each.later}
     if not ahead or not ahead <= written(scope):  # or it waits for events after a pattern negated at the start
         return on
     last = next(each for each in sorted(ahead) if not any(may_precede(scope, each, other) for other in ahead - {each}))
 
-    def change(node: Expression) -> Expression:
-        if isinstance(node, Attribute):
-            return Reference(on.variable, node.name, span=node.span)
-        if isinstance(node, Reference):
+    def change(node: ex.Expression) -> ex.Expression:
+        if isinstance(node, ex.Attribute):
+            return ex.Reference(on.variable, node.name, span=node.span)
+        if isinstance(node, ex.Reference):
             own = node.later and (node.variable == last or same_event(scope, node.variable, last))
-            return Attribute(node.name, span=node.span) if own else replace(node, later=False)
+            return ex.Attribute(node.name, span=node.span) if own else replace(node, later=False)
         return node
 
     return nodes.On(last, change_condition(on.condition, change), span=on.span)
@@ -165,7 +165,7 @@ def _apart(node: nodes.Filter) -> Pattern:
 
 def _referenced(on: nodes.On) -> frozenset[str]:
     """The variables of which a single event is read; aggregates take what came before, whatever that is."""
-    return frozenset(each.variable for each in references(on.condition))
+    return frozenset(each.variable for each in ex.references(on.condition))
 
 
 def _order_varies(operand: Pattern, read: str, on: nodes.On) -> bool:
@@ -256,10 +256,10 @@ def _writes(parts: tuple[Pattern, ...]) -> frozenset[str]:
 
 def _check_event(event: nodes.Event, frames: tuple[_Frame, ...]) -> None:
     """Refuse a terminal that reads registers that nothing before it has written."""
-    own = nodes.On(ANY_TYPE if event.type is None else event.type, event.condition or TRUE)
-    for each in aggregates(own.condition):
+    own = nodes.On(ANY_TYPE if event.type is None else event.type, event.condition or ex.TRUE)
+    for each in ex.aggregates(own.condition):
         _check_range(each, own, nodes.Empty(), frames)
-    for reference in references(own.condition):
+    for reference in ex.references(own.condition):
         if not reference.later and not _looks_back(reference, own, frames) and not _awaited(reference, frames):
             raise PatternError(
                 f"`{reference.variable}` holds nothing yet when `{own.variable}` is read", span=reference.span,
@@ -270,15 +270,15 @@ def _check_event(event: nodes.Event, frames: tuple[_Frame, ...]) -> None:
 def _awaiting(event: nodes.Event, frames: tuple[_Frame, ...]) -> nodes.Event:
     """The event with its references marked that read events after a pattern negated at the start."""
 
-    def change(node: Expression) -> Expression:
-        awaits = isinstance(node, Reference) and not node.later and _awaited(node, frames)
-        return replace(node, later=True) if isinstance(node, Reference) and awaits else node
+    def change(node: ex.Expression) -> ex.Expression:
+        awaits = isinstance(node, ex.Reference) and not node.later and _awaited(node, frames)
+        return replace(node, later=True) if isinstance(node, ex.Reference) and awaits else node
 
     changed = None if event.condition is None else change_condition(event.condition, change)
     return event if changed == event.condition else replace(event, condition=changed)
 
 
-def _awaited(node: Reference, frames: tuple[_Frame, ...]) -> bool:
+def _awaited(node: ex.Reference, frames: tuple[_Frame, ...]) -> bool:
     """Whether a variable is bound after the pattern negated at the start that reads it, and nowhere nearer."""
     for frame in frames:
         if node.variable in frame.before | frame.beside:
@@ -288,7 +288,7 @@ def _awaited(node: Reference, frames: tuple[_Frame, ...]) -> bool:
     return False
 
 
-def _check_range(node: Aggregate, on: nodes.On, operand: Pattern, frames: tuple[_Frame, ...]) -> None:
+def _check_range(node: ex.Aggregate, on: nodes.On, operand: Pattern, frames: tuple[_Frame, ...]) -> None:
     """Refuse an aggregate in a condition on an event if nothing can be bound to its variable before that event."""
     if node.variable is None:
         return  # refused by name
@@ -310,20 +310,20 @@ def _check_range(node: Aggregate, on: nodes.On, operand: Pattern, frames: tuple[
 def _check_whole(node: nodes.Having, frames: tuple[_Frame, ...]) -> None:
     """Refuse a condition on a whole pattern unless it ranges over what the pattern binds, and reads that or earlier."""
     own = written(node.operand)
-    whole = nodes.On("the pattern before FILTER", TRUE)
+    whole = nodes.On("the pattern before FILTER", ex.TRUE)
     for each in (part for condition in node.conditions for part in walk_condition(condition)):
-        if isinstance(each, Aggregate) and each.variable is not None and each.variable not in own:
+        if isinstance(each, ex.Aggregate) and each.variable is not None and each.variable not in own:
             raise PatternError(
                 f"the pattern before FILTER never binds `{each.variable}`, so `{each}` ranges over nothing",
                 span=each.span, hint=suggestion(each.variable, own) or f"it binds {listed(own)}",
             )  # fmt: skip
-        if isinstance(each, Attribute):
+        if isinstance(each, ex.Attribute):
             raise PatternError(
                 f"`{each}` is an attribute of no event here: the condition is about the whole pattern", span=each.span,
                 hint=f"write `AVG(y.{each})` or another aggregate, `x.{each}` of a variable that holds one event, or "
                 f"`y[{each} …]` for every event of y",
             )  # fmt: skip
-        if isinstance(each, Reference) and each.variable not in own and not _looks_back(each, whole, frames):
+        if isinstance(each, ex.Reference) and each.variable not in own and not _looks_back(each, whole, frames):
             raise PatternError(
                 f"`{each.variable}` is bound only after the pattern before FILTER", span=each.span,
                 hint=f"ask it of a single event inside NOT: `y[… {each}]`" if _awaited(each, frames)
@@ -333,7 +333,9 @@ def _check_whole(node: nodes.Having, frames: tuple[_Frame, ...]) -> None:
 
 def _settle(scope: Pattern, waiting: Waiting) -> tuple[Pattern, Waiting]:
     here = [
-        on for on in waiting if all(each.variable in written(scope) for each in references(on.condition) if each.later)
+        on
+        for on in waiting
+        if all(each.variable in written(scope) for each in ex.references(on.condition) if each.later)
     ]
     if not here:
         return scope, waiting
@@ -346,11 +348,11 @@ def _mark(on: nodes.On, operand: Pattern, frames: tuple[_Frame, ...]) -> tuple[n
     """The condition with forward references marked, and whether it must wait in an outer scope."""
     outer, awaits = False, False
 
-    def change(node: Expression) -> Expression:
+    def change(node: ex.Expression) -> ex.Expression:
         nonlocal outer, awaits
-        if isinstance(node, Aggregate):
+        if isinstance(node, ex.Aggregate):
             _check_range(node, on, operand, frames)
-        if not isinstance(node, Reference) or node.later:
+        if not isinstance(node, ex.Reference) or node.later:
             return node
         if node.variable in written(operand) and (node.variable != on.variable or not isinstance(operand, nodes.Event)):
             if may_precede(operand, node.variable, on.variable) or _known_before(node, on, frames):
@@ -373,13 +375,13 @@ def _mark(on: nodes.On, operand: Pattern, frames: tuple[_Frame, ...]) -> tuple[n
             f"the condition on `{on.variable}` waits for events inside NOT and for events after it", span=on.span,
             hint="write two conditions, or one FILTER around all that is inside NOT",
         )  # fmt: skip
-    here = [each for each in references(marked.condition) if each.later and each.variable in written(operand)]
+    here = [each for each in ex.references(marked.condition) if each.later and each.variable in written(operand)]
     if not outer and here:
         _check_scope(marked, operand)
     return marked, outer
 
 
-def _check_awaiting(node: Reference, on: nodes.On, operand: Pattern) -> None:
+def _check_awaiting(node: ex.Reference, on: nodes.On, operand: Pattern) -> None:
     """Refuse a condition that reads an event after NOT unless it is about exactly one event inside NOT."""
     if counts(operand, on.variable) != (1, 1):
         raise PatternError(
@@ -388,7 +390,7 @@ def _check_awaiting(node: Reference, on: nodes.On, operand: Pattern) -> None:
         )  # fmt: skip
 
 
-def _of_itself(node: Reference, on: nodes.On) -> PatternError:
+def _of_itself(node: ex.Reference, on: nodes.On) -> PatternError:
     """The error for `y[BUY.price > 5]` with `BUY AS y`: a reference reads an earlier event, this one only the same."""
     return PatternError(
         f"`{node}` can only be `{on.variable}` itself, and a reference reads another event", span=node.span,
@@ -397,12 +399,12 @@ def _of_itself(node: Reference, on: nodes.On) -> PatternError:
     )  # fmt: skip
 
 
-def _known_before(node: Reference, on: nodes.On, frames: tuple[_Frame, ...]) -> bool:
+def _known_before(node: ex.Reference, on: nodes.On, frames: tuple[_Frame, ...]) -> bool:
     """Whether `x[p > x.p]`, where the pattern binds x once, reads a previous x of an outer scope."""
     return node.variable == on.variable and any(node.variable in frame.before for frame in frames)
 
 
-def _looks_back(node: Reference, on: nodes.On, frames: tuple[_Frame, ...]) -> bool:
+def _looks_back(node: ex.Reference, on: nodes.On, frames: tuple[_Frame, ...]) -> bool:
     walls: list[str] = []
     for frame in frames:
         if node.variable in frame.before:
@@ -440,8 +442,8 @@ def _looks_back(node: Reference, on: nodes.On, frames: tuple[_Frame, ...]) -> bo
 
 def _check_scope(on: nodes.On, scope: Pattern) -> None:
     """Refuse a forward reference unless both sides are exactly one event and nothing else is in doubt."""
-    ahead = {each.variable: each for each in references(on.condition) if each.later}
-    for node in aggregates(on.condition) if ahead else ():
+    ahead = {each.variable: each for each in ex.references(on.condition) if each.later}
+    for node in ex.aggregates(on.condition) if ahead else ():
         raise PatternError(
             f"`{node}` ranges over what comes before `{on.variable}`, and the condition reads `{min(ahead)}`, which "
             "comes after", span=node.span, hint=f"write the condition on the later one: `{min(ahead)}[…]`",
@@ -462,7 +464,7 @@ def _check_scope(on: nodes.On, scope: Pattern) -> None:
     moved = any(  # when the condition is checked, the variable has another event than it had at `on`
         not each.later
         and (may_precede(scope, on.variable, each.variable) or may_coincide(scope, on.variable, each.variable))
-        for each in references(on.condition)
+        for each in ex.references(on.condition)
     )
     if doubtful or moved:
         raise PatternError(
@@ -471,9 +473,9 @@ def _check_scope(on: nodes.On, scope: Pattern) -> None:
         )  # fmt: skip
 
 
-def filtered_variable(pattern: Pattern, condition: Expression) -> str | None:
+def filtered_variable(pattern: Pattern, condition: ex.Expression) -> str | None:
     """For ICDT's spelling `y.id = x.id`: the variable that the condition is about, the one `pattern` binds last."""
-    mentioned = {each.variable for each in references(condition)} & bound(pattern)
+    mentioned = {each.variable for each in ex.references(condition)} & bound(pattern)
     for each in sorted(mentioned):
         if not any(may_precede(pattern, each, other) for other in mentioned - {each}):
             return each

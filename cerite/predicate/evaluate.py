@@ -28,33 +28,12 @@ from functools import lru_cache, reduce
 from typing import Any
 
 from cerite.core.errors import StreamError
-from cerite.predicate.expression import (
-    Aggregate,
-    And,
-    Arithmetic,
-    Attribute,
-    Call,
-    Comparison,
-    Expression,
-    In,
-    InRange,
-    Interval,
-    IsNull,
-    IsTrue,
-    Like,
-    Literal,
-    Negative,
-    Not,
-    Or,
-    Reference,
-    is_constant,
-    references,
-)
+from cerite.predicate import expression as ex
 from cerite.predicate.functions import TIMES, call, time_arithmetic, utc
 
 Event = Mapping[str, Any]
-Lookup = Callable[[Reference], "Event | None"]
-Gather = Callable[[Aggregate], Sequence[Event]]
+Lookup = Callable[[ex.Reference], "Event | None"]
+Gather = Callable[[ex.Aggregate], Sequence[Event]]
 
 _COMPARE: dict[str, Callable[[Any, Any], bool]] = {
     "=": operator.eq,
@@ -67,12 +46,12 @@ _COMPARE: dict[str, Callable[[Any, Any], bool]] = {
 _INT_MIN, _INT_MAX = -(2**63), 2**63 - 1
 
 
-def nothing_bound(_: Reference) -> Event | None:
+def nothing_bound(_: ex.Reference) -> Event | None:
     """A lookup for which no variable has an event."""
     return None
 
 
-def nothing_gathered(_: Aggregate) -> Sequence[Event]:
+def nothing_gathered(_: ex.Aggregate) -> Sequence[Event]:
     """A gather function for which no variable has any events."""
     return ()
 
@@ -87,7 +66,7 @@ class _Scope:
 
 
 def holds(
-    condition: Expression | None, event: Event, lookup: Lookup = nothing_bound, gather: Gather = nothing_gathered
+    condition: ex.Expression | None, event: Event, lookup: Lookup = nothing_bound, gather: Gather = nothing_gathered
 ) -> bool:
     """Whether the event satisfies the condition; `lookup` finds the events of references, `gather` those of aggregates.
 
@@ -99,59 +78,61 @@ def holds(
     """
     if condition is None:
         return True
-    if any(lookup(each) is None for each in references(condition)):
+    if any(lookup(each) is None for each in ex.references(condition)):
         return False
     return value_of(condition, event, lookup, gather) is True
 
 
-def value_of(node: Expression, event: Event, lookup: Lookup = nothing_bound, gather: Gather = nothing_gathered) -> Any:
+def value_of(
+    node: ex.Expression, event: Event, lookup: Lookup = nothing_bound, gather: Gather = nothing_gathered
+) -> Any:
     """The value of an expression; None is NULL (or unknown)."""
     return _value(node, _Scope(event, lookup, gather))
 
 
-def _value(node: Expression, scope: _Scope) -> Any:
+def _value(node: ex.Expression, scope: _Scope) -> Any:
     match node:
-        case Literal(value=value):
+        case ex.Literal(value=value):
             return _known(value)
-        case Attribute(name=name):
+        case ex.Attribute(name=name):
             return _known(scope.event.get(name))
-        case Reference(name=name):
+        case ex.Reference(name=name):
             other = scope.lookup(node)
             return None if other is None else _known(other.get(name))
-        case Aggregate():
+        case ex.Aggregate():
             return aggregate(node, scope.gather(node))
-        case Negative(operand=operand):
+        case ex.Negative(operand=operand):
             value = _value(operand, scope)
             return -value if isinstance(value, timedelta) else _arithmetic("-", 0, value, node)
-        case Arithmetic(op=op, left=left, right=right):
+        case ex.Arithmetic(op=op, left=left, right=right):
             return _arithmetic(op, *_sides(left, right, scope), node)
-        case Call(function=function, arguments=arguments):
+        case ex.Call(function=function, arguments=arguments):
             return _called(function, [_value(each, scope) for each in arguments], node)
-        case Comparison(op=op, left=left, right=right):
+        case ex.Comparison(op=op, left=left, right=right):
             return compare(op, *_sides(left, right, scope), node)
-        case And(operands=operands):
+        case ex.And(operands=operands):
             return _all(_truth(_value(each, scope), each) for each in operands)
-        case Or(operands=operands):
+        case ex.Or(operands=operands):
             return _not(_all(_not(_truth(_value(each, scope), each)) for each in operands))
-        case Not(operand=operand):
+        case ex.Not(operand=operand):
             return _not(_truth(_value(operand, scope), operand))
-        case IsNull(operand=operand):
+        case ex.IsNull(operand=operand):
             return _value(operand, scope) is None
-        case IsTrue(operand=operand):
+        case ex.IsTrue(operand=operand):
             return _truth(_value(operand, scope), operand) is True
         case _:
             return _membership(node, scope)
 
 
-def _membership(node: Expression, scope: _Scope) -> bool | None:
+def _membership(node: ex.Expression, scope: _Scope) -> bool | None:
     match node:
-        case In(operand=operand, items=items):
+        case ex.In(operand=operand, items=items):
             value = _value(operand, scope)
             return _not(_all(_not(_is_item(value, item, node)) for item in items)) if value is not None else None
-        case InRange(operand=operand, low=low, high=high):
+        case ex.InRange(operand=operand, low=low, high=high):
             above = compare(">=", *_sides(operand, low, scope), node)
             return _all((above, compare("<=", *_sides(operand, high, scope), node)))
-        case Like(operand=operand, pattern=pattern):
+        case ex.Like(operand=operand, pattern=pattern):
             value = _value(operand, scope)
             if value is None:
                 return None
@@ -161,28 +142,30 @@ def _membership(node: Expression, scope: _Scope) -> bool | None:
     raise TypeError(f"not an expression: {node!r}")
 
 
-def _is_item(value: Any, item: Literal | Interval, node: Expression) -> bool | None:
-    if isinstance(item, Literal):
+def _is_item(value: Any, item: ex.Literal | ex.Interval, node: ex.Expression) -> bool | None:
+    if isinstance(item, ex.Literal):
         return compare("=", value, _met(item.value, value), node)
     low, high = _met(item.low.value, value), _met(item.high.value, value)
     return _all((compare(">=", value, low, node), compare("<=", value, high, node)))
 
 
-def _sides(left: Expression, right: Expression, scope: _Scope) -> tuple[Any, Any]:
+def _sides(left: ex.Expression, right: ex.Expression, scope: _Scope) -> tuple[Any, Any]:
     """The values of both sides; next to a decimal, a constant counts as it is written."""
     one, other = _value(left, scope), _value(right, scope)
     if isinstance(one, Decimal) != isinstance(other, Decimal):
-        return (_met(one, other) if is_constant(left) else one), (_met(other, one) if is_constant(right) else other)
+        return (_met(one, other) if ex.is_constant(left) else one), (
+            _met(other, one) if ex.is_constant(right) else other
+        )
     return one, other
 
 
-def aggregate(node: Aggregate, events: Sequence[Event]) -> Any:
+def aggregate(node: ex.Aggregate, events: Sequence[Event]) -> Any:
     """The value of an aggregate over these events, which come in stream order.
 
     >>> events = [{"a": 3}, {"a": None}, {"a": 4}]
-    >>> [aggregate(Aggregate(name, "y", "a"), events) for name in ("COUNT", "SUM", "AVG", "MAX", "LAST", "COLLECT")]
+    >>> [aggregate(ex.Aggregate(name, "y", "a"), events) for name in ("COUNT", "SUM", "AVG", "MAX", "LAST", "COLLECT")]
     [2, 7, 3.5, 4, 4, [3, 4]]
-    >>> aggregate(Aggregate("COUNT", "y"), events), aggregate(Aggregate("SUM", "y", "a"), events[1:2])
+    >>> aggregate(ex.Aggregate("COUNT", "y"), events), aggregate(ex.Aggregate("SUM", "y", "a"), events[1:2])
     (3, None)
     """
     taken = node.taken
@@ -216,7 +199,7 @@ def _distinct(values: list[Any]) -> set[Any]:
     return {utc(value) if isinstance(value, datetime) else (_kind(value), value) for value in values}
 
 
-def _sum(one: Any, other: Any, node: Aggregate) -> Any:
+def _sum(one: Any, other: Any, node: ex.Aggregate) -> Any:
     """The sum of two numbers; NaN, which infinities of opposite signs give, is kept."""
     if isinstance(one, float) or isinstance(other, float):
         return float(one) + float(other)
@@ -275,7 +258,7 @@ def like_regex(pattern: str) -> re.Pattern[str]:
     return re.compile(f"{first}{searched}.*{last}", re.DOTALL)
 
 
-def compare(op: str, left: Any, right: Any, node: Expression | None = None) -> bool | None:
+def compare(op: str, left: Any, right: Any, node: ex.Expression | None = None) -> bool | None:
     """A comparison in three-valued logic; numbers compare by their exact values, timestamps by instant."""
     if left is None or right is None:
         return None
@@ -291,7 +274,7 @@ def compare(op: str, left: Any, right: Any, node: Expression | None = None) -> b
     return _COMPARE[op](left, right)
 
 
-def _called(name: str, values: list[Any], node: Expression) -> Any:
+def _called(name: str, values: list[Any], node: ex.Expression) -> Any:
     values = [float(value) if isinstance(value, Decimal) else value for value in values]  # functions take floats
     if name == "coalesce":
         return next((value for value in values if value is not None), None)
@@ -304,7 +287,7 @@ def _called(name: str, values: list[Any], node: Expression) -> Any:
     return None if name == "abs" and result == -_INT_MIN and values[0] < 0 else result
 
 
-def _arithmetic(op: str, left: Any, right: Any, node: Expression) -> Any:
+def _arithmetic(op: str, left: Any, right: Any, node: ex.Expression) -> Any:
     if left is None or right is None:
         return None
     if (_kind(left), op, _kind(right)) in TIMES:
@@ -377,7 +360,7 @@ def _kind(value: Any) -> str:
     return "string" if isinstance(value, str) else type(value).__name__
 
 
-def _instant(value: datetime | str, node: Expression | None) -> datetime:
+def _instant(value: datetime | str, node: ex.Expression | None) -> datetime:
     if isinstance(value, str):
         try:
             value = datetime.fromisoformat(value)
@@ -388,7 +371,7 @@ def _instant(value: datetime | str, node: Expression | None) -> datetime:
     return utc(value)
 
 
-def _truth(value: Any, node: Expression) -> bool | None:
+def _truth(value: Any, node: ex.Expression) -> bool | None:
     if value is None or isinstance(value, bool):
         return value
     raise StreamError(f"`{node}` is {value!r}, not a truth value", span=node.span)
@@ -407,7 +390,7 @@ def _not(value: bool | None) -> bool | None:
     return None if value is None else not value
 
 
-def _clash(what: str, left: Any, right: Any, node: Expression | None) -> StreamError:
+def _clash(what: str, left: Any, right: Any, node: ex.Expression | None) -> StreamError:
     return StreamError(
         f"{what}: {left!r} is a {_kind(left)}, {right!r} a {_kind(right)}", span=node.span if node else None
     )

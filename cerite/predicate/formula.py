@@ -19,33 +19,14 @@ from typing import Union
 
 from cerite.core.errors import PatternError, SchemaError
 from cerite.core.schema import Kind
+from cerite.predicate import expression as ex
 from cerite.predicate.evaluate import compare, value_of
-from cerite.predicate.expression import (
-    And,
-    Arithmetic,
-    Attribute,
-    Call,
-    Comparison,
-    ComparisonOp,
-    Expression,
-    In,
-    InRange,
-    IsNull,
-    IsTrue,
-    Like,
-    Literal,
-    Negative,
-    Not,
-    Or,
-    references,
-    walk,
-)
 from cerite.predicate.kinds import ANY, Kinds, check_condition
 
-CONVERSE: dict[ComparisonOp, ComparisonOp] = {"=": "!=", "!=": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
-FLIPPED: dict[ComparisonOp, ComparisonOp] = {"=": "=", "!=": "!=", "<": ">", ">": "<", "<=": ">=", ">=": "<="}
+CONVERSE: dict[ex.ComparisonOp, ex.ComparisonOp] = {"=": "!=", "!=": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
+FLIPPED: dict[ex.ComparisonOp, ex.ComparisonOp] = {"=": "=", "!=": "!=", "<": ">", ">": "<", "<=": ">=", ">=": "<="}
 _LONGEST = 10_000
-_CONDITIONS = (Comparison, And, Or, Not, In, InRange, Like, IsNull, IsTrue)
+_CONDITIONS = (ex.Comparison, ex.And, ex.Or, ex.Not, ex.In, ex.InRange, ex.Like, ex.IsNull, ex.IsTrue)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,19 +50,19 @@ class Negated:
     part: Formula
 
 
-Formula = Union[bool, Expression, All, Some, Negated]
+Formula = Union[bool, ex.Expression, All, Some, Negated]
 
 
 def attributes(formula: Formula) -> frozenset[str]:
     """The columns a formula reads."""
-    if isinstance(formula, Expression):
-        return frozenset(node.name for node in walk(formula) if isinstance(node, Attribute))
+    if isinstance(formula, ex.Expression):
+        return frozenset(node.name for node in ex.walk(formula) if isinstance(node, ex.Attribute))
     return frozenset(name for part in parts(formula) for name in attributes(part))
 
 
-def atoms(formula: Formula) -> tuple[Expression, ...]:
+def atoms(formula: Formula) -> tuple[ex.Expression, ...]:
     """The atoms of a formula, in writing order."""
-    if isinstance(formula, Expression):
+    if isinstance(formula, ex.Expression):
         return (formula,)
     return tuple(atom for part in parts(formula) for atom in atoms(part))
 
@@ -100,14 +81,14 @@ class Formulas:
         self._kinds = kinds
         self._known: dict[Formula, Formula] = {}
 
-    def of(self, condition: Expression) -> Formula:
+    def of(self, condition: ex.Expression) -> Formula:
         """The formula of where the condition holds; refused if the condition reads a variable or its kinds clash."""
-        for reference in references(condition):
+        for reference in ex.references(condition):
             raise PatternError(
                 f"`{reference}` reads another event; only conditions on one event can be evaluated by columns",
                 span=reference.span,
             )
-        for node in walk(condition):
+        for node in ex.walk(condition):
             _check_constant(node)
         check_condition(condition, self._kind_of)
         return self._truth(condition, True)
@@ -131,8 +112,8 @@ class Formulas:
             alone.append(self._one(kind(tuple(group))) if len(group) > 1 else group[0])
         return self._one(kind(tuple(alone)))
 
-    def _kind_of(self, node: Expression) -> Kinds:
-        kind = self._kinds.get(node.name) if isinstance(node, Attribute) else None
+    def _kind_of(self, node: ex.Expression) -> Kinds:
+        kind = self._kinds.get(node.name) if isinstance(node, ex.Attribute) else None
         return ANY if kind is None else frozenset((kind,))
 
     def _one(self, formula: Formula) -> Formula:
@@ -159,38 +140,38 @@ class Formulas:
             return formula.part
         return not formula if isinstance(formula, bool) else self._one(Negated(formula))
 
-    def _truth(self, node: Expression, wanted: bool) -> Formula:
+    def _truth(self, node: ex.Expression, wanted: bool) -> Formula:
         """The formula of where the condition has exactly this truth value."""
         match node:
-            case Literal(value=value):
+            case ex.Literal(value=value):
                 return value is wanted
-            case Attribute(name=name):
+            case ex.Attribute(name=name):
                 return name in self._kinds and self._signed(node, wanted)
-            case Call(arguments=arguments):  # the first that is known: `coalesce` of truth values
+            case ex.Call(arguments=arguments):  # the first that is known: `coalesce` of truth values
                 known = [self.every((self._truth(each, wanted), *map(self._unknown, arguments[:number])))
                          for number, each in enumerate(arguments)]  # fmt: skip
                 return self._some(known)
-            case And(operands=operands) | Or(operands=operands):
-                join = self.every if isinstance(node, And) is wanted else self._some
+            case ex.And(operands=operands) | ex.Or(operands=operands):
+                join = self.every if isinstance(node, ex.And) is wanted else self._some
                 return join([self._truth(each, wanted) for each in operands])
-            case Not(operand=operand):
+            case ex.Not(operand=operand):
                 return self._truth(operand, not wanted)
-            case IsTrue(operand=operand):
+            case ex.IsTrue(operand=operand):
                 true = self._truth(operand, True)
                 return true if wanted else self._negated(true)
-            case IsNull(operand=operand):
+            case ex.IsNull(operand=operand):
                 null = self._unknown(operand)
                 return null if wanted else self._negated(null)
-            case InRange(operand=operand, low=low, high=high):
-                ends = (Comparison(">=", operand, low), Comparison("<=", operand, high))
-                return self._truth(And(ends), wanted)
-            case Comparison(op=op, left=left, right=right):
+            case ex.InRange(operand=operand, low=low, high=high):
+                ends = (ex.Comparison(">=", operand, low), ex.Comparison("<=", operand, high))
+                return self._truth(ex.And(ends), wanted)
+            case ex.Comparison(op=op, left=left, right=right):
                 return self._comparison(op if wanted else CONVERSE[op], left, right)
-            case In() | Like():
+            case ex.In() | ex.Like():
                 return self._membership(node, wanted)
         raise TypeError(f"not a condition: {node!r}")
 
-    def _comparison(self, op: ComparisonOp, left: Expression, right: Expression) -> Formula:
+    def _comparison(self, op: ex.ComparisonOp, left: ex.Expression, right: ex.Expression) -> Formula:
         if self._is_condition(left) or self._is_condition(right):
             same = op == "="
             both = (self.every((self._truth(left, each), self._truth(right, each is same))) for each in (True, False))
@@ -198,79 +179,79 @@ class Formulas:
         one, other = self._value(left), self._value(right)
         if one is None or other is None:
             return False
-        if isinstance(one, Literal):
-            if isinstance(other, Literal):
+        if isinstance(one, ex.Literal):
+            if isinstance(other, ex.Literal):
                 return compare(op, one.value, other.value) is True
             op, one, other = FLIPPED[op], other, one
-        return self._one(Comparison(op, one, other))
+        return self._one(ex.Comparison(op, one, other))
 
-    def _membership(self, node: In | Like, wanted: bool) -> Formula:
-        if isinstance(node, In) and self._is_condition(node.operand):
-            equal = tuple(Comparison("=", node.operand, item) for item in node.items)
-            return self._truth(Or(equal), wanted)
+    def _membership(self, node: ex.In | ex.Like, wanted: bool) -> Formula:
+        if isinstance(node, ex.In) and self._is_condition(node.operand):
+            equal = tuple(ex.Comparison("=", node.operand, item) for item in node.items)
+            return self._truth(ex.Or(equal), wanted)
         operand = self._value(node.operand)
         if operand is None:
             return False
-        atom = Like(operand, node.pattern) if isinstance(node, Like) else In(operand, node.items)
-        return value_of(atom, {}) is wanted if isinstance(operand, Literal) else self._signed(atom, wanted)
+        atom = ex.Like(operand, node.pattern) if isinstance(node, ex.Like) else ex.In(operand, node.items)
+        return value_of(atom, {}) is wanted if isinstance(operand, ex.Literal) else self._signed(atom, wanted)
 
-    def _signed(self, atom: Expression, wanted: bool) -> Formula:
-        return self._one(atom if wanted else Not(atom))
+    def _signed(self, atom: ex.Expression, wanted: bool) -> Formula:
+        return self._one(atom if wanted else ex.Not(atom))
 
-    def _unknown(self, node: Expression) -> Formula:
-        if self._is_condition(node) and not isinstance(node, Attribute):
+    def _unknown(self, node: ex.Expression) -> Formula:
+        if self._is_condition(node) and not isinstance(node, ex.Attribute):
             return self.every(self._negated(self._truth(node, each)) for each in (True, False))
         operand = self._value(node)
-        if operand is None or isinstance(operand, Literal):
+        if operand is None or isinstance(operand, ex.Literal):
             return operand is None
-        return self._one(IsNull(operand))
+        return self._one(ex.IsNull(operand))
 
-    def _is_condition(self, node: Expression) -> bool:
-        if isinstance(node, Attribute):
+    def _is_condition(self, node: ex.Expression) -> bool:
+        if isinstance(node, ex.Attribute):
             return self._kinds.get(node.name) == "bool"
-        if isinstance(node, Call):
+        if isinstance(node, ex.Call):
             return node.function == "coalesce" and any(map(self._is_condition, node.arguments))
-        return isinstance(node, _CONDITIONS) or (isinstance(node, Literal) and isinstance(node.value, bool))
+        return isinstance(node, _CONDITIONS) or (isinstance(node, ex.Literal) and isinstance(node.value, bool))
 
-    def _value(self, node: Expression) -> Expression | None:
+    def _value(self, node: ex.Expression) -> ex.Expression | None:
         """The value with its constant parts computed; None if it is always NULL."""
-        if isinstance(node, Literal):
+        if isinstance(node, ex.Literal):
             return None if isinstance(node.value, float) and math.isnan(node.value) else node
-        if isinstance(node, Attribute):
+        if isinstance(node, ex.Attribute):
             return node if node.name in self._kinds else None
-        if isinstance(node, Call) and node.function == "coalesce":
+        if isinstance(node, ex.Call) and node.function == "coalesce":
             return self._coalesced(node)
         inner = [self._value(child) for child in node.children]
         known = [each for each in inner if each is not None]
         if len(known) < len(inner):
             return None
-        value: Expression
-        if isinstance(node, Call):
-            value = Call(node.function, tuple(known))
+        value: ex.Expression
+        if isinstance(node, ex.Call):
+            value = ex.Call(node.function, tuple(known))
         else:
-            value = Arithmetic(node.op, *known) if isinstance(node, Arithmetic) else Negative(*known)
-        if any(not isinstance(each, Literal) for each in known):
+            value = ex.Arithmetic(node.op, *known) if isinstance(node, ex.Arithmetic) else ex.Negative(*known)
+        if any(not isinstance(each, ex.Literal) for each in known):
             return value
         constant = value_of(value, {})
-        return None if constant is None else Literal(constant)
+        return None if constant is None else ex.Literal(constant)
 
-    def _coalesced(self, node: Call) -> Expression | None:
+    def _coalesced(self, node: ex.Call) -> ex.Expression | None:
         """The call without arguments that are always NULL, or that come after a constant, which never is."""
-        known: list[Expression] = []
+        known: list[ex.Expression] = []
         for each in map(self._value, node.arguments):
             if each is not None:
                 known.append(each)
-            if isinstance(each, Literal):
+            if isinstance(each, ex.Literal):
                 break
-        return (known[0] if known else None) if len(known) < 2 else Call("coalesce", tuple(known))
+        return (known[0] if known else None) if len(known) < 2 else ex.Call("coalesce", tuple(known))
 
 
-def _check_constant(node: Expression) -> None:
+def _check_constant(node: ex.Expression) -> None:
     """Refuse what no column can hold, and patterns that Arrow's regular expressions might not."""
-    value = node.pattern if isinstance(node, Like) else node.value if isinstance(node, Literal) else None
+    value = node.pattern if isinstance(node, ex.Like) else node.value if isinstance(node, ex.Literal) else None
     if isinstance(value, int) and not -(2**63) <= value < 2**64:
         raise SchemaError(f"`{value}` does not fit: integers have 64 bits", span=node.span)
     if isinstance(value, str) and any("\ud800" <= character <= "\udfff" for character in value):
         raise SchemaError(f"{value!r} is not text: it holds half of a surrogate pair", span=node.span)
-    if isinstance(node, Like) and len(node.pattern) > _LONGEST:
+    if isinstance(node, ex.Like) and len(node.pattern) > _LONGEST:
         raise SchemaError(f"a LIKE pattern has at most {_LONGEST} characters", span=node.span)

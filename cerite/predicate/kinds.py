@@ -15,32 +15,12 @@ from typing import Union, cast
 
 from cerite.core.errors import SchemaError
 from cerite.core.schema import Kind
-from cerite.predicate.expression import (
-    Aggregate,
-    And,
-    Arithmetic,
-    Attribute,
-    Call,
-    Comparison,
-    Expression,
-    In,
-    InRange,
-    Interval,
-    IsNull,
-    IsTrue,
-    Like,
-    Literal,
-    Moment,
-    Negative,
-    Not,
-    Or,
-    Reference,
-)
+from cerite.predicate import expression as ex
 from cerite.predicate.functions import PARTS, ROUNDING, TEXT, TIMES
 
 ValueKind = Union[Kind, OneOf["duration"]]  # columns have a Kind; durations are written or computed
 Kinds = frozenset[Union[ValueKind, OneOf["unknown"]]]  # what an expression may be; `unknown` where nothing says
-KindOf = Callable[["Attribute | Reference"], Kinds]
+KindOf = Callable[["ex.Attribute | ex.Reference"], Kinds]
 
 ANY: Kinds = frozenset(("int", "float", "bool", "string", "timestamp", "duration", "unknown"))
 UNKNOWN: Kinds = frozenset(("unknown",))
@@ -51,12 +31,12 @@ TIMESTAMP: Kinds = frozenset(("timestamp",))
 DURATION: Kinds = frozenset(("duration",))
 
 
-def anything(_: Attribute | Reference) -> Kinds:
+def anything(_: ex.Attribute | ex.Reference) -> Kinds:
     """The lookup without a schema."""
     return ANY
 
 
-def check_condition(condition: Expression, kind_of: KindOf = anything) -> None:
+def check_condition(condition: ex.Expression, kind_of: KindOf = anything) -> None:
     """Refuse a condition that is not a truth value or whose parts clash.
 
     >>> from cerite.language.ceql import parse_condition
@@ -67,58 +47,58 @@ def check_condition(condition: Expression, kind_of: KindOf = anything) -> None:
     _expect(condition, BOOL, "a condition must be true or false", kind_of)
 
 
-def kinds_of(node: Expression, kind_of: KindOf = anything) -> Kinds:
+def kinds_of(node: ex.Expression, kind_of: KindOf = anything) -> Kinds:
     """The kinds the expression's value may have, after checking everything below it."""
     match node:
-        case Literal(value=value):
+        case ex.Literal(value=value):
             return _literal_kinds(value)
-        case Attribute() | Reference():
+        case ex.Attribute() | ex.Reference():
             return kind_of(node)
-        case Negative(operand=operand):
+        case ex.Negative(operand=operand):
             return _expect(operand, NUMBER | DURATION, "`-` needs a number", kind_of)
-        case Arithmetic():
+        case ex.Arithmetic():
             return _arithmetic(node, kind_of)
-        case Call():
+        case ex.Call():
             return _call(node, kind_of)
-        case Aggregate():
+        case ex.Aggregate():
             return _aggregate(node, kind_of)
-        case Moment():
+        case ex.Moment():
             return ANY
-        case Comparison(op=op, left=left, right=right):
+        case ex.Comparison(op=op, left=left, right=right):
             _comparable(op, node, left, right, kind_of)
-        case And(operands=operands) | Or(operands=operands):
+        case ex.And(operands=operands) | ex.Or(operands=operands):
             for each in operands:
                 _expect(each, BOOL, "AND and OR join conditions", kind_of)
-        case Not(operand=operand) | IsTrue(operand=operand):
+        case ex.Not(operand=operand) | ex.IsTrue(operand=operand):
             _expect(operand, BOOL, "NOT and IS TRUE need a condition", kind_of)
-        case IsNull(operand=operand):
+        case ex.IsNull(operand=operand):
             kinds_of(operand, kind_of)
-        case In(operand=operand, items=items):
+        case ex.In(operand=operand, items=items):
             for item in items:
-                ends = (item.low, item.high) if isinstance(item, Interval) else (item,)
+                ends = (item.low, item.high) if isinstance(item, ex.Interval) else (item,)
                 for end in ends:
                     _comparable(">=" if len(ends) > 1 else "=", item, operand, end, kind_of)
-        case InRange(operand=operand, low=low, high=high):
+        case ex.InRange(operand=operand, low=low, high=high):
             _comparable(">=", node, operand, low, kind_of)
             _comparable("<=", node, operand, high, kind_of)
-        case Like(operand=operand):
+        case ex.Like(operand=operand):
             _expect(operand, STRING, "LIKE needs a string", kind_of)
         case _:
             raise TypeError(f"not an expression: {node!r}")
     return BOOL
 
 
-def _expect(node: Expression, wanted: Kinds, message: str, kind_of: KindOf) -> Kinds:
+def _expect(node: ex.Expression, wanted: Kinds, message: str, kind_of: KindOf) -> Kinds:
     return _fitting(node, kinds_of(node, kind_of), wanted, message)
 
 
-def _fitting(node: Expression, kinds: Kinds, wanted: Kinds, message: str) -> Kinds:
+def _fitting(node: ex.Expression, kinds: Kinds, wanted: Kinds, message: str) -> Kinds:
     if not kinds & wanted or ("unknown" not in kinds and not kinds <= wanted):
         raise SchemaError(f"{message}, but `{node}` is {_described(kinds)}", span=node.span)
     return kinds & (wanted | UNKNOWN)
 
 
-def _arithmetic(node: Arithmetic, kind_of: KindOf) -> Kinds:
+def _arithmetic(node: ex.Arithmetic, kind_of: KindOf) -> Kinds:
     sides = kinds_of(node.left, kind_of), kinds_of(node.right, kind_of)
     results: set[ValueKind] = set()
     used: tuple[set[str], set[str]] = (set(), set())
@@ -134,7 +114,7 @@ def _arithmetic(node: Arithmetic, kind_of: KindOf) -> Kinds:
     return frozenset(results) | (UNKNOWN & (sides[0] | sides[1]))
 
 
-def _not_numbers(node: Arithmetic, sides: tuple[Kinds, Kinds]) -> SchemaError:
+def _not_numbers(node: ex.Arithmetic, sides: tuple[Kinds, Kinds]) -> SchemaError:
     known = [each for each in zip((node.left, node.right), sides, strict=True) if "unknown" not in each[1]]
     wrong, kinds = next((each for each in known if not each[1] <= NUMBER), known[0])
     together: Kinds = frozenset().union(*(each for _, each in known))
@@ -160,7 +140,7 @@ def _time_hint(together: Kinds) -> str | None:
     return "subtract timestamps from each other (`at - x.at < 5 seconds`), or add durations to them or subtract them"
 
 
-def _call(node: Call, kind_of: KindOf) -> Kinds:
+def _call(node: ex.Call, kind_of: KindOf) -> Kinds:
     name, shown = node.function, f"`{node.function}`"
     if name == "coalesce":
         return _coalesced(node, kind_of)
@@ -175,7 +155,7 @@ def _call(node: Call, kind_of: KindOf) -> Kinds:
     return _expect(argument, wanted, f"{shown} needs a number", kind_of)
 
 
-def _aggregate(node: Aggregate, kind_of: KindOf) -> Kinds:
+def _aggregate(node: ex.Aggregate, kind_of: KindOf) -> Kinds:
     """COUNT is a whole number, AVG a float, COLLECT no value to compute with; the others have the attribute's kind."""
     if node.variable is None or node.taken is None:
         return frozenset(("int",))
@@ -190,14 +170,14 @@ def _aggregate(node: Aggregate, kind_of: KindOf) -> Kinds:
     return ANY if node.function == "COLLECT" else kinds
 
 
-def _coalesced(node: Call, kind_of: KindOf) -> Kinds:
+def _coalesced(node: ex.Call, kind_of: KindOf) -> Kinds:
     """The one kind of all arguments; among floats, only a literal may be a whole number."""
-    known: list[tuple[Expression, Kinds]] = []
+    known: list[tuple[ex.Expression, Kinds]] = []
     for argument in node.arguments:
         kinds = kinds_of(argument, kind_of)
-        whole = kinds == {"int"} and isinstance(argument, Literal)
+        whole = kinds == {"int"} and isinstance(argument, ex.Literal)
         if "unknown" not in kinds and not (whole and any(each == {"float"} for _, each in known)):
-            known = [] if kinds == {"float"} and all(isinstance(each, Literal) for each, _ in known) else known
+            known = [] if kinds == {"float"} and all(isinstance(each, ex.Literal) for each, _ in known) else known
             known.append((argument, kinds))
     for argument, kinds in known[1:]:
         if kinds != known[0][1]:
@@ -215,7 +195,7 @@ def _named(kinds: Kinds) -> str:
     return whole.get(next(iter(kinds)), "") or _described(kinds) if len(kinds) == 1 else _described(kinds)
 
 
-def _comparable(op: str, node: Expression, left: Expression, right: Expression, kind_of: KindOf) -> None:
+def _comparable(op: str, node: ex.Expression, left: ex.Expression, right: ex.Expression, kind_of: KindOf) -> None:
     sides = (kinds_of(left, kind_of), kinds_of(right, kind_of))
     for one, other, literal in ((sides[0], sides[1], right), (sides[1], sides[0], left)):
         if one == TIMESTAMP and other == STRING and _is_instant(literal):
@@ -240,9 +220,9 @@ def _group(kind: str) -> str:
     return "number" if kind in ("int", "float") else kind
 
 
-def _is_instant(node: Expression) -> bool:
+def _is_instant(node: ex.Expression) -> bool:
     try:
-        return isinstance(node, Literal) and bool(datetime.fromisoformat(str(node.value)))
+        return isinstance(node, ex.Literal) and bool(datetime.fromisoformat(str(node.value)))
     except ValueError:
         return False
 

@@ -9,22 +9,12 @@ from datetime import date, timedelta
 from typing import Any
 
 from cerite.core.names import quoted
+from cerite.predicate import expression as ex
 from cerite.predicate.evaluate import Event, Gather, Lookup, nothing_bound, nothing_gathered, value_of
-from cerite.predicate.expression import (
-    Aggregate,
-    And,
-    Attribute,
-    Comparison,
-    Expression,
-    Reference,
-    is_constant,
-    references,
-    walk,
-)
 from cerite.predicate.printing import literal
 
 
-def conjuncts(condition: Expression | None) -> tuple[Expression, ...]:
+def conjuncts(condition: ex.Expression | None) -> tuple[ex.Expression, ...]:
     """The parts that must all hold, each of which can be explained by itself.
 
     >>> from cerite.language.ceql import parse_condition
@@ -33,13 +23,13 @@ def conjuncts(condition: Expression | None) -> tuple[Expression, ...]:
     """
     if condition is None:
         return ()
-    if isinstance(condition, And):
+    if isinstance(condition, ex.And):
         return tuple(part for each in condition.operands for part in conjuncts(each))
     return (condition,)
 
 
 def explained(
-    condition: Expression,
+    condition: ex.Expression,
     event: Event,
     lookup: Lookup = nothing_bound,
     gather: Gather = nothing_gathered,
@@ -59,7 +49,7 @@ def explained(
     '`price > x.price` was not met: `x` has no event to read'
     """
     values = _compared(condition, event, lookup, gather)
-    unbound = next((each.variable for each in references(condition) if lookup(each) is None), None)
+    unbound = next((each.variable for each in ex.references(condition) if lookup(each) is None), None)
     if unbound is not None:
         return f"`{condition}` was not met: `{quoted(unbound)}` has no event to read"
     if not values:
@@ -80,13 +70,15 @@ def shown(value: Any) -> str:
     return value.isoformat() if isinstance(value, date) else str(value)
 
 
-def _compared(condition: Expression, event: Event, lookup: Lookup, gather: Gather) -> str:
-    def value(node: Expression) -> str:
+def _compared(condition: ex.Expression, event: Event, lookup: Lookup, gather: Gather) -> str:
+    def value(node: ex.Expression) -> str:
         return shown(value_of(node, event, lookup, gather))
 
-    read = dict.fromkeys(node for node in walk(condition) if isinstance(node, (Attribute, Reference, Aggregate)))
-    if isinstance(condition, Comparison):
-        sides = [side for side in (condition.left, condition.right) if not is_constant(side)]
+    read = dict.fromkeys(
+        node for node in ex.walk(condition) if isinstance(node, (ex.Attribute, ex.Reference, ex.Aggregate))
+    )
+    if isinstance(condition, ex.Comparison):
+        sides = [side for side in (condition.left, condition.right) if not ex.is_constant(side)]
         if len(sides) == 1 and sides[0] in read:
             return value(sides[0])
         if sides:

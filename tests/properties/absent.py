@@ -33,7 +33,7 @@ from cerite.pattern import (
 from cerite.pattern.absences import deciding, ends_in_absence, waiting_parts
 from cerite.pattern.rewrite.absent import one_window
 from cerite.pattern.variables import bound
-from cerite.predicate.expression import Aggregate, And, Attribute, Comparison, Expression, Literal, Reference
+from cerite.predicate import expression as ex
 from tests.properties.agreement import Rows, judged, runnable
 
 SIZES = (
@@ -54,12 +54,12 @@ RISING_SIZES = st.integers(1, 5).map(Size.events) | st.builds(Size, st.integers(
 
 
 @cache
-def compared(readable: tuple[str, ...]) -> st.SearchStrategy[Expression]:
-    own = st.sampled_from(("id", "price")).map(Attribute)
-    other: st.SearchStrategy[Expression] = st.integers(0, 2).map(Literal)
+def compared(readable: tuple[str, ...]) -> st.SearchStrategy[ex.Expression]:
+    own = st.sampled_from(("id", "price")).map(ex.Attribute)
+    other: st.SearchStrategy[ex.Expression] = st.integers(0, 2).map(ex.Literal)
     if readable:
-        other = other | st.builds(Reference, st.sampled_from(readable), st.sampled_from(("id", "price")))
-    return st.builds(Comparison, st.sampled_from(["=", "=", "<=", ">=", "!="]), own, other)
+        other = other | st.builds(ex.Reference, st.sampled_from(readable), st.sampled_from(("id", "price")))
+    return st.builds(ex.Comparison, st.sampled_from(["=", "=", "<=", ">=", "!="]), own, other)
 
 
 @cache
@@ -96,7 +96,9 @@ def remembering(draw: st.DrawFn) -> Pattern:
         return Sequence((first, second), ((Event("C", draw(compared(("u",)))),),))
     if shape == 3:
         several = Named(Iteration(Event(draw(st.sampled_from("BC"))), 1, None, draw(st.booleans())), "u")
-        return Having(several, (Comparison(">", Aggregate("SUM", "u", "price"), Literal(draw(st.integers(0, 2)))),))
+        return Having(
+            several, (ex.Comparison(">", ex.Aggregate("SUM", "u", "price"), ex.Literal(draw(st.integers(0, 2)))),)
+        )
     if shape == 4:
         return Window(Sequence((draw(st.sampled_from((first, both))),), before=(Event("C"),)), draw(INNER_SIZES))
     if shape == 5:
@@ -111,7 +113,7 @@ def announcing(draw: st.DrawFn) -> Pattern:
     """What must not occur before a match and reads its first event, x."""
     waiting = draw(compared(draw(st.sampled_from((("x",), ("x",), ("x", "y"))))))
     if draw(st.integers(0, 3)) == 0:
-        waiting = And((waiting, draw(compared(()))))
+        waiting = ex.And((waiting, draw(compared(()))))
     one = Event(draw(st.sampled_from("BBCA")), waiting)
     shape = draw(st.integers(0, 6))
     if shape == 0:
@@ -194,8 +196,8 @@ def absences(draw: st.DrawFn) -> Pattern:
     return made
 
 
-def _at_least(name: str, number: int) -> Expression:
-    return Comparison(">=", Aggregate("COUNT", name, None), Literal(number))
+def _at_least(name: str, number: int) -> ex.Expression:
+    return ex.Comparison(">=", ex.Aggregate("COUNT", name, None), ex.Literal(number))
 
 
 @cache

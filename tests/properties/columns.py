@@ -11,22 +11,7 @@ import numpy as np
 import pyarrow as pa
 from hypothesis import strategies as st
 
-from cerite.predicate.expression import (
-    And,
-    Arithmetic,
-    Attribute,
-    Comparison,
-    Expression,
-    In,
-    InRange,
-    Interval,
-    IsNull,
-    Like,
-    Literal,
-    Negative,
-    Not,
-    Or,
-)
+from cerite.predicate import expression as ex
 from tests import strategies as random
 
 # ---------------------------------------------------------------- columns
@@ -155,57 +140,57 @@ def _operators() -> st.SearchStrategy[Any]:
 
 
 @st.composite
-def _times(draw: st.DrawFn) -> Expression:
-    written = (INSTANTS | st.sampled_from([datetime.min, datetime.max])).map(lambda time: Literal(_written(time)))
+def _times(draw: st.DrawFn) -> ex.Expression:
+    written = (INSTANTS | st.sampled_from([datetime.min, datetime.max])).map(lambda time: ex.Literal(_written(time)))
     zoned = st.sampled_from(["2024-03-31T03:00:00+02:00", "1970-01-01", "1969-12-31T20:29:59.999999-03:30"]).map(
-        Literal
+        ex.Literal
     )
-    column = st.sampled_from(["at", "until"]).map(Attribute)
+    column = st.sampled_from(["at", "until"]).map(ex.Attribute)
     value = written | zoned | column
     own, one, two = draw(column), draw(value), draw(value)
     literals = draw(st.lists(written | zoned, min_size=1, max_size=3))
     kind = draw(st.integers(0, 5))
     if kind == 0:
-        return In(own, (*literals, Interval(literals[0], literals[-1])))
+        return ex.In(own, (*literals, ex.Interval(literals[0], literals[-1])))
     if kind == 1:
-        return InRange(own, one, two)
+        return ex.InRange(own, one, two)
     if kind == 2:
-        return IsNull(own)
-    return Comparison(draw(_operators()), one, own) if kind == 3 else Comparison(draw(_operators()), own, one)
+        return ex.IsNull(own)
+    return ex.Comparison(draw(_operators()), one, own) if kind == 3 else ex.Comparison(draw(_operators()), own, one)
 
 
 def _written(time: datetime) -> str:
     return time.replace(tzinfo=None).isoformat() if time.microsecond % 2 else time.isoformat()
 
 
-def _more() -> st.SearchStrategy[Expression]:
+def _more() -> st.SearchStrategy[ex.Expression]:
     """What `strategies.conditions` leaves out: times, two string columns, comparisons of truth values, extremes."""
     inner = random.conditions()
-    wide = st.sampled_from([2**63 - 1, -(2**63), 2**53 + 1, 2**63, 2**64 - 1, 0.1, math.inf]).map(Literal)
-    number = st.sampled_from(["id", "price"]).map(Attribute)
-    sums = st.builds(Arithmetic, st.sampled_from("+-*/%"), number | wide, number | wide) | number.map(Negative)
-    names = st.sampled_from(["name", "other"]).map(Attribute)
-    items = st.lists((random.ints | random.floats).map(Literal) | wide, min_size=9, max_size=11).map(tuple)
-    texts = st.lists(TEXTS.map(Literal), min_size=9, max_size=10).map(tuple)
+    wide = st.sampled_from([2**63 - 1, -(2**63), 2**53 + 1, 2**63, 2**64 - 1, 0.1, math.inf]).map(ex.Literal)
+    number = st.sampled_from(["id", "price"]).map(ex.Attribute)
+    sums = st.builds(ex.Arithmetic, st.sampled_from("+-*/%"), number | wide, number | wide) | number.map(ex.Negative)
+    names = st.sampled_from(["name", "other"]).map(ex.Attribute)
+    items = st.lists((random.ints | random.floats).map(ex.Literal) | wide, min_size=9, max_size=11).map(tuple)
+    texts = st.lists(TEXTS.map(ex.Literal), min_size=9, max_size=10).map(tuple)
     truths = st.sampled_from(["=", "!="])
     return (
         _times()
         | _times()
         | random.function_conditions()
-        | st.builds(Comparison, _operators(), number | sums, wide | sums)
-        | st.builds(Comparison, _operators(), names, names | TEXTS.map(Literal))
-        | st.builds(Like, names, TEXTS)
-        | st.builds(Comparison, truths, inner, inner)
-        | st.builds(Comparison, truths, st.just(Attribute("ok")), inner)
-        | st.builds(In, st.just(Attribute("ok")), st.lists(st.booleans().map(Literal), min_size=1).map(tuple))
-        | st.builds(In, number | sums, items)
-        | st.builds(In, names, texts)
-        | (inner | sums).map(IsNull)
+        | st.builds(ex.Comparison, _operators(), number | sums, wide | sums)
+        | st.builds(ex.Comparison, _operators(), names, names | TEXTS.map(ex.Literal))
+        | st.builds(ex.Like, names, TEXTS)
+        | st.builds(ex.Comparison, truths, inner, inner)
+        | st.builds(ex.Comparison, truths, st.just(ex.Attribute("ok")), inner)
+        | st.builds(ex.In, st.just(ex.Attribute("ok")), st.lists(st.booleans().map(ex.Literal), min_size=1).map(tuple))
+        | st.builds(ex.In, number | sums, items)
+        | st.builds(ex.In, names, texts)
+        | (inner | sums).map(ex.IsNull)
     )
 
 
-def conditions() -> st.SearchStrategy[Expression]:
+def conditions() -> st.SearchStrategy[ex.Expression]:
     """Conditions on `batches`: those of the other tests and more."""
     either = random.conditions() | _more()
     joined = st.lists(either, min_size=2, max_size=3).map(tuple)
-    return either | either | joined.map(And) | joined.map(Or) | either.map(Not)
+    return either | either | joined.map(ex.And) | joined.map(ex.Or) | either.map(ex.Not)

@@ -15,20 +15,10 @@ from cerite.api.query import Query
 from cerite.core.errors import CeriteError
 from cerite.engine.registers.interpret import beside
 from cerite.pattern import Event, Filter, Named, On, QuerySpec, Sequence
+from cerite.predicate import expression as ex
 from cerite.predicate.columns.bits import ConditionBits
 from cerite.predicate.columns.numbers import among_wholes, floor_at, whole_among_floats
 from cerite.predicate.evaluate import holds
-from cerite.predicate.expression import (
-    Arithmetic,
-    Attribute,
-    Comparison,
-    Expression,
-    In,
-    Literal,
-    Negative,
-    Or,
-    Reference,
-)
 from cerite.reference.semantics import matches
 from tests.telling import often, refused
 
@@ -64,23 +54,28 @@ def tables(draw: st.DrawFn) -> pa.Table:
     return pa.table(columns)
 
 
-literals = st.sampled_from([0, 1, 35, -7, BIG + 1, 0.35, 0.1, -7.5, 1.0001, 2.0**63, 0.5, 1e-10, 1e22]).map(Literal)
-plain = st.sampled_from(list(KINDS)).map(Attribute) | literals
-calculated: st.SearchStrategy[Expression] = st.recursive(
-    st.sampled_from(CALCULATED).map(Attribute) | literals,
-    lambda inner: st.builds(Arithmetic, st.sampled_from("+-*/%"), inner, inner) | st.builds(Negative, inner),
+literals = st.sampled_from([0, 1, 35, -7, BIG + 1, 0.35, 0.1, -7.5, 1.0001, 2.0**63, 0.5, 1e-10, 1e22]).map(ex.Literal)
+plain = st.sampled_from(list(KINDS)).map(ex.Attribute) | literals
+calculated: st.SearchStrategy[ex.Expression] = st.recursive(
+    st.sampled_from(CALCULATED).map(ex.Attribute) | literals,
+    lambda inner: st.builds(ex.Arithmetic, st.sampled_from("+-*/%"), inner, inner) | st.builds(ex.Negative, inner),
     max_leaves=3,
 )
 operators = st.sampled_from(["=", "!=", "<", "<=", ">", ">="])
-conditions = st.builds(Comparison, operators, plain, plain) | st.builds(Comparison, operators, calculated, calculated)
+conditions = st.builds(ex.Comparison, operators, plain, plain) | st.builds(
+    ex.Comparison, operators, calculated, calculated
+)
 ITEMS = st.lists(literals, min_size=1, max_size=12).map(tuple)
-memberships = st.builds(In, st.sampled_from(list(KINDS)).map(Attribute), ITEMS)
+memberships = st.builds(ex.In, st.sampled_from(list(KINDS)).map(ex.Attribute), ITEMS)
 
 
 @MANY
 @given(tables(), st.lists(conditions | memberships, min_size=1, max_size=6))
-@example(pa.table({"d": pa.array([D("0.35")], pa.decimal128(8, 2))}), [Comparison("=", Attribute("d"), Literal(0.35))])
-def test_differential_conditions_on_one_event(table: pa.Table, conditions: list[Expression]) -> None:
+@example(
+    pa.table({"d": pa.array([D("0.35")], pa.decimal128(8, 2))}),
+    [ex.Comparison("=", ex.Attribute("d"), ex.Literal(0.35))],
+)
+def test_differential_conditions_on_one_event(table: pa.Table, conditions: list[ex.Expression]) -> None:
     bits = ConditionBits([(None, each) for each in conditions], table.schema, None)
     for batch in table.to_batches():
         actual = bits.bits(batch)
@@ -131,24 +126,24 @@ def test_digits_meet_floats_exactly(digits: int, other: float, places: int, near
     assert getattr(beside, "py_func", beside)(digits, other, places) == expected  # `inner` has no wrapper for Python
 
 
-def references(names: tuple[str, ...]) -> st.SearchStrategy[Expression]:
-    own = st.sampled_from(names).map(Attribute)
-    return own | own | st.builds(Reference, st.just("x"), st.sampled_from(names))
+def references(names: tuple[str, ...]) -> st.SearchStrategy[ex.Expression]:
+    own = st.sampled_from(names).map(ex.Attribute)
+    return own | own | st.builds(ex.Reference, st.just("x"), st.sampled_from(names))
 
 
-across = st.builds(Comparison, operators, st.sampled_from(list(KINDS)).map(Attribute),
-                   st.builds(Reference, st.just("x"), st.sampled_from(list(KINDS))))  # fmt: skip
-combined: st.SearchStrategy[Expression] = st.builds(
-    Arithmetic, st.sampled_from("+-*/%"), references(CALCULATED), references(CALCULATED) | literals
+across = st.builds(ex.Comparison, operators, st.sampled_from(list(KINDS)).map(ex.Attribute),
+                   st.builds(ex.Reference, st.just("x"), st.sampled_from(list(KINDS))))  # fmt: skip
+combined: st.SearchStrategy[ex.Expression] = st.builds(
+    ex.Arithmetic, st.sampled_from("+-*/%"), references(CALCULATED), references(CALCULATED) | literals
 )
-computed = st.builds(Comparison, operators, combined, combined | references(CALCULATED) | literals)
+computed = st.builds(ex.Comparison, operators, combined, combined | references(CALCULATED) | literals)
 
 
 @MANY
 @given(tables(), st.lists(across | across | computed, min_size=1, max_size=2))
-def test_differential_conditions_across_events(table: pa.Table, conditions: list[Expression]) -> None:
+def test_differential_conditions_across_events(table: pa.Table, conditions: list[ex.Expression]) -> None:
     events = table.append_column("type", pa.array(["A", "B"] * len(table), pa.string()).slice(0, len(table)))
-    condition = conditions[0] if len(conditions) == 1 else Or(tuple(conditions))
+    condition = conditions[0] if len(conditions) == 1 else ex.Or(tuple(conditions))
     pattern = Filter(Sequence((Named(Event(None), "x"), Named(Event(None), "y"))), (On("y", condition),))
     expected = sorted(map(str, matches(QuerySpec(pattern), events.to_pylist())))
     try:

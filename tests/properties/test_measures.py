@@ -18,18 +18,7 @@ from cerite.core.errors import CeriteError
 from cerite.pattern import Measure, QuerySpec, Size
 from cerite.pattern.check import check
 from cerite.pattern.variables import bound
-from cerite.predicate.expression import (
-    Aggregate,
-    Arithmetic,
-    Attribute,
-    Call,
-    Computed,
-    Expression,
-    Literal,
-    Moment,
-    Negative,
-    Reference,
-)
+from cerite.predicate import expression as ex
 from cerite.reference import measures
 from tests import strategies as random
 from tests.dressed import Dress
@@ -50,7 +39,7 @@ EACH = 12  # measures of a query
 
 @cache
 @st.composite
-def leaves(draw: st.DrawFn, variables: tuple[str, ...], *, number: bool) -> Expression:
+def leaves(draw: st.DrawFn, variables: tuple[str, ...], *, number: bool) -> ex.Expression:
     variable = draw(st.sampled_from(variables))
     if number:
         function = draw(st.sampled_from(["COUNT", "SUM", "AVG", "MIN", "MAX", "FIRST", "LAST", "single", "all"]))
@@ -60,30 +49,30 @@ def leaves(draw: st.DrawFn, variables: tuple[str, ...], *, number: bool) -> Expr
         name = draw(st.sampled_from(ANY if function not in ("MIN", "MAX") else ("id", "price", "name", "at")))
     if function in ("single", "all", "distinct"):
         return {
-            "single": Reference(variable, name),
-            "all": Aggregate("COUNT", draw(st.sampled_from([None, variable]))),
-            "distinct": Aggregate("COUNT", variable, name, distinct=True),
+            "single": ex.Reference(variable, name),
+            "all": ex.Aggregate("COUNT", draw(st.sampled_from([None, variable]))),
+            "distinct": ex.Aggregate("COUNT", variable, name, distinct=True),
         }[function]
     if number and draw(st.integers(0, 3)) == 0:
-        other = draw(st.sampled_from(NUMBERS).map(Attribute) | st.integers(1, 3).map(Literal))
-        of = Arithmetic(draw(st.sampled_from(["+", "-", "*", "/"])), Attribute(name), other)
-        return Aggregate(function, variable, of=Computed(of))
-    return Aggregate(function, variable, name)
+        other = draw(st.sampled_from(NUMBERS).map(ex.Attribute) | st.integers(1, 3).map(ex.Literal))
+        of = ex.Arithmetic(draw(st.sampled_from(["+", "-", "*", "/"])), ex.Attribute(name), other)
+        return ex.Aggregate(function, variable, of=ex.Computed(of))
+    return ex.Aggregate(function, variable, name)
 
 
 @cache
 @st.composite
-def expressions(draw: st.DrawFn, variables: tuple[str, ...]) -> Expression:
+def expressions(draw: st.DrawFn, variables: tuple[str, ...]) -> ex.Expression:
     shape = draw(st.integers(0, 9))
     if shape < 5:
         return draw(leaves(variables, number=draw(st.booleans())))
     if shape == 5:
-        return Moment(draw(st.sampled_from(["START_TIME", "END_TIME", "DURATION"])))
+        return ex.Moment(draw(st.sampled_from(["START_TIME", "END_TIME", "DURATION"])))
     one = draw(leaves(variables, number=True))
     if shape == 6:
-        return draw(st.sampled_from([Negative(one), Call("abs", (one,)), Arithmetic("*", one, Literal(3))]))
+        return draw(st.sampled_from([ex.Negative(one), ex.Call("abs", (one,)), ex.Arithmetic("*", one, ex.Literal(3))]))
     other = draw(leaves(variables, number=True))
-    return Arithmetic(draw(st.sampled_from(["+", "-", "*", "/", "%"])), one, other)
+    return ex.Arithmetic(draw(st.sampled_from(["+", "-", "*", "/", "%"])), one, other)
 
 
 @cache
@@ -99,7 +88,7 @@ def measuring(draw: st.DrawFn) -> QuerySpec:
         try:
             check(replace(query, items=None, measures=(measure,)))
         except CeriteError:  # x.price of several events, which is refused
-            measure = replace(measure, expression=Aggregate("COUNT", variables[0]))
+            measure = replace(measure, expression=ex.Aggregate("COUNT", variables[0]))
         measures.append(measure)
     shown = None if draw(st.integers(0, 2)) else ()
     return replace(query, items=shown, measures=tuple(measures[: EACH if shown is None else 2]))

@@ -11,20 +11,7 @@ from cerite.automaton.absences import is_own
 from cerite.automaton.guards import Reach, distinct_tests
 from cerite.core.schema import Kind, Schema
 from cerite.engine.plan import Plan
-from cerite.predicate.expression import (
-    Aggregate,
-    Attribute,
-    Comparison,
-    Expression,
-    In,
-    InRange,
-    Interval,
-    Like,
-    Literal,
-    Reference,
-    attributes,
-    walk,
-)
+from cerite.predicate import expression as ex
 
 TIME = "cerite.time"  # stands for the time column, which the data names
 _ARROW = {
@@ -46,8 +33,8 @@ def columns_of(plan: Plan, schema: Schema | None) -> tuple[pa.Schema, list[str]]
     guards = plan.every_guard
     known: dict[str, Kind] = {} if schema is None else dict(schema.attributes(None))
     conditions = [test.condition for test in distinct_tests(guards) if test.condition is not None]
-    nodes = [node for condition in conditions for node in walk(condition)]
-    read = frozenset().union(*map(attributes, conditions))
+    nodes = [node for condition in conditions for node in ex.walk(condition)]
+    read = frozenset().union(*map(ex.attributes, conditions))
     names = sorted(name for name in read - known.keys() if not is_own(name))
     guessed = _guessed(nodes, known)
     kinds = known | {name: guessed.get(name, "float") for name in names}
@@ -58,11 +45,11 @@ def columns_of(plan: Plan, schema: Schema | None) -> tuple[pa.Schema, list[str]]
     return pa.schema(others | {name: _ARROW[kind] for name, kind in kinds.items()}), names
 
 
-def _guessed(nodes: list[Expression], known: dict[str, Kind]) -> dict[str, Kind]:
+def _guessed(nodes: list[ex.Expression], known: dict[str, Kind]) -> dict[str, Kind]:
     """Kinds guessed from constants, and passed on between attributes that are compared with each other."""
     kinds = dict(known)
     for node in nodes:
-        if isinstance(node, Aggregate) and (node.function in ("SUM", "AVG") or node.of is not None):
+        if isinstance(node, ex.Aggregate) and (node.function in ("SUM", "AVG") or node.of is not None):
             for name in sorted(node.attributes):
                 kinds.setdefault(name, "float")
     pairs = [pair for node in nodes for pair in _compared(node)]
@@ -77,35 +64,35 @@ def _guessed(nodes: list[Expression], known: dict[str, Kind]) -> dict[str, Kind]
     return kinds
 
 
-def _has_the_kind(node: Expression) -> TypeGuard[Attribute | Reference]:
+def _has_the_kind(node: ex.Expression) -> TypeGuard[ex.Attribute | ex.Reference]:
     """Whether a value has the kind of its attribute, so that what it is compared with tells that kind."""
-    read = isinstance(node, Aggregate) and node.of is None and node.function in ("MIN", "MAX", "FIRST", "LAST")
-    return read or isinstance(node, (Attribute, Reference))
+    read = isinstance(node, ex.Aggregate) and node.of is None and node.function in ("MIN", "MAX", "FIRST", "LAST")
+    return read or isinstance(node, (ex.Attribute, ex.Reference))
 
 
-def _compared(node: Expression) -> Iterator[tuple[Expression, Expression]]:
+def _compared(node: ex.Expression) -> Iterator[tuple[ex.Expression, ex.Expression]]:
     match node:
-        case Comparison(left=left, right=right):
+        case ex.Comparison(left=left, right=right):
             yield left, right
             yield right, left
-        case In(operand=operand, items=items):
-            yield from ((operand, item.low if isinstance(item, Interval) else item) for item in items)
-        case InRange(operand=operand, low=low):
+        case ex.In(operand=operand, items=items):
+            yield from ((operand, item.low if isinstance(item, ex.Interval) else item) for item in items)
+        case ex.InRange(operand=operand, low=low):
             yield operand, low
-        case Like(operand=operand):
-            yield operand, Literal("")
+        case ex.Like(operand=operand):
+            yield operand, ex.Literal("")
 
 
-def _kind(node: Expression, kinds: dict[str, Kind]) -> Kind | None:
+def _kind(node: ex.Expression, kinds: dict[str, Kind]) -> Kind | None:
     match node:
-        case Literal(value=bool()):
+        case ex.Literal(value=bool()):
             return "bool"
-        case Literal(value=str()):
+        case ex.Literal(value=str()):
             return "string"
-        case Literal():
+        case ex.Literal():
             return "float"
-        case Attribute(name=name) | Reference(name=name):
+        case ex.Attribute(name=name) | ex.Reference(name=name):
             return kinds.get(name)
-        case Aggregate(function=function, name=name):
+        case ex.Aggregate(function=function, name=name):
             return "float" if name is None or function in ("COUNT", "SUM", "AVG") else kinds.get(name)
     return None

@@ -13,21 +13,9 @@ from cerite.api.explain.engine import explain_engine
 from cerite.core.errors import CeriteError
 from cerite.core.names import quoted
 from cerite.core.schema import Schema
+from cerite.pattern import nodes
 from cerite.pattern.check import check
 from cerite.pattern.check_kinds import event_types
-from cerite.pattern.nodes import (
-    Event,
-    Filter,
-    Having,
-    Iteration,
-    Named,
-    Pattern,
-    Project,
-    Select,
-    Sequence,
-    Window,
-    conditions_of,
-)
 from cerite.pattern.printing import event_text, on_text, whole_text
 from cerite.pattern.query import Consume, QuerySpec
 from cerite.pattern.references import orient_references
@@ -97,9 +85,9 @@ class Explanation:
         return console.export_html(inline_styles=True, code_format="<pre>{code}</pre>")
 
 
-def _pattern(tree: Tree, node: Pattern) -> None:
+def _pattern(tree: Tree, node: nodes.Pattern) -> None:
     branch = tree.add(Text(_title(node)))
-    if isinstance(node, Sequence):
+    if isinstance(node, nodes.Sequence):
         for index, part in enumerate(node.parts):
             for negated in node.absent[index - 1] if index else node.before:
                 where = "in the gap before the next" if index else "in the window before it"
@@ -112,26 +100,26 @@ def _pattern(tree: Tree, node: Pattern) -> None:
         _pattern(branch, child)
 
 
-def _title(node: Pattern) -> str:
+def _title(node: nodes.Pattern) -> str:
     match node:
-        case Event():
+        case nodes.Event():
             kind = "event" if node.output else "event, not marked"
             stored = "" if node.register is None else f", stored in {node.register}"
             return f"{kind} {event_text(node)}{stored}"
-        case Named(variable=variable):
+        case nodes.Named(variable=variable):
             return f"named {quoted(variable)}"
-        case Filter(conditions=conditions):
+        case nodes.Filter(conditions=conditions):
             return "filter " + " AND ".join(map(on_text, conditions))
-        case Having(conditions=conditions):
+        case nodes.Having(conditions=conditions):
             return "filter on the whole: " + " AND ".join(map(whole_text, conditions))
-        case Iteration(least=least, most=most, contiguous=contiguous):
+        case nodes.Iteration(least=least, most=most, contiguous=contiguous):
             times = f"{least} or more" if most is None else f"{least}" if least == most else f"{least} to {most}"
             return f"repeated {times} times" + (", contiguous" if contiguous else "")
-        case Window(size=size):
+        case nodes.Window(size=size):
             return f"within {size}"
-        case Select(strategy=strategy):
+        case nodes.Select(strategy=strategy):
             return f"selected by {strategy.value}"
-        case Project(variables=variables):
+        case nodes.Project(variables=variables):
             return f"only the variables {', '.join(variables) or '(none)'}"
     return _DESCRIBED[type(node).__name__]
 
@@ -165,9 +153,9 @@ def _variables(tree: Tree, query: QuerySpec) -> None:
         tree.add(Text(f"{quoted(variable)}: {times} event{'' if times == '1' else 's'} of {kinds}"))
 
 
-def _registers(tree: Tree, pattern: Pattern) -> None:
+def _registers(tree: Tree, pattern: nodes.Pattern) -> None:
     read: dict[str, set[str]] = {}
-    for condition in conditions_of(orient_references(pattern)):
+    for condition in nodes.conditions_of(orient_references(pattern)):
         for reference in references(condition):
             read.setdefault(reference.variable, set()).add(quoted(reference.name))
         for each in aggregates(condition):
@@ -179,7 +167,7 @@ def _registers(tree: Tree, pattern: Pattern) -> None:
         tree.add("none: every condition looks at one event")
 
 
-def _rewrites(tree: Tree, pattern: Pattern) -> None:
+def _rewrites(tree: Tree, pattern: nodes.Pattern) -> None:
     steps = (
         ("PERMUTE and ⟲ @ expanded", lambda node: expand_skips(expand_permute(node))),
         ("references written on the later event", orient_references),

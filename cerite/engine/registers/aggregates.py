@@ -31,22 +31,12 @@ from cerite.engine.registers.interpret import (
 )
 from cerite.engine.registers.leaves import PRESENCE, Running, Value
 from cerite.engine.registers.programs import Pool, Program
-from cerite.predicate.expression import (
-    Aggregate,
-    Call,
-    Comparison,
-    Expression,
-    Like,
-    Literal,
-    aggregates,
-    transform,
-    walk,
-)
+from cerite.predicate import expression as ex
 from cerite.predicate.functions import TEXT
 from cerite.predicate.kinds import ValueKind
 
 
-def emit_aggregate(node: Aggregate, program: Program, pool: Pool, types: ColumnTypes) -> ValueKind | None:
+def emit_aggregate(node: ex.Aggregate, program: Program, pool: Pool, types: ColumnTypes) -> ValueKind | None:
     """Append the code of an aggregate's value; returns its kind, None if it is always NULL."""
     taken = node.taken
     kind, scale = (None, None) if taken is None else (types.kind(taken), types.scale(taken))
@@ -75,27 +65,27 @@ def emit_aggregate(node: Aggregate, program: Program, pool: Pool, types: ColumnT
     return "float"
 
 
-def text_end(node: Expression, types: ColumnTypes) -> Aggregate | None:
+def text_end(node: ex.Expression, types: ColumnTypes) -> ex.Aggregate | None:
     """The FIRST or LAST text, if a test is about nothing else: then the result of the test is stored, not the text."""
-    allowed = (Comparison, Like, Literal, Aggregate)
-    if not isinstance(node, (Comparison, Like)) or len(set(aggregates(node))) != 1:
+    allowed = (ex.Comparison, ex.Like, ex.Literal, ex.Aggregate)
+    if not isinstance(node, (ex.Comparison, ex.Like)) or len(set(ex.aggregates(node))) != 1:
         return None
-    (end,) = set(aggregates(node))
-    strict = all(isinstance(each, allowed) or (isinstance(each, Call) and each.function in TEXT)
-                 for each in walk(node))  # fmt: skip
+    (end,) = set(ex.aggregates(node))
+    strict = all(isinstance(each, allowed) or (isinstance(each, ex.Call) and each.function in TEXT)
+                 for each in ex.walk(node))  # fmt: skip
     text = end.function in ("FIRST", "LAST") and types.kind(end) == "string"
     return end if strict and text else None
 
 
-def emit_text_end(node: Expression, end: Aggregate, program: Program, pool: Pool) -> None:
+def emit_text_end(node: ex.Expression, end: ex.Aggregate, program: Program, pool: Pool) -> None:
     """Append the code of a test of `text_end`: the test's truth for that event is what is stored."""
     taken = end.taken
     assert taken is not None
-    plain = transform(node, lambda each: taken if each == end else each)
+    plain = ex.transform(node, lambda each: taken if each == end else each)
     _emit_running(end, Running(FIRST if end.function == "FIRST" else LAST, Value(plain, "bool")), program, pool)
 
 
-def _emit_running(node: Aggregate, running: Running, program: Program, pool: Pool) -> None:
+def _emit_running(node: ex.Aggregate, running: Running, program: Program, pool: Pool) -> None:
     """Append what a register keeps of its events, and what the event at hand adds to that, if it counts."""
     assert node.variable is not None
     tally = running.how == TALLY
@@ -114,7 +104,7 @@ def _emit_running(node: Aggregate, running: Running, program: Program, pool: Poo
             program.code.append((ACCUMULATE, running.how))
 
 
-def _taken(node: Aggregate, types: ColumnTypes) -> Value:
+def _taken(node: ex.Aggregate, types: ColumnTypes) -> Value:
     """What an aggregate takes from each event: its presence, an attribute, or what is computed from several."""
     if node.taken is None:
         return PRESENCE
@@ -125,7 +115,7 @@ def _taken(node: Aggregate, types: ColumnTypes) -> Value:
     return Value(node.taken, kind)
 
 
-def no_text(node: Expression) -> PatternError:
+def no_text(node: ex.Expression) -> PatternError:
     """The error for texts that would be computed from several others: only texts of single events can be stored."""
     return PatternError(
         f"the engine stores no text to compute `{node}` from", span=node.span,

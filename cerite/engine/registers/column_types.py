@@ -15,18 +15,8 @@ from typing import cast
 import pyarrow as pa
 
 from cerite.core.schema import Kind, Schema
+from cerite.predicate import expression as ex
 from cerite.predicate.evaluate import scale_of, value_of, written
-from cerite.predicate.expression import (
-    Aggregate,
-    Arithmetic,
-    Attribute,
-    Call,
-    Expression,
-    Literal,
-    Negative,
-    Reference,
-    is_constant,
-)
 from cerite.predicate.functions import PARTS, TIMES
 from cerite.predicate.kinds import ANY, Kinds, ValueKind
 
@@ -59,67 +49,67 @@ class ColumnTypes:
             min([*used, 10**3]),  # durations are whole microseconds
         )
 
-    def possible(self, node: Attribute | Reference) -> Kinds:
+    def possible(self, node: ex.Attribute | ex.Reference) -> Kinds:
         """The kinds that an attribute may have."""
         kind = self.kinds.get(node.name)
         return ANY if kind is None else frozenset((kind,))
 
-    def scale(self, node: Expression) -> int | None:
+    def scale(self, node: ex.Expression) -> int | None:
         """The places behind the point of a decimal; None if it is not a decimal."""
         match node:
-            case Attribute(name=name):
+            case ex.Attribute(name=name):
                 return self.decimals[name][1] if name in self.decimals else None
-            case Aggregate(function=function) if function not in ("COUNT", "AVG") and node.taken is not None:
+            case ex.Aggregate(function=function) if function not in ("COUNT", "AVG") and node.taken is not None:
                 return self.scale(node.taken)
-            case Negative(operand=operand):
+            case ex.Negative(operand=operand):
                 return self.scale(operand)
-            case Arithmetic(op=op, left=left, right=right) if op != "/":
+            case ex.Arithmetic(op=op, left=left, right=right) if op != "/":
                 if self.scale(left) is None and self.scale(right) is None:
                     return None
                 one, other = self.places(left), self.places(right)
                 return None if one is None or other is None else one + other if op == "*" else max(one, other)
         return None
 
-    def places(self, node: Expression) -> int | None:
+    def places(self, node: ex.Expression) -> int | None:
         """The scale of what can be exact: a decimal, a whole number, a constant as it is written; None for a float."""
-        if is_constant(node):
+        if ex.is_constant(node):
             value = value_of(node, {})
             if isinstance(value, float):
                 return scale_of(written(value)) if math.isfinite(value) else None
             return 0
         return 0 if self.kind(node) == "int" else self.scale(node)
 
-    def width(self, node: Expression) -> int:
+    def width(self, node: ex.Expression) -> int:
         """The digits that a decimal column may have; other numbers are checked when they come."""
-        return self.decimals[node.name][0] if isinstance(node, Attribute) and node.name in self.decimals else 0
+        return self.decimals[node.name][0] if isinstance(node, ex.Attribute) and node.name in self.decimals else 0
 
-    def kind(self, node: Expression) -> ValueKind | None:
+    def kind(self, node: ex.Expression) -> ValueKind | None:
         """The kind of an expression's value; None if that is always NULL."""
         match node:
-            case Literal(value=value):
+            case ex.Literal(value=value):
                 return "bool" if isinstance(value, bool) else "string" if isinstance(value, str) else (
                     "duration" if isinstance(value, timedelta) else "int" if isinstance(value, int) else "float"
                 )  # fmt: skip
-            case Attribute(name=name):
+            case ex.Attribute(name=name):
                 return self.kinds.get(name)
-            case Aggregate(function="COUNT"):
+            case ex.Aggregate(function="COUNT"):
                 return "int"
-            case Aggregate(function=function):
+            case ex.Aggregate(function=function):
                 taken = None if node.taken is None else self.kind(node.taken)
                 return "float" if taken is not None and function == "AVG" else taken
-            case Negative(operand=operand):
+            case ex.Negative(operand=operand):
                 return self.kind(operand)
-            case Arithmetic(op=op, left=left, right=right):
+            case ex.Arithmetic(op=op, left=left, right=right):
                 one, other = self.kind(left), self.kind(right)
                 if one is None or other is None:
                     return None
                 if {one, other} & {"timestamp", "duration"}:
                     return cast(ValueKind, TIMES[one, op, other])
                 return "float" if op == "/" or "float" in (one, other) else "int"
-            case Call(function="coalesce", arguments=arguments):
+            case ex.Call(function="coalesce", arguments=arguments):
                 kinds = {self.kind(each) for each in arguments} - {None}
                 return "float" if "float" in kinds else next(iter(kinds), None)
-            case Call(function=function, arguments=(argument,)):
+            case ex.Call(function=function, arguments=(argument,)):
                 own = self.kind(argument)
                 whole = function in PARTS or function == "length"
                 return None if own is None else "int" if whole else own

@@ -59,29 +59,9 @@ from cerite.engine.registers.interpret import (
 from cerite.engine.registers.leaves import PRESENCE, Mark, Running, Value
 from cerite.engine.registers.programs import Pool, Program, Simple
 from cerite.engine.registers.simplify import as_attribute, simplified, since_1970, source_of
+from cerite.predicate import expression as ex
 from cerite.predicate.columns.read import LONG_DIGITS
 from cerite.predicate.evaluate import value_of, written
-from cerite.predicate.expression import (
-    Aggregate,
-    And,
-    Arithmetic,
-    Attribute,
-    Call,
-    Comparison,
-    ComparisonOp,
-    Expression,
-    IsNull,
-    IsTrue,
-    Like,
-    Literal,
-    Negative,
-    Not,
-    Or,
-    Reference,
-    is_constant,
-    transform,
-    walk,
-)
 from cerite.predicate.formula import FLIPPED
 from cerite.predicate.functions import EARLIEST, LATEST, MICROSECOND, PARTS, TEXT
 from cerite.predicate.kinds import ValueKind, check_condition
@@ -110,7 +90,7 @@ class Compiler:
         words = f"{'AFTER' if reach.past else 'WITHIN'} {size}"
         return Program(code, frozenset((slot,)), frozenset((slot,)), Simple(how, leaf, slot, False), words)
 
-    def condition(self, condition: Expression) -> Program:
+    def condition(self, condition: ex.Expression) -> Program:
         """The program of a condition that reads at least one register."""
         check_condition(condition, self._types.possible)
         plain = simplified(condition, self._types)
@@ -120,29 +100,29 @@ class Compiler:
         program.simple = one_comparison(program.code)
         return program
 
-    def _note_slots(self, node: Expression, program: Program) -> None:
+    def _note_slots(self, node: ex.Expression, program: Program) -> None:
         """Note what the program reads; registers that it refers to must hold an event, even if no value is read."""
         read = {argument for name, argument in program.code if name in (STORED, COUNTED)}
         of = {slot: register for (register, leaf), slot in self._pool.slots.items() if not isinstance(leaf, Running)}
         needed = {slot: of[slot] for slot in read if slot in of}
-        for each in walk(node):
-            if isinstance(each, Reference) and each.variable not in needed.values():
+        for each in ex.walk(node):
+            if isinstance(each, ex.Reference) and each.variable not in needed.values():
                 needed[self._pool.slot(each.variable, PRESENCE)] = each.variable
         program.needs, program.slots = frozenset(needed), frozenset(read | needed.keys())
 
-    def _emit(self, node: Expression, program: Program, as_float: bool = False) -> ValueKind | None:
+    def _emit(self, node: ex.Expression, program: Program, as_float: bool = False) -> ValueKind | None:
         """Append the node's code; returns the kind of its value, None if that is always NULL."""
         source = source_of(node)
         if source is not None:
             return self._emit_leaf(node, source, program, as_float)
-        if is_constant(node):
+        if ex.is_constant(node):
             return self._emit_constant(node, program, as_float)
         end = text_end(node, self._types)
         if end is not None:
             emit_text_end(node, end, program, self._pool)
             return "bool"
         kind = self._emit_node(node, program)
-        scale = self._types.scale(transform(node, as_attribute))
+        scale = self._types.scale(ex.transform(node, as_attribute))
         if as_float and (kind == "int" or scale is not None):
             if scale is not None and scale > MOST_SCALE:
                 raise _too_many(node)
@@ -150,8 +130,8 @@ class Compiler:
             return "float"
         return kind
 
-    def _emit_leaf(self, node: Expression, source: str, program: Program, as_float: bool) -> ValueKind | None:
-        plain = transform(node, as_attribute)
+    def _emit_leaf(self, node: ex.Expression, source: str, program: Program, as_float: bool) -> ValueKind | None:
+        plain = ex.transform(node, as_attribute)
         kind = self._types.kind(plain)
         if kind is None:
             program.code.append((NULL, 0))
@@ -161,7 +141,7 @@ class Compiler:
         self._pool.read(Value(plain, kind), source, program)
         return kind
 
-    def _emit_constant(self, node: Expression, program: Program, as_float: bool) -> ValueKind | None:
+    def _emit_constant(self, node: ex.Expression, program: Program, as_float: bool) -> ValueKind | None:
         value = value_of(node, {})
         if isinstance(value, timedelta):
             self._pool.push(value // MICROSECOND * 1_000 // self._types.finest, program)
@@ -170,7 +150,7 @@ class Compiler:
             program.code.append((NULL, 0))
             return None
         if isinstance(value, str):  # by its number, as any other event's text
-            self._pool.read(Value(Literal(value), "string"), "", program)
+            self._pool.read(Value(ex.Literal(value), "string"), "", program)
             return "string"
         kind: Kind = "bool" if isinstance(value, bool) else "float" if isinstance(value, float) or as_float else "int"
         self._pool.push(
@@ -178,42 +158,44 @@ class Compiler:
         )
         return kind
 
-    def _emit_node(self, node: Expression, program: Program) -> ValueKind | None:
+    def _emit_node(self, node: ex.Expression, program: Program) -> ValueKind | None:
         match node:
-            case Comparison(op=op, left=left, right=right):
+            case ex.Comparison(op=op, left=left, right=right):
                 self._emit_comparison(op, left, right, program)
                 return "bool"
-            case And(operands=operands) | Or(operands=operands):
+            case ex.And(operands=operands) | ex.Or(operands=operands):
                 for each in operands:
                     self._emit(each, program)
-                program.code.append((ALL if isinstance(node, And) else ANY_OF, len(operands)))
+                program.code.append((ALL if isinstance(node, ex.And) else ANY_OF, len(operands)))
                 return "bool"
-            case Not(operand=operand) | IsTrue(operand=operand) | IsNull(operand=operand):
+            case ex.Not(operand=operand) | ex.IsTrue(operand=operand) | ex.IsNull(operand=operand):
                 self._emit(operand, program)
-                name = {Not: NEGATE, IsTrue: IS_TRUE, IsNull: IS_NULL}[type(node)]
+                name = {ex.Not: NEGATE, ex.IsTrue: IS_TRUE, ex.IsNull: IS_NULL}[type(node)]
                 program.code.append((name, 0))
                 return "bool"
-            case Arithmetic(op=op, left=left, right=right):
+            case ex.Arithmetic(op=op, left=left, right=right):
                 return self._emit_arithmetic(op, left, right, program)
-            case Negative(operand=operand):
-                return self._emit_arithmetic("-", Literal(0), operand, program)
-            case Call():
+            case ex.Negative(operand=operand):
+                return self._emit_arithmetic("-", ex.Literal(0), operand, program)
+            case ex.Call():
                 return self._emit_call(node, program)
-            case Aggregate():
+            case ex.Aggregate():
                 return emit_aggregate(node, program, self._pool, self._types)
-            case Like():
+            case ex.Like():
                 raise no_text(node)
         raise TypeError(f"not an expression: {node!r}")
 
-    def _emit_comparison(self, op: ComparisonOp, left: Expression, right: Expression, program: Program) -> None:
-        plain = [transform(side, as_attribute) for side in (left, right)]
+    def _emit_comparison(
+        self, op: ex.ComparisonOp, left: ex.Expression, right: ex.Expression, program: Program
+    ) -> None:
+        plain = [ex.transform(side, as_attribute) for side in (left, right)]
         kinds = {self._types.kind(side) for side in plain}
         if "timestamp" in kinds:
             left, right, kinds = since_1970(left), since_1970(right), {"timestamp"}
         leaves = source_of(left) is not None and source_of(right) is not None
         if None not in kinds and any(self._types.scale(side) is not None for side in plain):
             self._emit_decimals(op, left, right, program)
-        elif all(isinstance(side, Attribute) and side.name in self._types.unsigned for side in plain):
+        elif all(isinstance(side, ex.Attribute) and side.name in self._types.unsigned for side in plain):
             self._emit_leaves("unsigned", 0, (left, right), program)
             program.code.append((COMPARE_INT, COMPARISONS[op]))
         elif kinds == {"int", "float"} and leaves:
@@ -231,18 +213,18 @@ class Compiler:
             name = COMPARE_STRING if "string" in kinds else COMPARE_FLOAT if "float" in kinds else COMPARE_INT
             program.code.append((name, COMPARISONS[op]))
 
-    def _emit_leaves(self, form: str, scale: int, sides: tuple[Expression, ...], program: Program) -> None:
+    def _emit_leaves(self, form: str, scale: int, sides: tuple[ex.Expression, ...], program: Program) -> None:
         for side in sides:
-            source, plain = source_of(side), transform(side, as_attribute)
+            source, plain = source_of(side), ex.transform(side, as_attribute)
             kind = self._types.kind(plain)
             assert source is not None
             assert kind is not None
             self._pool.read(Value(plain, kind, form, scale), source, program)
 
-    def _emit_decimals(self, op: ComparisonOp, left: Expression, right: Expression, program: Program) -> None:
+    def _emit_decimals(self, op: ex.ComparisonOp, left: ex.Expression, right: ex.Expression, program: Program) -> None:
         """A comparison of which at least one side is a decimal."""
         sides = (left, right)
-        plain = [transform(side, as_attribute) for side in sides]
+        plain = [ex.transform(side, as_attribute) for side in sides]
         scales = [self._types.places(side) for side in plain]
         common = max(scale or 0 for scale in scales)
         if None in scales:  # one is a float: whole numbers that say where it lies between the other's
@@ -266,10 +248,12 @@ class Compiler:
             self._emit_digits(right, common, program)
             program.code.append((COMPARE_SCALED, PLACES * abs(first - second) + COMPARISONS[op]))
 
-    def _emit_with_float(self, op: ComparisonOp, sides: tuple[Expression, ...], scale: int, program: Program) -> None:
+    def _emit_with_float(
+        self, op: ex.ComparisonOp, sides: tuple[ex.Expression, ...], scale: int, program: Program
+    ) -> None:
         """A decimal against a float, at least one of which is computed from several events."""
         exact, other = sides
-        if self._types.places(transform(exact, as_attribute)) is None:
+        if self._types.places(ex.transform(exact, as_attribute)) is None:
             op, exact, other = FLIPPED[op], other, exact
         if source_of(exact) is None:
             self._emit_digits(exact, scale, program)
@@ -278,10 +262,10 @@ class Compiler:
         self._emit(other, program, as_float=True)
         program.code.append((COMPARE_MIXED, PLACES * scale + COMPARISONS[op]))
 
-    def _emit_digits(self, node: Expression, scale: int, program: Program) -> None:
+    def _emit_digits(self, node: ex.Expression, scale: int, program: Program) -> None:
         """A whole number or decimal by its digits at this scale, NULL where they are too many."""
-        source, plain = source_of(node), transform(node, as_attribute)
-        if is_constant(node):
+        source, plain = source_of(node), ex.transform(node, as_attribute)
+        if ex.is_constant(node):
             value = value_of(node, {})
             exact = None if value is None else Fraction(written(value) if isinstance(value, float) else value)
             if exact is None:
@@ -299,9 +283,9 @@ class Compiler:
                 self._pool.push(10 ** min(scale - own, 18), program)
                 program.code.append((MULTIPLY, 0))
 
-    def _emit_call(self, node: Call, program: Program) -> ValueKind | None:
+    def _emit_call(self, node: ex.Call, program: Program) -> ValueKind | None:
         """A function of values of several events; for texts it has been spread, for one event it is a leaf."""
-        kind = self._types.kind(transform(node, as_attribute))
+        kind = self._types.kind(ex.transform(node, as_attribute))
         if node.function == "coalesce":
             for each in node.arguments:
                 self._emit(each, program, kind == "float")
@@ -309,7 +293,7 @@ class Compiler:
             return kind
         if node.function in TEXT:
             raise no_text(node)
-        own = self._types.kind(transform(node.arguments[0], as_attribute))
+        own = self._types.kind(ex.transform(node.arguments[0], as_attribute))
         self._emit(node.arguments[0], program, own == "float")  # a decimal is taken as a float
         if node.function in PARTS:
             program.code.append((PART, len(self._pool.constants)))
@@ -320,8 +304,8 @@ class Compiler:
             program.code.append((_UNARY[node.function], 0))
         return kind
 
-    def _emit_times(self, op: str, left: Expression, right: Expression, program: Program) -> ValueKind:
-        kinds = [self._types.kind(transform(side, as_attribute)) for side in (left, right)]
+    def _emit_times(self, op: str, left: ex.Expression, right: ex.Expression, program: Program) -> ValueKind:
+        kinds = [self._types.kind(ex.transform(side, as_attribute)) for side in (left, right)]
         for side in (left, right):
             self._emit(side, program)
             if op == "/":
@@ -336,8 +320,8 @@ class Compiler:
             self._pool.constants += [each * 1_000 // self._types.finest for each in (EARLIEST, LATEST)]
         return "timestamp"
 
-    def _emit_arithmetic(self, op: str, left: Expression, right: Expression, program: Program) -> ValueKind:
-        plain = [transform(side, as_attribute) for side in (left, right)]
+    def _emit_arithmetic(self, op: str, left: ex.Expression, right: ex.Expression, program: Program) -> ValueKind:
+        plain = [ex.transform(side, as_attribute) for side in (left, right)]
         scales = [self._types.places(side) for side in plain]
         kinds = {self._types.kind(side) for side in plain}
         if kinds & {"timestamp", "duration"}:
@@ -355,7 +339,7 @@ class Compiler:
         return "int" if whole else "float"
 
 
-def _too_many(node: Expression) -> PatternError:
+def _too_many(node: ex.Expression) -> PatternError:
     return PatternError(
         f"`{node}` meets a number of another kind that it cannot be compared with exactly", span=node.span,
         hint="cast one of the columns, so that decimals meet decimals or floats meet floats",

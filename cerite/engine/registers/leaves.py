@@ -39,6 +39,7 @@ from cerite.engine.registers.interpret import (
     TALLY,
 )
 from cerite.pattern.nodes import Size
+from cerite.predicate import expression as ex
 from cerite.predicate.columns.numbers import (
     among_wholes,
     as_float,
@@ -49,7 +50,6 @@ from cerite.predicate.columns.numbers import (
 )
 from cerite.predicate.columns.read import Column, Instants, Integers, plain
 from cerite.predicate.columns.truth import Block
-from cerite.predicate.expression import Aggregate, Attribute, Computed, Expression, Literal, Not
 from cerite.predicate.formula import Formulas
 from cerite.predicate.kinds import ValueKind
 
@@ -66,7 +66,7 @@ class Value:
     and floats in one order.
     """
 
-    expression: Expression
+    expression: ex.Expression
     kind: ValueKind
     form: str = ""
     scale: int = 0
@@ -77,7 +77,7 @@ class Value:
         return self.form == "text" or (not self.form and self.kind == "string")
 
 
-PRESENCE = Value(Literal(True), "bool")  # of every event: what COUNT(y) counts
+PRESENCE = Value(ex.Literal(True), "bool")  # of every event: what COUNT(y) counts
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,9 +111,9 @@ class Running:
         """The aggregate over a register's events, as a query writes it."""
         names = {SUM_WHOLE: "SUM", SUM_FLOAT: "SUM", LEAST: "MIN", LEAST_FLOAT: "MIN", MOST: "MAX", MOST_FLOAT: "MAX"}
         name = names | {FIRST: "FIRST", LAST: "LAST", TALLY: "COUNT", LEAST_TEXT: "MIN", MOST_TEXT: "MAX"}
-        if isinstance(self.of.expression, Literal):
+        if isinstance(self.of.expression, ex.Literal):
             return f"{name[self.how]}({register})"
-        return str(Aggregate(name[self.how], register, of=Computed(self.of.expression)))
+        return str(ex.Aggregate(name[self.how], register, of=ex.Computed(self.of.expression)))
 
 
 class LeafColumns:
@@ -133,7 +133,7 @@ class LeafColumns:
         formulas = Formulas(kinds)
         conditions = [leaf for leaf in leaves if isinstance(leaf, Value) and leaf.kind == "bool"]
         self._formulas = {
-            leaf: (formulas.of(leaf.expression), formulas.of(Not(leaf.expression))) for leaf in conditions
+            leaf: (formulas.of(leaf.expression), formulas.of(ex.Not(leaf.expression))) for leaf in conditions
         }
         self._time, self._unit = time
         self._finest = finest
@@ -154,9 +154,9 @@ class LeafColumns:
                 payload, null = self._mark(leaf, batch, ranks)
             elif leaf == PRESENCE:
                 payload, null = np.ones(count, np.int64), None
-            elif leaf.kind == "string" and isinstance(leaf.expression, Literal):
+            elif leaf.kind == "string" and isinstance(leaf.expression, ex.Literal):
                 payload, null = np.full(count, self.strings.of(pa.array([leaf.expression.value]))[0]), None
-            elif leaf.kind == "string" and not leaf.form and isinstance(leaf.expression, Attribute):
+            elif leaf.kind == "string" and not leaf.form and isinstance(leaf.expression, ex.Attribute):
                 payload, null = self._codes(batch.column(leaf.expression.name))
             else:
                 payload, null = self._value(leaf, block)

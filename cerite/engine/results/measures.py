@@ -26,24 +26,14 @@ from cerite.core.schema import arrow_kind
 from cerite.engine.events.keys import keys_of
 from cerite.engine.results.output import Labels, MatchChunk, lists_of
 from cerite.pattern.query import Measure
+from cerite.predicate import expression as ex
 from cerite.predicate.columns.numbers import arrow_decimals, as_float
 from cerite.predicate.columns.read import Column, Decimals, Instants, Integers, Values, Wide, digits
 from cerite.predicate.columns.truth import Block
-from cerite.predicate.expression import (
-    Aggregate,
-    Arithmetic,
-    Attribute,
-    Expression,
-    Moment,
-    Reference,
-    attributes,
-    transform,
-    variables,
-    walk,
-)
+from cerite.predicate.expression import attributes
 from cerite.predicate.kinds import UNKNOWN, Kinds, kinds_of
 
-Leaf = Aggregate | Reference | Moment
+Leaf = ex.Aggregate | ex.Reference | ex.Moment
 _PICKS = {"FIRST": 0, "LAST": 1, "MIN": 2, "MAX": 3}
 _LEAST, _MOST = -(2**63), 2**63 - 1
 _UNITS = {10**9: "s", 10**6: "ms", 10**3: "us", 1: "ns"}
@@ -69,10 +59,10 @@ class Measures:
         """The leaves, which are taken from events, and the name of each in the expressions over them."""
         names: dict[Leaf, str] = {}
         for measure in self.measures:
-            for node in walk(transform(measure.expression, _of_ends)):
-                if isinstance(node, (Aggregate, Reference, Moment)):
+            for node in ex.walk(ex.transform(measure.expression, _of_ends)):
+                if isinstance(node, (ex.Aggregate, ex.Reference, ex.Moment)):
                     names.setdefault(node, f"leaf {len(names)}")
-                    if isinstance(node, Moment) and self.time is None:
+                    if isinstance(node, ex.Moment) and self.time is None:
                         raise StreamError(
                             f"`{measure.expression}` needs a time column", span=measure.span,
                             hint=Hint("name it: ", Setting("time")),
@@ -84,20 +74,22 @@ class Measures:
         """The columns of events that are read."""
         named: dict[str, None] = {}
         for leaf in self.leaves:
-            every = ((self.time,) if self.time else ()) if isinstance(leaf, Moment) else sorted(attributes(leaf))
+            every = ((self.time,) if self.time else ()) if isinstance(leaf, ex.Moment) else sorted(attributes(leaf))
             named |= dict.fromkeys(every)
         return tuple(named)
 
     @cached_property
-    def _expressions(self) -> dict[str, Expression]:
-        def named(node: Expression) -> Expression:
-            return Attribute(self.leaves[node]) if isinstance(node, (Aggregate, Reference, Moment)) else node
+    def _expressions(self) -> dict[str, ex.Expression]:
+        def named(node: ex.Expression) -> ex.Expression:
+            return (
+                ex.Attribute(self.leaves[node]) if isinstance(node, (ex.Aggregate, ex.Reference, ex.Moment)) else node
+            )
 
-        return {each.name: transform(transform(each.expression, _of_ends), named) for each in self.measures}
+        return {each.name: ex.transform(ex.transform(each.expression, _of_ends), named) for each in self.measures}
 
     @cached_property
     def _variables(self) -> tuple[str, ...]:
-        return tuple(sorted(frozenset().union(*(variables(each.expression) for each in self.measures))))
+        return tuple(sorted(frozenset().union(*(ex.variables(each.expression) for each in self.measures))))
 
     def schema(self, events: pa.Schema) -> pa.Schema:
         """The types of the measures on events of this schema."""
@@ -110,12 +102,12 @@ class Measures:
     def _check_kinds(self, measure: Measure, types: Mapping[str, pa.DataType]) -> None:
         """Refuse a measure that cannot be computed of values of these types, times above all."""
 
-        def kind_of(node: Attribute | Reference) -> Kinds:
+        def kind_of(node: ex.Attribute | ex.Reference) -> Kinds:
             kind = arrow_kind(types[node.name])
             return UNKNOWN if kind is None else frozenset((kind,))
 
         expression = self._expressions[measure.name]
-        if not isinstance(expression, Attribute):
+        if not isinstance(expression, ex.Attribute):
             try:
                 kinds_of(expression, kind_of)
             except SchemaError as error:
@@ -132,7 +124,7 @@ class Measures:
         columns = _Columns(leaves)
         values: dict[str, pa.Array] = {}
         for name, expression in self._expressions.items():
-            if isinstance(expression, Attribute):
+            if isinstance(expression, ex.Attribute):
                 values[name] = leaves[expression.name]
             else:
                 values[name] = as_arrow(Block(columns, 0, size).value(expression), zone)
@@ -161,15 +153,15 @@ class _Events:
         lists = lists_of(chunk, measures.labels, measures._variables)
         self._lists: dict[str | None, pa.Array] = dict(zip((None, *measures._variables), lists, strict=True))
         self._columns: dict[str, pa.Array] = {}
-        self._computed: dict[Expression, str] = {}
+        self._computed: dict[ex.Expression, str] = {}
 
     def leaf(self, node: Leaf) -> pa.Array:
         """The value of a leaf for every match."""
-        if isinstance(node, Moment):
+        if isinstance(node, ex.Moment):
             places = self._chunk.starts if node.function == "START_TIME" else self._chunk.ends
             return self._taken(str(self._time), pa.array(places))
         events = self._lists[node.variable]
-        if isinstance(node, Reference):
+        if isinstance(node, ex.Reference):
             return self._taken(node.name, events.flatten())
         if node.taken is None:
             return pc.list_value_length(events).cast(pa.int64())
@@ -183,9 +175,9 @@ class _Events:
             return self._picked(node.function, name, offsets, places)
         return self._total(node, name, offsets, places)
 
-    def _named(self, taken: Expression) -> str:
+    def _named(self, taken: ex.Expression) -> str:
         """The name of the column that is taken from events; what is computed gets a column of its own."""
-        if isinstance(taken, Attribute):
+        if isinstance(taken, ex.Attribute):
             return taken.name
         if taken not in self._computed:
             self._computed[taken] = f"computed {len(self._computed)}"
@@ -236,7 +228,7 @@ class _Events:
         place = picked(offsets, places, self._valid(name), keys, _PICKS[function])
         return self._column(name).take(pa.array(place, mask=place < 0))
 
-    def _total(self, node: Aggregate, name: str, offsets: Longs, places: Longs) -> pa.Array:
+    def _total(self, node: ex.Aggregate, name: str, offsets: Longs, places: Longs) -> pa.Array:
         column, valid = self._column(name), self._valid(name)
         if is_.is_floating(column.type):
             values = column.fill_null(0).cast(pa.float64()).to_numpy(zero_copy_only=False)
@@ -262,21 +254,21 @@ class _Events:
 
 def leaf_type(leaf: Leaf, events: pa.Schema, time: str | None) -> pa.DataType:
     """The type of a leaf on events of this schema."""
-    if isinstance(leaf, Aggregate) and (leaf.function == "COUNT" or leaf.taken is None):
+    if isinstance(leaf, ex.Aggregate) and (leaf.function == "COUNT" or leaf.taken is None):
         return pa.int64()
-    for name in (str(time),) if isinstance(leaf, Moment) else sorted(attributes(leaf)):
+    for name in (str(time),) if isinstance(leaf, ex.Moment) else sorted(attributes(leaf)):
         if name not in events.names:
             raise StreamError(
                 f"the events have no column `{name}`, which `{leaf}` measures", span=leaf.span,
                 hint=suggestion(name, events.names) or f"they have {listed(events.names)}",
             )  # fmt: skip
-    if isinstance(leaf, Aggregate) and leaf.of is not None:
+    if isinstance(leaf, ex.Aggregate) and leaf.of is not None:
         kind = computed(leaf.of.expression, pa.RecordBatch.from_arrays([pa.nulls(0, t) for t in events.types],
                                                                        names=events.names)).type  # fmt: skip
     else:
-        kind = events.field(str(time) if isinstance(leaf, Moment) else str(leaf.name)).type
+        kind = events.field(str(time) if isinstance(leaf, ex.Moment) else str(leaf.name)).type
     kind = kind.value_type if is_.is_dictionary(kind) else kind
-    if not isinstance(leaf, Aggregate) or leaf.function in _PICKS:
+    if not isinstance(leaf, ex.Aggregate) or leaf.function in _PICKS:
         return kind
     if leaf.function == "COLLECT":
         return pa.list_(kind)
@@ -285,7 +277,7 @@ def leaf_type(leaf: Leaf, events: pa.Schema, time: str | None) -> pa.DataType:
     return pa.decimal128(38, kind.scale) if is_.is_decimal(kind) else pa.int64()
 
 
-def computed(expression: Expression, rows: pa.RecordBatch) -> pa.Array:
+def computed(expression: ex.Expression, rows: pa.RecordBatch) -> pa.Array:
     """An expression, computed for every event, as a column."""
     columns = _Columns({name: rows.column(name) for name in sorted(attributes(expression))})
     zones = (rows.column(name).type for name in sorted(attributes(expression)))
@@ -337,7 +329,7 @@ def order_keys(column: pa.Array) -> Longs:
     return _longs(ranks.cast(pa.int64()))
 
 
-def _wholes(column: pa.Array, node: Aggregate) -> Longs:
+def _wholes(column: pa.Array, node: ex.Aggregate) -> Longs:
     """Whole numbers, or the digits of decimals."""
     if is_.is_decimal(column.type):
         whole = digits(column)
@@ -350,10 +342,10 @@ def _wholes(column: pa.Array, node: Aggregate) -> Longs:
         raise StreamError(f"`{node}` adds numbers beyond 2^63", span=node.span) from error
 
 
-def _of_ends(node: Expression) -> Expression:
+def _of_ends(node: ex.Expression) -> ex.Expression:
     """A duration as the difference of its ends."""
-    if isinstance(node, Moment) and node.function == "DURATION":
-        return Arithmetic("-", Moment("END_TIME"), Moment("START_TIME"))
+    if isinstance(node, ex.Moment) and node.function == "DURATION":
+        return ex.Arithmetic("-", ex.Moment("END_TIME"), ex.Moment("START_TIME"))
     return node
 
 

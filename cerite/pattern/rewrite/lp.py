@@ -10,27 +10,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from cerite.pattern.nodes import (
-    Complement,
-    Event,
-    Filter,
-    Named,
-    On,
-    Pattern,
-    Project,
-    Select,
-    Sequence,
-    SkipNext,
-    Union,
-    walk,
-)
+from cerite.pattern import nodes
 from cerite.pattern.variables import bound
 from cerite.predicate.expression import Expression, conjunction
 
-_SELECTING = (Select, SkipNext)  # what a match looks like decides here which others are kept
+_SELECTING = (nodes.Select, nodes.SkipNext)  # what a match looks like decides here which others are kept
 
 
-def lp_normal(pattern: Pattern) -> Pattern:
+def lp_normal(pattern: nodes.Pattern) -> nodes.Pattern:
     """The same pattern with unary filters inside the events they are about.
 
     >>> from cerite.language.ceql import parse_pattern
@@ -38,9 +25,9 @@ def lp_normal(pattern: Pattern) -> Pattern:
     T[tmp > 40] AS x ; H[hum <= 25] AS y FILTER y[id = x.id]
     """
     inner = pattern.map(lp_normal)
-    if not isinstance(inner, Filter):
+    if not isinstance(inner, nodes.Filter):
         return inner
-    conditions: list[On] = []
+    conditions: list[nodes.On] = []
     operand = inner.operand
     for on in inner.conditions:
         if on.reads or _selected(operand, on.variable):
@@ -50,59 +37,65 @@ def lp_normal(pattern: Pattern) -> Pattern:
     return replace(inner, operand=operand, conditions=tuple(conditions)) if conditions else operand
 
 
-def is_lp_normal(pattern: Pattern) -> bool:
+def is_lp_normal(pattern: nodes.Pattern) -> bool:
     """Whether no unary filter is left that could move inwards."""
     return all(
         on.reads or _selected(node.operand, on.variable)
-        for node in walk(pattern)
-        if isinstance(node, Filter)
+        for node in nodes.walk(pattern)
+        if isinstance(node, nodes.Filter)
         for on in node.conditions
     )
 
 
-def _push(node: Pattern, variable: str, condition: Expression) -> Pattern:
+def _push(node: nodes.Pattern, variable: str, condition: Expression) -> nodes.Pattern:
     """The condition on every event below that the variable is bound to."""
     match node:
-        case Event():
+        case nodes.Event():
             return _narrowed(node, condition) if variable in node.labels else node
-        case Named(operand=operand) if node.variable == variable:
+        case nodes.Named(operand=operand) if node.variable == variable:
             return replace(node, operand=_push_to_all(operand, condition))
-        case Project() if variable not in node.variables:
+        case nodes.Project() if variable not in node.variables:
             return node
-        case Sequence(parts=parts):
+        case nodes.Sequence(parts=parts):
             return replace(node, parts=tuple(_push(part, variable, condition) for part in parts))
-        case Complement():
+        case nodes.Complement():
             return node
         case _:
             return node.map(lambda child: _push(child, variable, condition))
 
 
-def _push_to_all(node: Pattern, condition: Expression) -> Pattern:
+def _push_to_all(node: nodes.Pattern, condition: Expression) -> nodes.Pattern:
     """The condition on every event that the node shows; below a projection only the variables it keeps."""
     match node:
-        case Event():
+        case nodes.Event():
             return _narrowed(node, condition) if node.output else node
-        case Project(operand=operand, variables=variables):
+        case nodes.Project(operand=operand, variables=variables):
             for variable in variables:
                 operand = _push(operand, variable, condition)
             return replace(node, operand=operand)
-        case Sequence(parts=parts):
+        case nodes.Sequence(parts=parts):
             return replace(node, parts=tuple(_push_to_all(part, condition) for part in parts))
-        case Complement():
+        case nodes.Complement():
             return node
         case _:
             return node.map(lambda child: _push_to_all(child, condition))
 
 
-def _narrowed(event: Event, condition: Expression) -> Event:
+def _narrowed(event: nodes.Event, condition: Expression) -> nodes.Event:
     return replace(event, condition=conjunction(event.condition, condition))
 
 
-def _selected(node: Pattern, variable: str) -> bool:
+def _selected(node: nodes.Pattern, variable: str) -> bool:
     """Whether some event of the variable is bound inside a selection operator."""
     if isinstance(node, _SELECTING):
         return variable in bound(node)
-    if isinstance(node, Named) and node.variable == variable:
-        return any(isinstance(each, _SELECTING) for each in walk(node.operand))
-    parts = node.parts if isinstance(node, (Sequence, Union)) else () if isinstance(node, Complement) else node.children
+    if isinstance(node, nodes.Named) and node.variable == variable:
+        return any(isinstance(each, _SELECTING) for each in nodes.walk(node.operand))
+    parts = (
+        node.parts
+        if isinstance(node, (nodes.Sequence, nodes.Union))
+        else ()
+        if isinstance(node, nodes.Complement)
+        else node.children
+    )
     return variable in bound(node) and any(_selected(part, variable) for part in parts)

@@ -12,13 +12,14 @@ from dataclasses import replace
 from itertools import product
 
 from cerite.core.errors import PatternError
-from cerite.pattern.nodes import ANY_TYPE, Concat, Event, Filter, Iteration, Named, Nothing, Pattern, Sequence, Union
+from cerite.pattern import nodes
+from cerite.pattern.nodes import ANY_TYPE
 
-Alternative = tuple[Pattern, frozenset[str]]  # a formula without OR at its top, and its vdef+
+Alternative = tuple[nodes.Pattern, frozenset[str]]  # a formula without OR at its top, and its vdef+
 MOST_ALTERNATIVES = 4096
 
 
-def unsafe_variables(pattern: Pattern) -> frozenset[str]:
+def unsafe_variables(pattern: nodes.Pattern) -> frozenset[str]:
     """Variables that a sequence names on both sides, outside iterations.
 
     >>> from cerite.language.ceql import parse_pattern
@@ -26,7 +27,7 @@ def unsafe_variables(pattern: Pattern) -> frozenset[str]:
     ['x']
     """
     unsafe = frozenset().union(*map(unsafe_variables, pattern.children))
-    if isinstance(pattern, (Sequence, Concat)):
+    if isinstance(pattern, (nodes.Sequence, nodes.Concat)):
         seen: frozenset[str] = frozenset()
         for part in pattern.parts:
             unsafe |= seen & named_outside_iterations(part)
@@ -34,21 +35,21 @@ def unsafe_variables(pattern: Pattern) -> frozenset[str]:
     return unsafe
 
 
-def named_outside_iterations(pattern: Pattern) -> frozenset[str]:
+def named_outside_iterations(pattern: nodes.Pattern) -> frozenset[str]:
     """vdef+: the variables given by AS outside every iteration."""
-    if isinstance(pattern, Iteration):
+    if isinstance(pattern, nodes.Iteration):
         return frozenset()
-    parts = pattern.parts if isinstance(pattern, Sequence) else pattern.children
+    parts = pattern.parts if isinstance(pattern, nodes.Sequence) else pattern.children
     names = frozenset().union(*map(named_outside_iterations, parts))
-    return names | {pattern.variable} if isinstance(pattern, Named) else names
+    return names | {pattern.variable} if isinstance(pattern, nodes.Named) else names
 
 
-def is_safe(pattern: Pattern) -> bool:
+def is_safe(pattern: nodes.Pattern) -> bool:
     """Whether the formula is safe in the sense of ICDT 2019, section 5."""
     return not unsafe_variables(pattern)
 
 
-def make_safe(pattern: Pattern) -> Pattern:
+def make_safe(pattern: nodes.Pattern) -> nodes.Pattern:
     """An equivalent safe formula, for core formulas (`R AS x`, FILTER, OR, `;`, `+`) under the single-event reading.
 
     >>> from cerite.language.ceql import parse_pattern
@@ -59,23 +60,23 @@ def make_safe(pattern: Pattern) -> Pattern:
     """
     alternatives = [alternative for alternative, _ in _alternatives(pattern)]
     if not alternatives:
-        return Nothing()
-    return alternatives[0] if len(alternatives) == 1 else Union(tuple(alternatives))
+        return nodes.Nothing()
+    return alternatives[0] if len(alternatives) == 1 else nodes.Union(tuple(alternatives))
 
 
-def _alternatives(node: Pattern) -> list[Alternative]:
+def _alternatives(node: nodes.Pattern) -> list[Alternative]:
     match node:
-        case Named(operand=Event() as event) if event.output and event.type is not None:
+        case nodes.Named(operand=nodes.Event() as event) if event.output and event.type is not None:
             return [(node, frozenset((node.variable,)))]
-        case Filter(operand=operand):
+        case nodes.Filter(operand=operand):
             return [(replace(node, operand=each), defined) for each, defined in _alternatives(operand)]
-        case Union(parts=parts):
+        case nodes.Union(parts=parts):
             return [each for part in parts for each in _alternatives(part)]
-        case Sequence(parts=parts) if not node.negated:
+        case nodes.Sequence(parts=parts) if not node.negated:
             return _sequences([_alternatives(part) for part in parts])
-        case Iteration(operand=operand, least=1, most=None, contiguous=False):
+        case nodes.Iteration(operand=operand, least=1, most=None, contiguous=False):
             body = make_safe(operand)
-            return [] if isinstance(body, Nothing) else [(replace(node, operand=body), frozenset())]
+            return [] if isinstance(body, nodes.Nothing) else [(replace(node, operand=body), frozenset())]
     raise PatternError(
         f"`{node}` is not core CEL, so theorem 2 does not apply to it", span=node.span,
         hint=f"core formulas are built from `R AS x` (not `{ANY_TYPE}`), FILTER, OR, `;` and `+`",
@@ -88,7 +89,7 @@ def _sequences(choices: list[list[Alternative]]) -> list[Alternative]:
         defined = [variables for _, variables in chosen]
         together = frozenset().union(*defined)
         if len(together) == sum(map(len, defined)):
-            sequences.append((Sequence(tuple(each for each, _ in chosen)), together))
+            sequences.append((nodes.Sequence(tuple(each for each, _ in chosen)), together))
         if len(sequences) > MOST_ALTERNATIVES:
             raise PatternError(f"the safe formula has more than {MOST_ALTERNATIVES} alternatives")
     return sequences

@@ -10,23 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from cerite.pattern.nodes import (
-    Complement,
-    Concat,
-    Event,
-    Intersection,
-    Iteration,
-    Pattern,
-    SkipAny,
-    SkipNext,
-    transform,
-)
+from cerite.pattern import nodes
 
-PASS = Event(None, output=False)
-PASS_ANY = Iteration(PASS, 0, None, contiguous=True)
+PASS = nodes.Event(None, output=False)
+PASS_ANY = nodes.Iteration(PASS, 0, None, contiguous=True)
 
 
-def expand_skips(pattern: Pattern) -> Pattern:
+def expand_skips(pattern: nodes.Pattern) -> nodes.Pattern:
     """Every ⟲ and @ as contiguous concatenation.
 
     >>> from cerite.language.ceql import parse_pattern
@@ -36,35 +26,37 @@ def expand_skips(pattern: Pattern) -> Pattern:
     A : (SKIP _ AND COMPLEMENT(B)):* : B
     """
 
-    def change(node: Pattern) -> Pattern:
-        if isinstance(node, SkipAny):
+    def change(node: nodes.Pattern) -> nodes.Pattern:
+        if isinstance(node, nodes.SkipAny):
             return _joined(node.parts, lambda _: PASS_ANY)
-        return _joined(node.parts, gap_without) if isinstance(node, SkipNext) else node
+        return _joined(node.parts, gap_without) if isinstance(node, nodes.SkipNext) else node
 
-    return transform(pattern, change)
+    return nodes.transform(pattern, change)
 
 
-def gap_without(pattern: Pattern) -> Pattern:
+def gap_without(pattern: nodes.Pattern) -> nodes.Pattern:
     """Any stretch, marked nowhere, in which the pattern does not occur."""
-    if isinstance(pattern, Event):
-        return Iteration(Intersection((PASS, Complement(pattern))), 0, None, contiguous=True)
-    return Complement(Concat((PASS_ANY, pattern, PASS_ANY)))
+    if isinstance(pattern, nodes.Event):
+        return nodes.Iteration(nodes.Intersection((PASS, nodes.Complement(pattern))), 0, None, contiguous=True)
+    return nodes.Complement(nodes.Concat((PASS_ANY, pattern, PASS_ANY)))
 
 
-def _joined(parts: tuple[Pattern, ...], gap: Callable[[Pattern], Pattern]) -> Pattern:
+def _joined(parts: tuple[nodes.Pattern, ...], gap: Callable[[nodes.Pattern], nodes.Pattern]) -> nodes.Pattern:
     if len(parts) == 1:
         return _iterated(parts[0], gap)
     pieces = [parts[0]]
     for part in parts[1:]:
         pieces += [gap(part), part]
-    return Concat(tuple(pieces))
+    return nodes.Concat(tuple(pieces))
 
 
-def _iterated(part: Pattern, gap: Callable[[Pattern], Pattern]) -> Pattern:
+def _iterated(part: nodes.Pattern, gap: Callable[[nodes.Pattern], nodes.Pattern]) -> nodes.Pattern:
     """⟲(e{n,m}): e, then n-1 to m-1 times the gap and e."""
-    if not isinstance(part, Iteration) or not part.contiguous or part.most == 1:
+    if not isinstance(part, nodes.Iteration) or not part.contiguous or part.most == 1:
         return part
     most = None if part.most is None else part.most - 1
-    again = Iteration(Concat((gap(part.operand), part.operand)), max(part.least - 1, 0), most, contiguous=True)
-    once = Concat((part.operand, again))
-    return once if part.least else Iteration(once, 0, 1, contiguous=True)
+    again = nodes.Iteration(
+        nodes.Concat((gap(part.operand), part.operand)), max(part.least - 1, 0), most, contiguous=True
+    )
+    once = nodes.Concat((part.operand, again))
+    return once if part.least else nodes.Iteration(once, 0, 1, contiguous=True)

@@ -16,23 +16,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cerite.core.arrays import Flags
+from cerite.predicate import expression as ex
 from cerite.predicate.columns.functions import called, is_time, nanoseconds, negative, time_arithmetic
 from cerite.predicate.columns.numbers import arithmetic, compare_instants, compare_numbers
 from cerite.predicate.columns.read import Column, Decimals, Instants, Integers
-from cerite.predicate.expression import (
-    Arithmetic,
-    Attribute,
-    Call,
-    Comparison,
-    Expression,
-    In,
-    Interval,
-    IsNull,
-    Like,
-    Literal,
-    Negative,
-    Not,
-)
 from cerite.predicate.formula import All, Formula, Negated, Some
 
 _STRINGS: dict[str, Any] = {
@@ -65,10 +52,10 @@ class Block:
 
     def holds_everywhere(self, formula: Formula) -> bool:
         """Whether the formula says that a column is not NULL, and none of its values is NULL; False decides nothing."""
-        if not isinstance(formula, Negated) or not isinstance(formula.part, IsNull):
+        if not isinstance(formula, Negated) or not isinstance(formula.part, ex.IsNull):
             return False
         operand = formula.part.operand
-        if not isinstance(operand, Attribute) or self._columns[operand.name].is_float:
+        if not isinstance(operand, ex.Attribute) or self._columns[operand.name].is_float:
             return False
         return self._columns[operand.name].valid(self._start, self._stop) is None
 
@@ -85,40 +72,40 @@ class Block:
             return np.full(self._stop - self._start, formula)
         return self._atom(formula)
 
-    def _atom(self, node: Expression) -> Flags:
+    def _atom(self, node: ex.Expression) -> Flags:
         match node:
-            case Attribute(name=name):
+            case ex.Attribute(name=name):
                 return self._columns[name].truth(self._start, self._stop)
-            case Not(operand=Attribute(name=name)):
+            case ex.Not(operand=ex.Attribute(name=name)):
                 return self._columns[name].truth(self._start, self._stop, False)
-            case Not(operand=In(operand=operand) | Like(operand=operand) as inner):
+            case ex.Not(operand=ex.In(operand=operand) | ex.Like(operand=operand) as inner):
                 return ~(self._atom(inner) | self._null(operand))
-            case Comparison(op=op, left=left, right=right):
+            case ex.Comparison(op=op, left=left, right=right):
                 return self._compare(op, self.value(left), self.value(right))
-            case IsNull(operand=operand):
+            case ex.IsNull(operand=operand):
                 return self._null(operand)
-            case Like(operand=operand, pattern=pattern):
+            case ex.Like(operand=operand, pattern=pattern):
                 return _flags(pc.match_substring_regex(self.value(operand), _like(pattern)))
-            case In(operand=operand, items=items):
+            case ex.In(operand=operand, items=items):
                 return self._in(self.value(operand), items)
         raise TypeError(f"not an atom: {node!r}")
 
-    def value(self, node: Expression) -> Any:
+    def value(self, node: ex.Expression) -> Any:
         """Numbers, instants or an array of strings; a constant as it is written."""
         match node:
-            case Literal(value=value):
+            case ex.Literal(value=value):
                 return value
-            case Attribute(name=name):
+            case ex.Attribute(name=name):
                 if name not in self._values:
                     self._values[name] = self._columns[name].read(self._start, self._stop)
                 return self._values[name]
-            case Negative(operand=operand):
+            case ex.Negative(operand=operand):
                 value = self.value(operand)
                 return negative(value) if isinstance(value, Instants) else arithmetic("-", 0, value)
-            case Arithmetic(op=op, left=left, right=right):
+            case ex.Arithmetic(op=op, left=left, right=right):
                 one, other = self.value(left), self.value(right)
                 return (time_arithmetic if is_time(one) or is_time(other) else arithmetic)(op, one, other)
-            case Call(function=function, arguments=arguments):
+            case ex.Call(function=function, arguments=arguments):
                 return called(function, [self.value(each) for each in arguments], self._stop - self._start)
         raise TypeError(f"not a value: {node!r}")
 
@@ -133,21 +120,21 @@ class Block:
             return _flags(_STRINGS[op](left, pa.scalar(right, left.type) if isinstance(right, str) else right))
         return compare_numbers(op, left, right)
 
-    def _in(self, value: Any, items: tuple[Literal | Interval, ...]) -> Flags:
-        points = [item.value for item in items if isinstance(item, Literal)]
+    def _in(self, value: Any, items: tuple[ex.Literal | ex.Interval, ...]) -> Flags:
+        points = [item.value for item in items if isinstance(item, ex.Literal)]
         flags: Flags = np.zeros(self._stop - self._start, np.bool_)
         if len(points) > _MANY:
             points = _look_up(value, points, flags)
         for point in points:
             flags |= self._compare("=", value, point)
         for item in items:
-            if isinstance(item, Interval):
+            if isinstance(item, ex.Interval):
                 above = self._compare(">=", value, item.low.value)
                 flags |= above & self._compare("<=", value, item.high.value)
         return flags
 
-    def _null(self, node: Expression) -> Flags:
-        if isinstance(node, Attribute) and not self._columns[node.name].is_float:
+    def _null(self, node: ex.Expression) -> Flags:
+        if isinstance(node, ex.Attribute) and not self._columns[node.name].is_float:
             valid = self._columns[node.name].valid(self._start, self._stop)
         else:
             value = self.value(node)

@@ -17,28 +17,9 @@ from dataclasses import dataclass, field, replace
 from typing import Literal, NamedTuple
 
 from cerite.core.errors import BudgetError
+from cerite.pattern import nodes
 from cerite.pattern.absences import absences
-from cerite.pattern.nodes import (
-    UNITS,
-    Complement,
-    Concat,
-    Empty,
-    Event,
-    Filter,
-    Having,
-    Intersection,
-    Iteration,
-    Named,
-    Nothing,
-    Pattern,
-    Project,
-    Select,
-    Sequence,
-    Size,
-    Strategy,
-    Union,
-    Window,
-)
+from cerite.pattern.nodes import UNITS
 from cerite.pattern.printing import event_text, negated_text
 from cerite.pattern.variables import nullable
 from cerite.predicate.evaluate import holds
@@ -60,8 +41,10 @@ class Check:
     text: str
     rank: int
     about: int | None = None
-    owner: Pattern | None = field(default=None, compare=False, repr=False)
-    part: Expression | Pattern | None = field(default=None, compare=False, repr=False)  # of the owner, what is checked
+    owner: nodes.Pattern | None = field(default=None, compare=False, repr=False)
+    part: Expression | nodes.Pattern | None = field(
+        default=None, compare=False, repr=False
+    )  # of the owner, what is checked
 
 
 Checks = tuple[Check, ...]
@@ -116,14 +99,16 @@ class Derivations(Evaluator):
         self.reached = Reached()
         self._left = MOST_STEPS
 
-    def of(self, pattern: Pattern, within: Size | None, shown: Iterable[str] | None = None) -> Iterator[Derivation]:
+    def of(
+        self, pattern: nodes.Pattern, within: nodes.Size | None, shown: Iterable[str] | None = None
+    ) -> Iterator[Derivation]:
         """How a (resolved) pattern derives exactly these events.
 
         With `shown`, the word has only the events of these variables.
         """
         if within is not None:
             self._sizes |= {id(each): within for each in absences(pattern)}
-        above = () if shown is None else (Project(pattern, tuple(shown)),)
+        above = () if shown is None else (nodes.Project(pattern, tuple(shown)),)
         for at, valuation, checks in self._read(pattern, 0, 0, frozenset(), above):
             if at < len(self.word):
                 self.reached.note(at, None)
@@ -132,7 +117,7 @@ class Derivations(Evaluator):
                     checks += (self._window(within, valuation, None),)
                 yield Derivation(valuation, tuple(sorted(checks, key=lambda check: check.rank)))
 
-    def all(self, pattern: Pattern, env: Pairs = frozenset()) -> frozenset[Valuation]:
+    def all(self, pattern: nodes.Pattern, env: Pairs = frozenset()) -> frozenset[Valuation]:
         """The judge's valuations, where they are needed; they count towards `MOST_STEPS`."""
         valuations = super().all(pattern, env)
         self._spend(1 + len(valuations))
@@ -147,53 +132,57 @@ class Derivations(Evaluator):
             )
 
     # ------------------------------------------------------------ parts of the pattern
-    def _read(self, node: Pattern, at: int, first: int, env: Pairs, above: tuple[Pattern, ...]) -> Iterator[_Step]:
+    def _read(
+        self, node: nodes.Pattern, at: int, first: int, env: Pairs, above: tuple[nodes.Pattern, ...]
+    ) -> Iterator[_Step]:
         """Every way to read the word from `at` on, with events from the rank `first` on.
 
         `above` are the nodes around this one, outermost first, that name, hide or filter its events.
         """
         match node:
-            case Empty():
+            case nodes.Empty():
                 yield _Step(at, EMPTY, ())
-            case Nothing():
+            case nodes.Nothing():
                 return
-            case Event():
+            case nodes.Event():
                 yield from self._read_event(node, at, first, env, above)
-            case Named(operand=operand, variable=variable):
+            case nodes.Named(operand=operand, variable=variable):
                 for step in self._read(operand, at, first, env, (*above, node)):
                     yield step._replace(valuation=step.valuation.named(variable))
-            case Project(operand=operand, variables=names):
+            case nodes.Project(operand=operand, variables=names):
                 for step in self._read(operand, at, first, env, (*above, node)):
                     yield step._replace(valuation=step.valuation.projected(frozenset(names)))
-            case Filter(operand=operand):
+            case nodes.Filter(operand=operand):
                 for step in self._read(operand, at, first, env, (*above, node)):
                     yield step._replace(checks=step.checks + tuple(self._filtered(node, step.valuation, env)))
-            case Having(operand=operand):
+            case nodes.Having(operand=operand):
                 for step in self._read(operand, at, first, env, above):
                     yield step._replace(checks=step.checks + tuple(self._whole_checks(node, step.valuation, env)))
-            case Union(parts=parts):
+            case nodes.Union(parts=parts):
                 for part in parts:
                     yield from self._read(part, at, first, env, above)
-            case Intersection(parts=parts):
+            case nodes.Intersection(parts=parts):
                 yield from self._read_both(parts, at, first, env, above)
-            case Sequence() | Concat():
+            case nodes.Sequence() | nodes.Concat():
                 yield from self._read_parts(node, at, first, env, above)
-            case Iteration():
+            case nodes.Iteration():
                 yield from self._read_repeated(node, at, first, env, above)
-            case Window(operand=operand, size=size):
+            case nodes.Window(operand=operand, size=size):
                 self._sizes |= {id(each): size for each in absences(operand)}
                 for step in self._read(operand, at, first, env, above):
                     within = () if step.valuation.start is None else (self._window(size, step.valuation, node),)
                     yield step._replace(checks=step.checks + within)
-            case Select(operand=operand):
+            case nodes.Select(operand=operand):
                 for step in self._read(operand, at, first, env, above):
                     yield step._replace(checks=step.checks + self._chosen(node, step, env))
-            case Complement():
+            case nodes.Complement():
                 yield from self._read_unlike(node, at, first, env)
             case _:
                 raise TypeError(f"not a pattern that derives words: {node!r}")
 
-    def _read_event(self, node: Event, at: int, first: int, env: Pairs, above: tuple[Pattern, ...]) -> Iterator[_Step]:
+    def _read_event(
+        self, node: nodes.Event, at: int, first: int, env: Pairs, above: tuple[nodes.Pattern, ...]
+    ) -> Iterator[_Step]:
         seen, conditions = _labels(node, above)
         if not seen:  # it is not in the word
             for rank in range(first, self._stop(at)):
@@ -206,7 +195,7 @@ class Derivations(Evaluator):
         self._spend()
         self.reached.types.setdefault(at, set()).add(node.type)
         if at == len(self.word) or not self._fits(node, self.word[at]):
-            self.reached.note(at, event_text(Event(node.type)))
+            self.reached.note(at, event_text(nodes.Event(node.type)))
         elif self.word[at] >= first:
             rank = self.word[at]
             yield _Step(at + 1, _bound(node, rank), tuple(self._own(node, rank, env)))
@@ -215,16 +204,16 @@ class Derivations(Evaluator):
         """Events outside the word come before its next one."""
         return self.word[at] if at < len(self.word) else len(self.stream.events)
 
-    def _fits(self, node: Event, rank: int) -> bool:
+    def _fits(self, node: nodes.Event, rank: int) -> bool:
         return node.type is None or self.stream.events[rank].type == node.type
 
     def _read_parts(
-        self, node: Sequence | Concat, at: int, first: int, env: Pairs, above: tuple[Pattern, ...]
+        self, node: nodes.Sequence | nodes.Concat, at: int, first: int, env: Pairs, above: tuple[nodes.Pattern, ...]
     ) -> Iterator[_Step]:
         """One part after another, as the judge's chains; then what is absent at the ends."""
-        gaps = node.absent if isinstance(node, Sequence) else ()
+        gaps = node.absent if isinstance(node, nodes.Sequence) else ()
 
-        def rest(index: int, step: _Step, gap: tuple[Pattern, ...]) -> Iterator[_Step]:
+        def rest(index: int, step: _Step, gap: tuple[nodes.Pattern, ...]) -> Iterator[_Step]:
             if index == len(node.parts):
                 yield step
                 return
@@ -238,7 +227,7 @@ class Derivations(Evaluator):
                     yield from rest(index + 1, joined, gap + following)
                     continue
                 between = tuple(self._missing(node, each, before, after, env) for each in gap)
-                if isinstance(node, Concat) and not before.is_empty:
+                if isinstance(node, nodes.Concat) and not before.is_empty:
                     if after.lo > begin and after.lo not in self.word:
                         continue  # an event outside the word is looked for only where it must be
                     between += (self._near(node, before, after),)
@@ -246,14 +235,14 @@ class Derivations(Evaluator):
                 yield from rest(index + 1, joined, following)
 
         for step in rest(0, _Step(at, EMPTY, ()), ()):
-            if isinstance(node, Sequence) and (node.before or node.after):
+            if isinstance(node, nodes.Sequence) and (node.before or node.after):
                 if step.valuation.start is not None:
                     yield self._absent(node, step, env)
             else:
                 yield step
 
     def _read_repeated(
-        self, node: Iteration, at: int, first: int, env: Pairs, above: tuple[Pattern, ...]
+        self, node: nodes.Iteration, at: int, first: int, env: Pairs, above: tuple[nodes.Pattern, ...]
     ) -> Iterator[_Step]:
         """φ or φ;φ or …; an empty repetition counts as one but adds nothing, as the judge has it."""
         least = 0 if self._may_be_empty(node.operand, at, first, env, above) else node.least
@@ -282,14 +271,16 @@ class Derivations(Evaluator):
                     seen.add((counted, step))
                     stack.append((times + 1, step))
 
-    def _may_be_empty(self, node: Pattern, at: int, first: int, env: Pairs, above: tuple[Pattern, ...]) -> bool:
+    def _may_be_empty(
+        self, node: nodes.Pattern, at: int, first: int, env: Pairs, above: tuple[nodes.Pattern, ...]
+    ) -> bool:
         if not nullable(node):
             return False
         steps = self._read(node, at, first, env, above)
         return any(step.valuation.is_empty and all(check.holds for check in step.checks) for step in steps)
 
     def _read_both(
-        self, parts: tuple[Pattern, ...], at: int, first: int, env: Pairs, above: tuple[Pattern, ...]
+        self, parts: tuple[nodes.Pattern, ...], at: int, first: int, env: Pairs, above: tuple[nodes.Pattern, ...]
     ) -> Iterator[_Step]:
         """All parts on the same events."""
 
@@ -309,7 +300,7 @@ class Derivations(Evaluator):
             ]
         yield from current
 
-    def _read_unlike(self, node: Complement, at: int, first: int, env: Pairs) -> Iterator[_Step]:
+    def _read_unlike(self, node: nodes.Complement, at: int, first: int, env: Pairs) -> Iterator[_Step]:
         """Any stretch that the operand does not match; it marks nothing."""
         stop = self._stop(at)
         for each in self.all(node, env):
@@ -317,12 +308,12 @@ class Derivations(Evaluator):
                 yield _Step(at, each, ())
 
     # ------------------------------------------------------------ what is checked
-    def _own(self, node: Event, rank: int, env: Pairs) -> Iterator[Check]:
+    def _own(self, node: nodes.Event, rank: int, env: Pairs) -> Iterator[Check]:
         """The condition written on the event itself."""
         for part in conjuncts(node.condition):
             yield self._condition(part, rank, env, node)
 
-    def _filtered(self, node: Filter, valuation: Valuation, env: Pairs) -> Iterator[Check]:
+    def _filtered(self, node: nodes.Filter, valuation: Valuation, env: Pairs) -> Iterator[Check]:
         registers = env | valuation.registers
         for on in node.conditions:
             for rank in sorted(rank for name, rank in valuation.bindings if name == on.variable):
@@ -331,13 +322,13 @@ class Derivations(Evaluator):
                     ahead = any(reference.later for reference in references(part))
                     yield replace(check, rank=valuation.hi) if ahead else check
 
-    def _condition(self, part: Expression, rank: int, registers: Pairs, owner: Pattern) -> Check:
+    def _condition(self, part: Expression, rank: int, registers: Pairs, owner: nodes.Pattern) -> Check:
         attributes = self.stream.events[rank].attributes
         reading = self._read_at(rank, registers)
         met = holds(part, attributes, *reading)
         return Check("condition", met, explained(part, attributes, *reading, holds=met), rank, rank, owner, part)
 
-    def _whole_checks(self, node: Having, valuation: Valuation, env: Pairs) -> Iterator[Check]:
+    def _whole_checks(self, node: nodes.Having, valuation: Valuation, env: Pairs) -> Iterator[Check]:
         reading = self._read_at_end(valuation, env)
         for condition in node.conditions:
             for part in conjuncts(condition):
@@ -345,13 +336,13 @@ class Derivations(Evaluator):
                 text = explained(part, {}, *reading, holds=met)
                 yield Check("condition", met, text, valuation.hi, None, node, part)
 
-    def _window(self, size: Size, valuation: Valuation, owner: Window | None) -> Check:
+    def _window(self, size: nodes.Size, valuation: Valuation, owner: nodes.Window | None) -> Check:
         start, end = valuation.start, valuation.end
         assert start is not None and end is not None  # noqa: PT018
         met = self.stream.fits(size, start, end)
         return Check("window", met, self._measured(size, start, end), end, None, owner)
 
-    def _measured(self, size: Size, start: int, end: int) -> str:
+    def _measured(self, size: nodes.Size, start: int, end: int) -> str:
         first, last = self.stream.events[start], self.stream.events[end]
         if size.unit == "events":
             return f"{end - start + 1} events from row {first.position} on, window {size}"
@@ -363,7 +354,7 @@ class Derivations(Evaluator):
         passed = float(last.time - first.time) / float(UNITS[size.unit])  # type: ignore[operator]
         return f"{passed:.12g} {size.unit} after row {first.position}, window {size}"
 
-    def _near(self, node: Pattern, before: Valuation, after: Valuation) -> Check:
+    def _near(self, node: nodes.Pattern, before: Valuation, after: Valuation) -> Check:
         one, two = self._row(before.hi), self._row(after.lo)
         between = after.lo - before.hi - 1
         met = between == 0
@@ -371,7 +362,9 @@ class Derivations(Evaluator):
         text = f"{two} comes right after {one}" if met else f"{others} between {one} and {two}, where `:` allows none"
         return Check("contiguity", met, text, after.lo, None, node)
 
-    def _missing(self, node: Pattern, negated: Pattern, before: Valuation, after: Valuation, env: Pairs) -> Check:
+    def _missing(
+        self, node: nodes.Pattern, negated: nodes.Pattern, before: Valuation, after: Valuation, env: Pairs
+    ) -> Check:
         stretch = min(self._between(negated, before, after, env), key=_ending, default=None)
         since = "the beginning" if before.is_empty else self._row(before.hi)
         text = f"no `{negated}` between {since} and {self._row(after.lo)}"
@@ -380,7 +373,7 @@ class Derivations(Evaluator):
         rank = after.lo if stretch is None else stretch[1]
         return Check("negation", stretch is None, text, rank, None, node, negated)
 
-    def _absent(self, node: Sequence, step: _Step, env: Pairs) -> _Step:
+    def _absent(self, node: nodes.Sequence, step: _Step, env: Pairs) -> _Step:
         """The step with checks on what is negated at its ends; after the end these are decided when the window ends."""
         size, each = self._sizes[id(node)], step.valuation
         checks = step.checks
@@ -404,13 +397,13 @@ class Derivations(Evaluator):
         waits = each.waits | {(size, each.start or 0)} if node.after else each.waits
         return step._replace(valuation=replace(each, waits=waits), checks=checks)
 
-    def _chosen(self, node: Select, step: _Step, env: Pairs) -> Checks:
+    def _chosen(self, node: nodes.Select, step: _Step, env: Pairs) -> Checks:
         """Whether a strategy on a part chooses this valuation; nothing where the part's own checks already fail."""
         each = step.valuation
         if each.is_empty or not all(check.holds for check in step.checks):
             return ()
         name = node.strategy.value
-        if node.strategy is Strategy.STRICT:
+        if node.strategy is nodes.Strategy.STRICT:
             met = is_interval(each.positions)
             text = f"{name}: " + ("no event between" if met else self._gaps(each))
         else:
@@ -444,21 +437,21 @@ def _ending(stretch: tuple[int, int]) -> tuple[int, int]:
     return stretch[1], stretch[0]
 
 
-def _bound(node: Event, rank: int) -> Valuation:
+def _bound(node: nodes.Event, rank: int) -> Valuation:
     marked = rank if node.output else None
     bindings = frozenset((label, rank) for label in node.labels)
     stores = frozenset((name, rank) for name in node.writes - node.labels)
     return Valuation(rank, rank, marked, marked, bindings, stores)
 
 
-def _labels(node: Event, above: tuple[Pattern, ...]) -> tuple[frozenset[str], list[Expression]]:
+def _labels(node: nodes.Event, above: tuple[nodes.Pattern, ...]) -> tuple[frozenset[str], list[Expression]]:
     """The variables that the match shows the event under, and the conditions on the event alone that filter it."""
     labels, conditions = node.labels, []
     for each in reversed(above):
-        if isinstance(each, Named):
+        if isinstance(each, nodes.Named):
             labels |= {each.variable} if labels else frozenset()
-        elif isinstance(each, Project):
+        elif isinstance(each, nodes.Project):
             labels &= frozenset(each.variables)
-        elif isinstance(each, Filter):
+        elif isinstance(each, nodes.Filter):
             conditions += [on.condition for on in each.conditions if on.variable in labels and not on.reads]
     return labels, conditions

@@ -8,12 +8,12 @@ from typing import Any
 from cerite.core.match import Match
 from cerite.pattern.measures import measured
 from cerite.pattern.query import QuerySpec
+from cerite.predicate import expression as ex
 from cerite.predicate.evaluate import Event, value_of
-from cerite.predicate.expression import Aggregate, Arithmetic, Attribute, Expression, Moment, Reference, transform
 from cerite.reference.semantics.clauses import Semantics, matches
 from cerite.reference.semantics.short_stream import Stream
 
-_START, _END = Attribute("START_TIME"), Attribute("END_TIME")
+_START, _END = ex.Attribute("START_TIME"), ex.Attribute("END_TIME")
 
 
 def measures(
@@ -47,18 +47,20 @@ def _measured(query: QuerySpec, match: Match, rows: Sequence[Event], time: str |
         positions = match.positions if variable is None else match.variables.get(variable, ())
         return [rows[position] for position in positions]
 
-    def only(reference: Reference) -> Event:
+    def only(reference: ex.Reference) -> Event:
         (event,) = events(reference.variable)
         return event
 
-    def gathered(aggregate: Aggregate) -> list[Event]:
+    def gathered(aggregate: ex.Aggregate) -> list[Event]:
         return events(aggregate.variable)
 
-    return {each.name: value_of(transform(each.expression, _of_ends), ends, only, gathered) for each in measured(query)}
+    return {
+        each.name: value_of(ex.transform(each.expression, _of_ends), ends, only, gathered) for each in measured(query)
+    }
 
 
-def _of_ends(node: Expression) -> Expression:
+def _of_ends(node: ex.Expression) -> ex.Expression:
     """Moments in terms of the times at the match's ends; a duration is their difference."""
-    if not isinstance(node, Moment):
+    if not isinstance(node, ex.Moment):
         return node
-    return {"START_TIME": _START, "END_TIME": _END}.get(node.function, Arithmetic("-", _END, _START))
+    return {"START_TIME": _START, "END_TIME": _END}.get(node.function, ex.Arithmetic("-", _END, _START))

@@ -11,32 +11,8 @@ from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from cerite.core.errors import PatternError
+from cerite.pattern import nodes
 from cerite.pattern.absences import absences
-from cerite.pattern.nodes import (
-    Complement,
-    Concat,
-    Empty,
-    Event,
-    Filter,
-    Having,
-    Intersection,
-    Iteration,
-    Named,
-    Nothing,
-    On,
-    Pattern,
-    Permute,
-    Project,
-    Select,
-    Sequence,
-    Size,
-    SkipAny,
-    SkipNext,
-    Strategy,
-    Union,
-    Window,
-    conditions_of,
-)
 from cerite.pattern.references import read_later
 from cerite.pattern.rewrite.orders import expand_permute
 from cerite.pattern.rewrite.skips import expand_skips
@@ -66,7 +42,9 @@ class Valuation:
     end: int | None = None
     bindings: Pairs = _NO_PAIRS
     stores: Pairs = _NO_PAIRS
-    waits: frozenset[tuple[Size, int]] = frozenset()  # windows with their starts that must be over: absences at ends
+    waits: frozenset[tuple[nodes.Size, int]] = (
+        frozenset()
+    )  # windows with their starts that must be over: absences at ends
 
     @property
     def is_empty(self) -> bool:
@@ -124,12 +102,12 @@ Positions = frozenset[int]
 
 
 def selected(
-    strategy: Strategy, matches: Iterable[T], end: Callable[[T], Hashable], positions: Callable[[T], Positions]
+    strategy: nodes.Strategy, matches: Iterable[T], end: Callable[[T], Hashable], positions: Callable[[T], Positions]
 ) -> list[T]:
     """The matches that win among those with the same end.
 
     >>> sets = [frozenset({1, 8}), frozenset({5, 8})]
-    >>> [sorted(s) for s in selected(Strategy.LAST, sets, max, lambda s: s)]
+    >>> [sorted(s) for s in selected(nodes.Strategy.LAST, sets, max, lambda s: s)]
     [[5, 8]]
     """
     groups: dict[Hashable, list[T]] = {}
@@ -158,16 +136,16 @@ def is_interval(one: Positions) -> bool:
     return not one or max(one) - min(one) + 1 == len(one)
 
 
-_WINNERS: dict[Strategy, Callable[[set[Positions]], set[Positions]]] = {
-    Strategy.STRICT: lambda sets: {one for one in sets if is_interval(one)},
-    Strategy.NEXT: lambda sets: {one for one in sets if all(next_before(two, one) for two in sets)},
-    Strategy.LAST: lambda sets: {one for one in sets if all(last_before(two, one) for two in sets)},
-    Strategy.MAX: lambda sets: {one for one in sets if not any(one < two for two in sets)},
+_WINNERS: dict[nodes.Strategy, Callable[[set[Positions]], set[Positions]]] = {
+    nodes.Strategy.STRICT: lambda sets: {one for one in sets if is_interval(one)},
+    nodes.Strategy.NEXT: lambda sets: {one for one in sets if all(next_before(two, one) for two in sets)},
+    nodes.Strategy.LAST: lambda sets: {one for one in sets if all(last_before(two, one) for two in sets)},
+    nodes.Strategy.MAX: lambda sets: {one for one in sets if not any(one < two for two in sets)},
 }
 
 
 Valuations = frozenset[Valuation]
-Gap = tuple[Pattern, ...]
+Gap = tuple[nodes.Pattern, ...]
 Stretch = tuple[int, int]  # the first rank and the last
 
 
@@ -182,83 +160,83 @@ class Evaluator:
         self._past = () if past is None else past.events
         self._whole = stream if not self._past else Stream((*self._past, *stream.events))
         self._all_along = self if not self._past else Evaluator(self._whole)
-        self._sizes: dict[int, Size] = {}  # the windows of absences, by the sequence
+        self._sizes: dict[int, nodes.Size] = {}  # the windows of absences, by the sequence
         self._known: dict[tuple[int, Pairs], Valuations] = {}
         self._sorted: dict[tuple[int, Pairs], tuple[bool, dict[int, list[Valuation]]]] = {}
         self._occurring: dict[tuple[int, Pairs], frozenset[Stretch]] = {}
         self._reads: dict[int, frozenset[str]] = {}
-        self._alive: list[Pattern] = []  # keeps ids valid
+        self._alive: list[nodes.Pattern] = []  # keeps ids valid
 
-    def within(self, pattern: Pattern, size: Size | None) -> Valuations:
+    def within(self, pattern: nodes.Pattern, size: nodes.Size | None) -> Valuations:
         """Every valuation of a pattern directly inside this window, which bounds the pattern's absences."""
         if size is not None:
             self._sizes |= {id(each): size for each in absences(pattern)}
         return self.all(pattern)
 
-    def all(self, pattern: Pattern, env: Pairs = frozenset()) -> Valuations:
+    def all(self, pattern: nodes.Pattern, env: Pairs = frozenset()) -> Valuations:
         """Every valuation of the pattern, anywhere in the stream."""
         key = (id(pattern), self._seen_by(pattern, env))
         if key not in self._known:
             self._known[key] = frozenset(self._evaluate(pattern, key[1]))
         return self._known[key]
 
-    def _seen_by(self, pattern: Pattern, env: Pairs) -> Pairs:
+    def _seen_by(self, pattern: nodes.Pattern, env: Pairs) -> Pairs:
         if id(pattern) not in self._reads:
             self._reads[id(pattern)] = _read(pattern)
             self._alive.append(pattern)
         reads = self._reads[id(pattern)]
         return frozenset(pair for pair in env if pair[0] in reads)
 
-    def _evaluate(self, pattern: Pattern, env: Pairs) -> Iterable[Valuation]:
+    def _evaluate(self, pattern: nodes.Pattern, env: Pairs) -> Iterable[Valuation]:
         match pattern:
-            case Empty():
+            case nodes.Empty():
                 return (EMPTY,)
-            case Nothing():
+            case nodes.Nothing():
                 return ()
-            case Event():
+            case nodes.Event():
                 return self._event(pattern, env)
-            case Named(operand=operand, variable=variable):
+            case nodes.Named(operand=operand, variable=variable):
                 return (each.named(variable) for each in self.all(operand, env))
-            case Project(operand=operand, variables=names):
+            case nodes.Project(operand=operand, variables=names):
                 return (each.projected(frozenset(names)) for each in self.all(operand, env))
-            case Filter(operand=operand, conditions=conditions):
+            case nodes.Filter(operand=operand, conditions=conditions):
                 return (each for each in self.all(operand, env) if self._satisfies(each, conditions, env))
-            case Having(operand=operand, conditions=conditions):
+            case nodes.Having(operand=operand, conditions=conditions):
                 return (each for each in self.all(operand, env) if self._has(each, conditions, env))
-            case Union(parts=parts):
+            case nodes.Union(parts=parts):
                 return frozenset().union(*(self.all(part, env) for part in parts))
-            case Intersection(parts=parts):
+            case nodes.Intersection(parts=parts):
                 return self._intersection(parts, env)
-            case Sequence(parts=parts, absent=absent):
+            case nodes.Sequence(parts=parts, absent=absent):
                 chained = self._chain(parts, absent, env, adjacent=False)
                 return self._absences(pattern, chained, env) if pattern.before or pattern.after else chained
-            case Concat(parts=parts):
+            case nodes.Concat(parts=parts):
                 return self._chain(parts, ((),) * (len(parts) - 1), env, adjacent=True)
-            case Iteration():
+            case nodes.Iteration():
                 return self._iteration(pattern, env)
-            case Window(operand=operand, size=size):
+            case nodes.Window(operand=operand, size=size):
                 self._sizes |= {id(each): size for each in absences(operand)}
                 return (
                     each
                     for each in self.all(operand, env)
                     if each.start is None or each.end is None or self.stream.fits(size, each.start, each.end)
                 )
-            case Select(strategy=strategy, operand=operand):
+            case nodes.Select(strategy=strategy, operand=operand):
                 valuations = self._beginning_anywhere(operand, env)
                 return selected(strategy, valuations, lambda each: each.hi, lambda each: each.positions)
-            case Complement(operand=operand):
+            case nodes.Complement(operand=operand):
                 return self._complement(operand, env)
-            case Permute():
+            case nodes.Permute():
                 return self.all(self._keep(expand_permute(pattern)), env)
-            case SkipAny() | SkipNext():
+            case nodes.SkipAny() | nodes.SkipNext():
                 return self.all(self._keep(expand_skips(pattern)), env)
         raise TypeError(f"not a pattern: {pattern!r}")
 
-    def _keep(self, pattern: Pattern) -> Pattern:
+    def _keep(self, pattern: nodes.Pattern) -> nodes.Pattern:
         self._alive.append(pattern)
         return pattern
 
-    def _event(self, event: Event, env: Pairs) -> Iterator[Valuation]:
+    def _event(self, event: nodes.Event, env: Pairs) -> Iterator[Valuation]:
         for rank, each in enumerate(self.stream.events):
             fits = event.type is None or each.type == event.type
             if fits and self._holds(event.condition, rank, env):
@@ -267,7 +245,7 @@ class Evaluator:
                 stores = frozenset((name, rank) for name in event.writes - event.labels)
                 yield Valuation(rank, rank, marked, marked, bindings, stores)
 
-    def _satisfies(self, valuation: Valuation, conditions: tuple[On, ...], env: Pairs) -> bool:
+    def _satisfies(self, valuation: Valuation, conditions: tuple[nodes.On, ...], env: Pairs) -> bool:
         """Whether every event of each filtered variable satisfies the condition (for all over x's events)."""
         registers = env | valuation.registers
         return all(
@@ -319,7 +297,7 @@ class Evaluator:
         return None if rank is None else self.stream.events[rank].attributes
 
     def _chain(
-        self, parts: tuple[Pattern, ...], absent: tuple[Gap, ...], env: Pairs, *, adjacent: bool
+        self, parts: tuple[nodes.Pattern, ...], absent: tuple[Gap, ...], env: Pairs, *, adjacent: bool
     ) -> Iterator[Valuation]:
         """One part after another. `gap` collects what is negated since the last part that consumed something."""
         current: set[tuple[Valuation, Gap]] = {(EMPTY, ())}
@@ -335,7 +313,7 @@ class Evaluator:
             current = reached
         return (valuation for valuation, _ in current)
 
-    def _continuing(self, before: Valuation, part: Pattern, env: Pairs, *, adjacent: bool) -> Iterator[Valuation]:
+    def _continuing(self, before: Valuation, part: nodes.Pattern, env: Pairs, *, adjacent: bool) -> Iterator[Valuation]:
         """The part's valuations that may come next: empty ones, and those that start late enough."""
         known = self._seen_by(part, env | before.registers)
         key = (id(part), known)
@@ -357,12 +335,12 @@ class Evaluator:
         """Whether one of the negated patterns occurs strictly between the two."""
         return any(any(self._between(pattern, before, after, env)) for pattern in negated)
 
-    def _between(self, pattern: Pattern, before: Valuation, after: Valuation, env: Pairs) -> Iterator[Stretch]:
+    def _between(self, pattern: nodes.Pattern, before: Valuation, after: Valuation, env: Pairs) -> Iterator[Stretch]:
         """Where the pattern occurs strictly between the two."""
         stretches = self._stretches(pattern, env | before.registers)
         return ((lo, hi) for lo, hi in stretches if before.hi < lo and hi < after.lo)
 
-    def _absences(self, node: Sequence, valuations: Iterable[Valuation], env: Pairs) -> Iterator[Valuation]:
+    def _absences(self, node: nodes.Sequence, valuations: Iterable[Valuation], env: Pairs) -> Iterator[Valuation]:
         """The valuations around which, inside the window, nothing occurs that is negated at an end."""
         if id(node) not in self._sizes:
             raise PatternError(f"`{node}` needs a window: for how long is it absent?", span=node.span)
@@ -374,7 +352,7 @@ class Evaluator:
             if not earlier and not any(any(self._later(pattern, each, size, env)) for pattern in node.after):
                 yield replace(each, waits=each.waits | {(size, each.start)}) if node.after else each
 
-    def _earlier(self, pattern: Pattern, each: Valuation, size: Size, env: Pairs) -> Iterator[Stretch]:
+    def _earlier(self, pattern: nodes.Pattern, each: Valuation, size: nodes.Size, env: Pairs) -> Iterator[Stretch]:
         """Where the pattern occurs wholly before the start, inside the window that ends at the end.
 
         It may read the events of the match itself, which come after it. Ranks count the events before the stream, too.
@@ -387,13 +365,13 @@ class Evaluator:
         stretches = self._all_along._stretches(pattern, outer)
         return ((lo, hi) for lo, hi in stretches if hi < start and self._whole.fits(size, lo, end))
 
-    def _later(self, pattern: Pattern, each: Valuation, size: Size, env: Pairs) -> Iterator[Stretch]:
+    def _later(self, pattern: nodes.Pattern, each: Valuation, size: nodes.Size, env: Pairs) -> Iterator[Stretch]:
         """Where the pattern occurs wholly after the end, inside the window that begins at the start."""
         start, end, registers = each.start or 0, each.end or 0, env | each.registers
         stretches = self._stretches(pattern, registers)
         return ((lo, hi) for lo, hi in stretches if lo > end and self.stream.fits(size, start, hi))
 
-    def _stretches(self, pattern: Pattern, env: Pairs) -> frozenset[Stretch]:
+    def _stretches(self, pattern: nodes.Pattern, env: Pairs) -> frozenset[Stretch]:
         """Where the pattern occurs, whatever it marks there."""
         key = (id(pattern), self._seen_by(pattern, env))
         if key not in self._occurring:
@@ -401,7 +379,7 @@ class Evaluator:
             self._occurring[key] = frozenset((each.lo, each.hi) for each in valuations if not each.is_empty)
         return self._occurring[key]
 
-    def _iteration(self, node: Iteration, env: Pairs) -> set[Valuation]:
+    def _iteration(self, node: nodes.Iteration, env: Pairs) -> set[Valuation]:
         """φ or φ;φ or …: an empty repetition counts as one but adds nothing."""
         may_be_empty = EMPTY in self.all(node.operand, env)
         least = 0 if may_be_empty else node.least
@@ -424,7 +402,7 @@ class Evaluator:
                 valuations |= current
         return valuations
 
-    def _beginning_anywhere(self, pattern: Pattern, env: Pairs) -> set[Valuation]:
+    def _beginning_anywhere(self, pattern: nodes.Pattern, env: Pairs) -> set[Valuation]:
         """What a strategy compares: each valuation reads what was bound before it began, and its own names first."""
         valuations = {each for each in self.all(pattern, env) if each.is_empty}
         for lo in range(len(self.stream.events)):
@@ -432,7 +410,7 @@ class Evaluator:
             valuations |= {each for each in self.all(pattern, before) if each.lo == lo and not each.is_empty}
         return valuations
 
-    def _intersection(self, parts: tuple[Pattern, ...], env: Pairs) -> list[Valuation]:
+    def _intersection(self, parts: tuple[nodes.Pattern, ...], env: Pairs) -> list[Valuation]:
         def key(each: Valuation) -> object:
             return (each.lo, each.hi, each.start, each.end, each.positions)
 
@@ -444,7 +422,7 @@ class Evaluator:
             current = list({one.beside(two) for one in current for two in others.get(key(one), ())})
         return current
 
-    def _complement(self, operand: Pattern, env: Pairs) -> Iterator[Valuation]:
+    def _complement(self, operand: nodes.Pattern, env: Pairs) -> Iterator[Valuation]:
         taken = {(each.lo, each.hi) for each in self.all(operand, env)}
         if EMPTY not in self.all(operand, env):
             yield EMPTY
@@ -458,6 +436,6 @@ def _bound_to(registers: Pairs, variable: str | None) -> set[int]:
     return {rank for name, rank in registers if variable is None or name == variable}
 
 
-def _read(pattern: Pattern) -> frozenset[str]:
+def _read(pattern: nodes.Pattern) -> frozenset[str]:
     """Every variable some condition inside the pattern reads."""
-    return frozenset().union(*map(variables, conditions_of(pattern)))
+    return frozenset().union(*map(variables, nodes.conditions_of(pattern)))

@@ -21,17 +21,7 @@ from pyspark.sql import functions as fn
 from cerite.automaton.guards import Guard, Test
 from cerite.core.schema import Kind
 from cerite.engine.plan import Plan
-from cerite.predicate.expression import (
-    Attribute,
-    Comparison,
-    Expression,
-    In,
-    Interval,
-    IsNull,
-    Like,
-    Literal,
-    Not,
-)
+from cerite.predicate import expression as ex
 from cerite.predicate.formula import All, Formula, Formulas, Negated, Some
 from cerite.spark.driver.frame import Frame
 from cerite.spark.driver.values import Value, Values, compared
@@ -80,7 +70,7 @@ class BitConditions(Guards):
     """Formulas of guards over the bits of the conditions on one event."""
 
     def __init__(self, plan: Plan) -> None:
-        self._bits = {test: Attribute(f"{BIT}{number}") for number, test in enumerate(unary_tests(plan))}
+        self._bits = {test: ex.Attribute(f"{BIT}{number}") for number, test in enumerate(unary_tests(plan))}
         super().__init__({bit.name: "bool" for bit in self._bits.values()})
 
     def test(self, test: Test) -> Formula:
@@ -98,9 +88,9 @@ class Conditions(Guards):
 
     def test(self, test: Test) -> Formula:
         """Where an event has this type and satisfies this condition."""
-        conditions: list[Expression] = [] if test.condition is None else [test.condition]
+        conditions: list[ex.Expression] = [] if test.condition is None else [test.condition]
         if test.type is not None and self._type is not None:
-            conditions.insert(0, Comparison("=", Attribute(self._type), Literal(test.type)))
+            conditions.insert(0, ex.Comparison("=", ex.Attribute(self._type), ex.Literal(test.type)))
         return self._formulas.every([self._formulas.of(each) for each in conditions])
 
     def column(self, formula: Formula) -> Column:
@@ -115,26 +105,26 @@ class Conditions(Guards):
             return ~fn.coalesce(self.column(formula.part), fn.lit(False))
         return self._atom(formula)
 
-    def _atom(self, node: Expression) -> Column:
+    def _atom(self, node: ex.Expression) -> Column:
         match node:
-            case Attribute(name=name):
+            case ex.Attribute(name=name):
                 return self._values.attribute(name).column
-            case Not(operand=Attribute(name=name)):
+            case ex.Not(operand=ex.Attribute(name=name)):
                 return ~self._values.attribute(name).column
-            case Not(operand=In(operand=operand) | Like(operand=operand) as inner):
+            case ex.Not(operand=ex.In(operand=operand) | ex.Like(operand=operand) as inner):
                 return ~self._atom(inner) & ~self._values.of(operand).null
-            case Comparison(op=op, left=left, right=right):
+            case ex.Comparison(op=op, left=left, right=right):
                 return compared(op, self._values.of(left), self._values.of(right))
-            case IsNull(operand=operand):
+            case ex.IsNull(operand=operand):
                 return self._values.of(operand).null
-            case Like(operand=operand, pattern=pattern):
+            case ex.Like(operand=operand, pattern=pattern):
                 return self._values.of(operand).column.like(spark_like(pattern))
-            case In(operand=operand, items=items):
+            case ex.In(operand=operand, items=items):
                 return self._in(self._values.of(operand), items)
         raise TypeError(f"not an atom: {node!r}")
 
-    def _in(self, value: Value, items: tuple[Literal | Interval, ...]) -> Column:
-        points = [item.value for item in items if isinstance(item, Literal)]
+    def _in(self, value: Value, items: tuple[ex.Literal | ex.Interval, ...]) -> Column:
+        points = [item.value for item in items if isinstance(item, ex.Literal)]
         plain = str if value.kind == "string" else int
         columns: list[Column] = []
         if len(points) > _MANY and value.kind in ("string", "int"):
@@ -143,7 +133,7 @@ class Conditions(Guards):
             columns.append(value.column.isin(listed))
         columns += [compared("=", value, self._values.constant(point)) for point in points]
         for item in items:
-            if isinstance(item, Interval):
+            if isinstance(item, ex.Interval):
                 low, high = self._values.constant(item.low.value), self._values.constant(item.high.value)
                 columns.append(compared(">=", value, low) & compared("<=", value, high))
         return reduce(Column.__or__, columns)

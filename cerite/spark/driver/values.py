@@ -21,8 +21,8 @@ from pyspark.sql import functions as fn
 from pyspark.sql import types as ty
 
 from cerite.core.errors import StreamError
+from cerite.predicate import expression as ex
 from cerite.predicate.evaluate import exactly, scale_of, written
-from cerite.predicate.expression import Arithmetic, Attribute, Call, Expression, Literal, Negative
 from cerite.predicate.expression import Value as Constant
 from cerite.predicate.functions import EARLIEST, LATEST, MICROSECOND, PARTS, ROUNDING, UNITS
 from cerite.spark.driver.frame import Frame, ticks
@@ -92,21 +92,21 @@ class Values:
     def __init__(self, frame: Frame) -> None:
         self._frame = frame
 
-    def of(self, node: Expression) -> Value:
+    def of(self, node: ex.Expression) -> Value:
         """The value of an expression without conditions in it."""
         match node:
-            case Literal(value=value):
+            case ex.Literal(value=value):
                 return self.constant(value)
-            case Attribute(name=name):
+            case ex.Attribute(name=name):
                 return self.attribute(name)
-            case Negative(operand=operand):
+            case ex.Negative(operand=operand):
                 inner = self.of(operand)
                 if inner.kind == "duration":
                     return Value(-inner.column, "duration")
                 return _arithmetic("-", self.constant(0), inner)
-            case Arithmetic(op=op, left=left, right=right):
+            case ex.Arithmetic(op=op, left=left, right=right):
                 return _arithmetic(op, self.of(left), self.of(right))
-            case Call(function=function, arguments=arguments):
+            case ex.Call(function=function, arguments=arguments):
                 return _called(function, [self.of(each) for each in arguments])
         raise TypeError(f"not a value: {node!r}")
 
