@@ -199,21 +199,16 @@ class QueryCondition(QueryFunction):
 
     def _check(self) -> None:
         super()._check()
-        depends = "CONSUME BY" if self.plan.consume != "none" else "SUPPRESS" if self.plan.suppress is not None else ""
-        if depends:
-            raise PatternError(
-                f"T-CER does not run {depends}: what it leaves depends on everything before",
-                hint="run the query as a QueryRule in R-CER",
-            )
-        if self.plan.needs_history:
-            raise PatternError(
-                "T-CER does not run this pattern: a part of it looks at everything before it, not just at the window",
-                hint="run the query as a QueryRule in R-CER",
-            )
         if self.plan.window is None or not self.plan.window.is_time:
             raise PatternError(
                 "T-CER runs queries with a time window, and this one has none",
                 hint="add WITHIN … seconds, or run the query as a QueryRule in R-CER",
+            )
+        beyond = self.plan.beyond_window
+        if beyond is not None:
+            raise PatternError(
+                f"T-CER recognises each chunk of time alone, which is not enough here; {beyond.reason}",
+                hint="run the query as a QueryRule in R-CER",
             )
         self._window = int(self.plan.window.width)
 

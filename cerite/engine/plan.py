@@ -17,6 +17,7 @@ from cerite.automaton.build import build
 from cerite.automaton.guards import Guard, Test, distinct_tests
 from cerite.automaton.labelling import known_by_marks
 from cerite.core.errors import PatternError
+from cerite.core.rejected import Rejected
 from cerite.pattern import nodes
 from cerite.pattern.absences import deciding, waiting_parts
 from cerite.pattern.check import check
@@ -106,6 +107,37 @@ class Plan:
     def everything(self) -> Plan:
         """The plan that also reports what SUPPRESS leaves out."""
         return self if self.suppress is None else replace(self, suppress=None, limit=None)
+
+    @property
+    def beyond_window(self) -> Rejected | None:
+        """Why the events of its window do not decide a match alone, None if they do: then a stream can be cut by time.
+
+        >>> from cerite.language.ceql import parse_query
+        >>> text = "SELECT * FROM S WHERE A ; B WITHIN 5 EVENTS"
+        >>> plan(parse_query(text)).beyond_window, plan(parse_query(text + " CONSUME BY ANY")).beyond_window
+        (None, Rejected(reason='CONSUME BY: what a match forgets depends on the matches before it'))
+        """
+        if self.consume != "none":
+            return Rejected("CONSUME BY: what a match forgets depends on the matches before it")
+        if self.suppress is not None:
+            return Rejected("SUPPRESS: what is reported depends on the match reported before it")
+        if self.needs_history:
+            return Rejected("a part of the pattern looks at everything before it, not just at the window")
+        if self.has_absence:
+            return Rejected("NOT at an end of the pattern: what is absent may lie outside the match's own window")
+        if self.window is None:
+            return Rejected("no window: a match may span the whole stream")
+        return None
+
+    @property
+    def across_partitions(self) -> Rejected | None:
+        """Why partitions are not independent of each other, None if they are."""
+        if self.consume == "any":
+            return Rejected("CONSUME BY ANY: what a match forgets depends on every match before it")
+        if self.suppress is not None and not self.suppress.per_partition:
+            hint = "; with PER PARTITION partitions are independent" if self.partition else ""
+            return Rejected(f"SUPPRESS: what is reported depends on the match reported before it{hint}")
+        return None
 
     @property
     def needs_history(self) -> bool:

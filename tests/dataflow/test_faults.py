@@ -101,7 +101,10 @@ def test_rows_without_time_are_refused() -> None:
     [
         (PAIR, "queries with a time window, and this one has none"),
         (PAIR + " WITHIN 5 EVENTS", "queries with a time window, and this one has none"),
-        (PAIR + " WITHIN 5 seconds CONSUME BY ANY", "T-CER does not run CONSUME BY"),
+        (
+            PAIR + " WITHIN 5 seconds CONSUME BY ANY",
+            "is not enough here; CONSUME BY: what a match forgets depends on the matches before it",
+        ),
         ("SELECT * FROM S WHERE SKIP _ : A WITHIN 5 seconds", "looks at everything before it"),
         ("SELECT * FROM S WHERE A ; NOT B WITHIN 5 seconds", "do not run NOT at an end"),
         (PAIR + " FILTER y[w > 1] WITHIN 5 seconds", "the stream has no attribute `w`"),

@@ -109,8 +109,8 @@ def test_the_variable_says_how_many_and_is_checked(monkeypatch: pytest.MonkeyPat
     ("text", "why"),
     [
         ("A ; B", "no window"),
-        ("A ; B WITHIN 3 EVENTS CONSUME BY ANY", "consumed"),
-        ("A ; NOT B WITHIN 3 EVENTS", "outside its window"),
+        ("A ; B WITHIN 3 EVENTS CONSUME BY ANY", "CONSUME BY"),
+        ("A ; NOT B WITHIN 3 EVENTS", "outside the match's own window"),
         ("A ; B PARTITION BY [at] WITHIN 3 EVENTS", "each partition"),
         ("A ; B WITHIN 3 EVENTS", None),
     ],
@@ -215,8 +215,8 @@ def test_types_that_no_event_of_any_shard_has_are_named() -> None:
     ("text", "why"),
     [
         ("A ; B", "no partitions"),
-        ("A ; B PARTITION BY [key] CONSUME BY ANY", "consumed"),
-        ("A ; B PARTITION BY [key] WITHIN 3 EVENTS SUPPRESS 3 milliseconds", "suppressed"),
+        ("A ; B PARTITION BY [key] CONSUME BY ANY", "CONSUME BY"),
+        ("A ; B PARTITION BY [key] WITHIN 3 EVENTS SUPPRESS 3 milliseconds", "with PER PARTITION"),
         ("A ; NOT B PARTITION BY [key] WITHIN 3 EVENTS", "the order in which they are decided"),
         ("A ; B PARTITION BY [key] WITHIN 3 EVENTS SUPPRESS 3 milliseconds PER PARTITION", None),
         ("A ; B PARTITION BY [key] CONSUME BY PARTITION", None),

@@ -27,15 +27,11 @@ SPAN = 3  # a segment has at least so many events of its own for each that it re
 
 def uncut(program: Program, order: tuple[str, ...] | None = ()) -> str | None:
     """Why a stream is not cut for this program, None if it is; `order` are the columns that tell events apart."""
-    plan = program.plan
-    if plan.window is None:
-        return "no window: a match may span the whole stream"
-    if plan.consume != "none" or plan.suppress is not None:
-        return "what is consumed or suppressed depends on the matches before"
-    if plan.has_absence or plan.needs_history:
-        return "a match depends on events outside its window"
+    beyond = program.plan.beyond_window
+    if beyond is not None:
+        return beyond.reason
     by_time = program.measured is not None and program.measured.name == program.columns.time
-    if plan.partition and not by_time:
+    if program.plan.partition and not by_time:
         return "the window is one of each partition"
     if order and not by_time:
         return "events are distinguished by columns that the window does not measure"

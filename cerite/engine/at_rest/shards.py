@@ -55,10 +55,8 @@ def undivided(program: Program, *, counting: bool) -> str | None:
     plan = program.plan
     if not plan.partition:
         return "no partitions"
-    if plan.consume == "any":
-        return "what is consumed depends on the matches of other partitions"
-    if plan.suppress is not None and not plan.suppress.per_partition:
-        return "what is suppressed depends on the matches of other partitions"
+    if plan.across_partitions is not None:
+        return plan.across_partitions.reason
     if plan.late and not (counting and plan.counts_without_enumerating):
         return "matches are reported in the order in which they are decided, in all partitions"
     return None

@@ -7,9 +7,8 @@
 | S&P + R-CER, one task | neither, CONSUME BY ANY, or SUPPRESS over the whole stream | one ordered task |
 
 A hot key under a window is cut like an unpartitioned stream, by its own ranks if the window counts events. Invariant:
-chunks are used only where a match is decided by the events inside its window alone. That excludes consumption and
-suppression (what is forgotten or left out depends on all earlier matches), a window applied after a selection (a match
-may be selected from others that lie outside) and absence (the window goes on after the match, or began before it).
+chunks are used only where a match is decided by the events inside its window alone (`Plan.beyond_window`), partitions
+only where they are independent of each other (`Plan.across_partitions`).
 """
 
 from __future__ import annotations
@@ -33,23 +32,15 @@ class Choice:
 
 def choose(plan: Plan, clock: str | None) -> Choice:
     """The operator for a plan; `clock` is the column that chunks would be cut by."""
-    suppress = plan.suppress
-    alone = plan.consume == "none" and suppress is None and not plan.has_absence
-    local = plan.window is not None and not plan.needs_history and alone
-    if plan.consume == "any":
-        return Choice("sequence", "CONSUME BY ANY: what a match forgets depends on every match before it")
-    if suppress is not None and not suppress.per_partition:
-        hint = "; with PER PARTITION partitions are independent" if plan.partition else ""
-        return Choice("sequence", f"SUPPRESS: what is reported depends on the match reported before it{hint}")
+    across, beyond = plan.across_partitions, plan.beyond_window
+    if across is not None:
+        return Choice("sequence", across.reason)
     if plan.partition:
-        cut = local and plan.window is not None and (plan.window.unit == "events" or clock is not None)
+        by_events = plan.window is not None and plan.window.unit == "events"
+        cut = beyond is None and (by_events or clock is not None)
         return Choice("partitions", "PARTITION BY: partitions are independent of each other", cut=cut)
-    if plan.needs_history:
-        return Choice("sequence", "a part of the pattern looks at everything before it, not just at the window")
-    if plan.has_absence:
-        return Choice("sequence", "NOT at an end of the pattern: what is absent may lie outside the match's own chunk")
-    if plan.window is None:
-        return Choice("sequence", "no partition and no window: a match may span the whole stream")
+    if beyond is not None:
+        return Choice("sequence", beyond.reason)
     if clock is None:
         return Choice("sequence", "a window over events, and no time or position to cut the stream by")
     return Choice("chunks", "a window: a match is decided by the events inside it")
