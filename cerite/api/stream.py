@@ -14,8 +14,6 @@ from __future__ import annotations
 import warnings
 import weakref
 from collections.abc import Callable, Sequence
-from datetime import timedelta
-from fractions import Fraction
 from typing import Any, Literal, get_args
 
 import pyarrow as pa
@@ -41,8 +39,7 @@ from cerite.engine.events.keys import width_of
 from cerite.engine.live.live_run import LiveRun, Released
 from cerite.engine.live.sorter import Ordering
 from cerite.engine.results.shape import Shape
-from cerite.language.builder import width
-from cerite.pattern.nodes import Size
+from cerite.language.builder import duration
 
 Late = Literal["count", "side", "raise"]
 
@@ -250,31 +247,15 @@ def stream_ordering(
         )
     if columns.position is not None and columns.position not in ties:  # as data at rest is sorted
         ties = (*ties, columns.position)
-    delay = _delay(watermark, schema.field(columns.time).type, columns.unit)
+    delay = width_of(duration(watermark, "watermark"), schema.field(columns.time).type, columns.unit)
     return Ordering(columns.time, ties, delay, ids)
 
 
-def checked_late(late: str) -> Late:
+def checked_late(late: str, known: Sequence[str] = get_args(Late)) -> Late:
     """The value of `late`, refused if it is not one of the known ones."""
-    if late not in get_args(Late):
-        raise ArgumentError(f"late={late!r} is unknown", hint=f"it is {', '.join(map(repr, get_args(Late)))}")
+    if late not in known:
+        raise ArgumentError(f"`late` is {' or '.join(map(repr, known))}, not {late!r}")
     return late  # type: ignore[return-value]
-
-
-def _delay(watermark: Any, kind: pa.DataType, unit: str) -> Fraction:
-    """How far an event may lie behind the latest one, in ticks of the time column."""
-    hint = "write watermark='10 seconds', or a timedelta"
-    if isinstance(watermark, timedelta) and watermark < timedelta(0):
-        raise ArgumentError(f"the watermark {watermark!r} is negative", hint=hint)
-    if not isinstance(watermark, (str, timedelta, Size)):
-        raise ArgumentError(f"a watermark is text or a timedelta, not {watermark!r}", hint=hint)
-    try:
-        size = width(watermark)
-    except Exception as error:
-        raise ArgumentError(f"{watermark!r} is not a length of time", hint=hint) from error
-    if not size.is_time:
-        raise ArgumentError(f"a watermark is a length of time, not {watermark}", hint=hint)
-    return width_of(size, kind, unit)
 
 
 def _columns(given: Any, role: str, schema: pa.Schema) -> tuple[str, ...]:

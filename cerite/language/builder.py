@@ -19,7 +19,7 @@ from datetime import timedelta
 from math import inf
 from typing import overload
 
-from cerite.core.errors import ArgumentError
+from cerite.core.errors import ArgumentError, CeriteError, Hint, Setting
 from cerite.language.ceql import parse_condition, parse_window
 from cerite.language.terms import Term, expression_of
 from cerite.pattern import nodes
@@ -253,8 +253,8 @@ def size(amount: int | float, unit: str | None = None, *, attribute: str | None 
 Width = nodes.Size | str | timedelta
 
 
-def width(given: Width) -> nodes.Size:
-    """A window's size, given as CEQL writes it or as Python measures time.
+def width(given: Width, name: str = "within") -> nodes.Size:
+    """The size of a window, or of what else `name` says, as CEQL writes it or as Python measures time.
 
     >>> [str(width(each)) for each in ("30 seconds", "500 EVENTS", "0.5 [price]", timedelta(minutes=2, seconds=1))]
     ['30 seconds', '500 EVENTS', '0.5 [price]', '121 seconds']
@@ -262,12 +262,32 @@ def width(given: Width) -> nodes.Size:
     if isinstance(given, nodes.Size):
         return given
     if isinstance(given, timedelta):
+        if given < timedelta(0):
+            raise ArgumentError(f"`{name}` is negative: {given!r}", hint=Hint("write ", Setting(name, "30 seconds")))
         microseconds = given // timedelta(microseconds=1)
         seconds_, rest = divmod(microseconds, 1_000_000)
         return size(microseconds, "microseconds") if rest else size(seconds_, "seconds")
     if not isinstance(given, str):
-        raise ArgumentError(f"a window is text (`30 seconds`), a timedelta or a Size, not {given!r}")
+        raise ArgumentError(f"`{name}` is text (`30 seconds`), a timedelta or a Size, not {given!r}")
     return parse_window(given)
+
+
+def duration(given: Width, name: str) -> nodes.Size:
+    """A length of time, for the setting of this name.
+
+    >>> str(duration("10 seconds", "watermark"))
+    '10 seconds'
+    """
+    hint = Hint("write ", Setting(name, "10 seconds"))
+    try:
+        size = width(given, name)
+    except ArgumentError:
+        raise
+    except CeriteError as error:
+        raise ArgumentError(f"`{name}` is a length of time, and {given!r} is none", hint=hint) from error
+    if not size.is_time:
+        raise ArgumentError(f"`{name}` is a length of time, not {size}", hint=hint)
+    return size
 
 
 def seconds(amount: int | float) -> nodes.Size:

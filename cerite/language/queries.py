@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeVar, Union, cast
 
 from cerite.core.errors import ArgumentError, SchemaError
 from cerite.core.schema import Schema, kind_named
-from cerite.language.builder import Builder, Width, width
+from cerite.language.builder import Builder, Width, duration, width
 from cerite.language.ceql import parse_condition, parse_query, parse_schema, parse_suppress
 from cerite.language.terms import Term, Variable, variable_of
 from cerite.pattern.check import check
@@ -114,7 +114,7 @@ def _suppress(given: Width | Suppress | None) -> Suppress | None:
     """How long nothing is reported: text may say PER PARTITION."""
     if given is None or isinstance(given, Suppress):
         return given
-    return parse_suppress(given) if isinstance(given, str) else Suppress(width(given))
+    return parse_suppress(given) if isinstance(given, str) else Suppress(duration(given, "suppress"))
 
 
 def declared(given: SchemaLike) -> Schema:

@@ -223,12 +223,12 @@ def test_an_event_that_another_column_puts_behind_is_refused_or_set_aside(name: 
 
 # ------------------------------------------------------------ settings
 WRONG: list[tuple[dict[str, Any], str]] = [
-    ({"watermark": "5 EVENTS"}, "a watermark is a length of time"),
-    ({"watermark": "soon"}, "'soon' is not a length of time"),
-    ({"watermark": 5}, "text or a timedelta, not 5"),
-    ({"watermark": timedelta(seconds=-1)}, "is negative"),
+    ({"watermark": "5 EVENTS"}, "`watermark` is a length of time, not 5 EVENTS"),
+    ({"watermark": "soon"}, "`watermark` is a length of time, and 'soon' is none"),
+    ({"watermark": 5}, r"`watermark` is text \(`30 seconds`\), a timedelta or a Size, not 5"),
+    ({"watermark": timedelta(seconds=-1)}, "`watermark` is negative"),
     ({"time": None}, "no time column is named"),
-    ({"late": "drop"}, "late='drop' is unknown"),
+    ({"late": "drop"}, "`late` is 'count' or 'side' or 'raise', not 'drop'"),
     ({"order_by": "w"}, "no column `w`, which `order_by` names"),
     ({"deduplicate": [1]}, "`deduplicate` names columns, not 1"),
     ({"watermark": None, "deduplicate": "v"}, "`deduplicate` needs a watermark"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from contextlib import redirect_stdout
-from datetime import datetime, timezone
+from datetime import datetime, timedelta, timezone
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -140,7 +140,8 @@ def test_events_that_nothing_orders_are_refused(folder: Folder) -> None:
 
 REFUSED: list[tuple[dict[str, Any], type[Exception], str]] = [
     ({"watermark": None}, StreamError, "needs a watermark"),
-    ({"watermark": "5 EVENTS"}, ArgumentError, "a watermark is a time"),
+    ({"watermark": "5 EVENTS"}, ArgumentError, "`watermark` is a length of time, not 5 EVENTS"),
+    ({"watermark": timedelta(seconds=-1)}, ArgumentError, "`watermark` is negative"),
     ({"time": None}, StreamError, "time"),
     ({"order_by": ()}, StreamError, "nothing says which of two events"),
     ({"shards": 0}, ArgumentError, "a number from 1"),

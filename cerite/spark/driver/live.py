@@ -25,9 +25,10 @@ from pyspark.sql import Column, DataFrame, GroupedData, SparkSession
 from pyspark.sql import functions as fn
 from pyspark.sql import types as ty
 
+from cerite.api.stream import checked_late
 from cerite.core.errors import ArgumentError, Hint, Setting, StreamError
 from cerite.core.extras import load
-from cerite.language.builder import Width, width
+from cerite.language.builder import Width, duration
 from cerite.spark.driver.choose import Choice, choose_live
 from cerite.spark.driver.frame import Frame, ticks
 from cerite.spark.driver.placement import parallelism, placement
@@ -122,11 +123,7 @@ class LivePlan:
                     hint=Hint("name it: ", Setting("watermark", "10 seconds")),
                 )
             return Fraction(known)
-        size = width(given)
-        if not size.is_time:
-            hint = Hint("write ", Setting("watermark", "10 seconds"))
-            raise ArgumentError(f"a watermark is a time, not {size}", hint=hint)
-        return size.width
+        return duration(given, "watermark").width
 
     @cached_property
     def delay_ticks(self) -> Fraction:
@@ -272,8 +269,7 @@ def live_plan_of(request: Request, options: LiveOptions) -> LivePlan:
     _check_spark(request.frame.original.sparkSession)
     if request.time is None:
         raise StreamError("a live stream needs a time column", hint=Hint("name it: ", Setting("time")))
-    if options.late not in ("count", "side"):
-        raise ArgumentError(f"`late` is 'count' or 'side', not {options.late!r}")
+    checked_late(options.late, ("count", "side"))
     side = request.frame.top if options.late == "side" else ()
     for name in (*options.deduplicate, *side):
         request.frame.known(name)
