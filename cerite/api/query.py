@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import timedelta
 from os import PathLike
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import TYPE_CHECKING, Any, TypedDict, Union
 
 from cerite.api.batch import BatchMatches, Progress
 from cerite.api.explain.text import Explanation
@@ -111,7 +111,7 @@ class Query:
         >>> [line.strip(" │├└─") for line in text.splitlines() if "chosen" in line]
         ['chosen: subsets; every condition looks at one event: deterministic states are sets of automaton states']
         """
-        return Explanation(self.query, self.schema if schema is None else declared(schema))
+        return Explanation(self.query, self.schema if schema is None else declared(schema), self.plan)
 
     def run(
         self,
@@ -269,8 +269,11 @@ class Query:
         )  # fmt: skip
 
 
+AnyQuery = Union[Query, str, QuerySpec, Builder, Pattern]
+
+
 def query(
-    source: str | QuerySpec | Builder | Pattern,
+    source: AnyQuery,
     *,
     schema: SchemaLike | None = None,
     select: Select | None = None,
@@ -281,7 +284,7 @@ def query(
     limit: int | None = None,
     suppress: Width | Suppress | None = None,
 ) -> Query:
-    """A query from CEQL text, from the pattern builder or from a pattern, checked and ready to run.
+    """A query from CEQL text, from the pattern builder or from a pattern, checked and ready to run; a query as it is.
 
     `schema` declares event types or columns: the query is checked against it, and data is read as it says. The other
     keywords add clauses to a pattern; text has its own. `within` is text (`"30 seconds"`, `"500 events"`), a
@@ -295,7 +298,8 @@ def query(
     """
     known = None if schema is None else declared(schema)
     spec = make_query(
-        source, schema=known, select=select, strategy=strategy, partition_by=partition_by, within=within,
-        consume=consume, limit=limit, suppress=suppress,
+        source.query if isinstance(source, Query) else source,
+        schema=known, select=select, strategy=strategy, partition_by=partition_by, within=within, consume=consume,
+        limit=limit, suppress=suppress,
     )  # fmt: skip
-    return Query(spec, known)
+    return source if isinstance(source, Query) and known is None else Query(spec, known)

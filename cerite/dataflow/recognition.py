@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 
 from cerite.api.inputs import bind_query
-from cerite.api.query import Query, query
+from cerite.api.query import AnyQuery, query
 from cerite.api.stream import EventStream
 from cerite.core.errors import Hint, PatternError, Setting, StreamError
 from cerite.core.match import Match
@@ -22,9 +22,6 @@ from cerite.dataflow.event_time import StreamTuple
 from cerite.engine.bind import Program
 from cerite.engine.events.rows import Columns
 from cerite.engine.plan import Semantics
-from cerite.language.builder import Builder
-from cerite.pattern.nodes import Pattern
-from cerite.pattern.query import QuerySpec
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,8 +130,6 @@ class Recognition:
 # Both give a `Recognised` for every match at the tuple that completes it. Invariant (`reference.matches` judges it):
 # behind S&P, T-CER and R-CER report the query's matches in the stream sorted by event time, each exactly once.
 
-AnyQuery = Query | str | QuerySpec | Builder | Pattern
-
 
 class QueryFunction:
     """A prepared query. `schema` has the columns it looks at; τ, in milliseconds, fills the column `time`."""
@@ -149,7 +144,7 @@ class QueryFunction:
         position: str | None = None,
         semantics: Semantics = "valuations",
     ) -> None:
-        runnable = source if isinstance(source, Query) else query(source)
+        runnable = query(source)
         self.query = runnable.query
         self.plan = runnable.plan(semantics)
         columns = Columns(type, time, position)

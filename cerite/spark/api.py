@@ -9,6 +9,7 @@ from typing import Literal
 
 from pyspark.sql import DataFrame
 
+from cerite.api.query import AnyQuery
 from cerite.core.errors import ArgumentError, CeriteWarning, Hint, Setting, StreamError
 from cerite.core.rejected import Rejected
 from cerite.engine.events.rows import TimeUnit
@@ -20,7 +21,7 @@ from cerite.spark.driver.layout import laid_out
 from cerite.spark.driver.live import Late, LiveOptions, LivePlan, live_plan_of
 from cerite.spark.driver.parquet import ParquetPlan, parquet_plan, scanned, scanned_count
 from cerite.spark.driver.placement import parallelism
-from cerite.spark.driver.request import Options, QueryLike, Request, make_request
+from cerite.spark.driver.request import Options, Request, make_request
 from cerite.spark.driver.shuffle import BY_SPARK, Shuffle, shuffle_of
 from cerite.spark.worker.failures import refusals
 
@@ -77,7 +78,7 @@ def warn(choice: Choice, depth: int) -> None:
 
 def match(
     df: DataFrame | Mapping[str, DataFrame],
-    query: QueryLike,
+    query: AnyQuery,
     *,
     time: str | None = None,
     type: str | None = None,
@@ -152,7 +153,7 @@ def live_route(request: Request, options: LiveOptions, partitions: int | None, r
 
 def count(
     df: DataFrame | Mapping[str, DataFrame],
-    query: QueryLike,
+    query: AnyQuery,
     *,
     time: str | None = None,
     type: str | None = None,

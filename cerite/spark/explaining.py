@@ -9,6 +9,7 @@ from re import search
 
 from pyspark.sql import DataFrame
 
+from cerite.api.query import AnyQuery
 from cerite.core.rejected import Rejected
 from cerite.engine.events.rows import TimeUnit
 from cerite.engine.plan import Semantics
@@ -19,7 +20,7 @@ from cerite.spark.api import Reading, Route, live_route, routed
 from cerite.spark.driver.layout import Layout
 from cerite.spark.driver.live import LiveOptions, LivePlan
 from cerite.spark.driver.parquet import ParquetPlan, columns_read, stretches
-from cerite.spark.driver.request import Options, QueryLike, Request, make_request
+from cerite.spark.driver.request import Options, Request, make_request
 from cerite.spark.driver.travelling import job_of
 from cerite.spark.worker.job import Cut, unary_tests
 
@@ -28,7 +29,7 @@ NAMES = {"partitions": "S&P, then R-CER per key", "chunks": "S&P, then T-CER", "
 
 def explain(
     df: DataFrame | Mapping[str, DataFrame],
-    query: QueryLike,
+    query: AnyQuery,
     *,
     time: str | None = None,
     type: str | None = None,

@@ -13,7 +13,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from cerite.api.query import Query
+from cerite.api.query import AnyQuery, Query
+from cerite.api.query import query as checked
 from cerite.core.errors import SchemaError
 from cerite.core.match import Match
 from cerite.data.open import opened
@@ -22,7 +23,7 @@ from cerite.engine.plan import Semantics
 from cerite.pattern.check_kinds import read_attributes
 from cerite.reference.semantics import matches, occurrences
 from cerite.testing.event_text import notation
-from cerite.testing.given import AnyEvents, AnyQuery, Rows, rows_of, runnable
+from cerite.testing.given import AnyEvents, Rows, rows_of
 
 _POSITION = "position in the stream"
 _TYPES = (pa.float64(), pa.string(), pa.bool_(), pa.timestamp("us"))
@@ -49,7 +50,7 @@ def assert_agrees(
     3
     """
     __tracebackhide__ = True
-    subject = runnable(query)
+    subject = checked(query)
     rows, named = rows_of(events, type, time)
     judged = _judged(subject, rows, named, type, semantics)
     ways: list[tuple[str, Matches]] = [("one run", list(subject.run(rows, time=named, type=type, semantics=semantics)))]

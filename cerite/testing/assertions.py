@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, Union
 
-from cerite.api.query import Query
+from cerite.api.query import AnyQuery, Query
+from cerite.api.query import query as checked
 from cerite.core.errors import ArgumentError, CeriteError
 from cerite.core.match import Match
 from cerite.testing.event_text import notation
-from cerite.testing.given import AnyEvents, AnyQuery, Rows, rows_of, runnable
+from cerite.testing.given import AnyEvents, Rows, rows_of
 
 Expected = Union[int, Iterable[Union[Iterable[int], Mapping[str, Any]]]]
 _HINT = "give tuples of positions, [(0, 2)], mappings of variables, [{'x': 0, 'y': [1, 2]}], or how many there are"
@@ -32,7 +33,7 @@ def assert_matches(
       missing (0, 1): `v > 5` was 3
     """
     __tracebackhide__ = True
-    subject = runnable(query)
+    subject = checked(query)
     rows, named = rows_of(events, type, time)
     matches = list(subject.run(rows, time=named, type=type))
     if isinstance(expected, int) and not isinstance(expected, bool):

@@ -5,21 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, Union
 
-from cerite.api.query import Query, query
 from cerite.core.errors import ArgumentError
-from cerite.language.builder import Builder
-from cerite.pattern.nodes import Pattern
-from cerite.pattern.query import QuerySpec
 from cerite.testing.event_text import events
 
-AnyQuery = Union[Query, str, QuerySpec, Builder, Pattern]
 AnyEvents = Union[str, Iterable[Mapping[str, Any]]]
 Rows = list[dict[str, Any]]
-
-
-def runnable(source: AnyQuery) -> Query:
-    """The query, ready to run."""
-    return source if isinstance(source, Query) else query(source)
 
 
 def rows_of(given: AnyEvents, type: str, time: str) -> tuple[Rows, str | None]:

@@ -49,7 +49,7 @@ K3_ENGINE = """\
 │   └── moved in groups, unless the first events say that a window has only a few of them
 │       ├── the n starts of the window are in one tree by x.price; what many of them have yet to do waits above them
 │       └── an event costs O(log n) small matrices of 2 × 2 sets of runs, however many it moves
-├── kinds guessed from the query, for want of a schema: name, price
+├── kinds guessed from the query, because no schema was given: name, price
 ├── per event: the logarithm of the starts in the window, or the few entries that it wakes
 ├── keeps: what is in the window; what has left it is forgotten
 │   └── a partial match: until 500 milliseconds have passed since its start, whatever events come
@@ -122,7 +122,7 @@ def test_a_schema_decides_what_is_indexed() -> None:
     """Numbers are found by order, strings are not."""
     query = parse_query("SELECT * FROM S WHERE A AS x ; B AS y FILTER y[v > x.v]")
     assert "q1: B with v > x.v, found by order" in engine_of(query)
-    assert "kinds guessed from the query, for want of a schema: v" in engine_of(query)
+    assert "kinds guessed from the query, because no schema was given: v" in engine_of(query)
     strings = engine_of(query, Schema.of_columns({"v": "string"}))
     assert "v > x.v: checked on every entry that something else wakes" in strings
     assert "guessed" not in strings

@@ -30,6 +30,7 @@ REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
     "select": (lambda: cerite.query(PAIR, select=[1]), "`select` takes names"),  # type: ignore[list-item]
     "schema": (lambda: cerite.query(PAIR, schema=3), "a schema cannot be read from 3"),
     "clauses beside text": (lambda: cerite.query("SELECT * FROM S WHERE A", within="3 seconds"), "WITHIN 30 seconds"),
+    "clauses beside a query": (lambda: cerite.query(cerite.query(PAIR), limit=3), "keywords go with a pattern"),
     "no query": (lambda: cerite.query(3), "not a query or pattern"),  # type: ignore[arg-type]
     "an event type": (lambda: event(3), "an event type is a name"),  # type: ignore[arg-type]
     "a variable": (lambda: event("A").as_(""), "a variable has a name"),
@@ -45,6 +46,13 @@ def test_what_is_not_an_argument_is_refused_in_words(name: str) -> None:
     with pytest.raises(ArgumentError) as caught:
         call()
     assert expected in str(caught.value)
+
+
+def test_a_query_is_one_already() -> None:
+    query = cerite.query(PAIR, within="5 events")
+    assert cerite.query(query) is query
+    with pytest.raises(cerite.SchemaError, match="unknown event type `B`"):
+        cerite.query(query, schema={"A": {"name": "string"}})
 
 
 def test_one_name_is_one_column() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from rich.text import Text
 from rich.tree import Tree
 
@@ -16,15 +18,14 @@ from cerite.core.schema import Schema
 from cerite.engine.at_rest.threads import divided
 from cerite.engine.bind import Program, bind
 from cerite.engine.events.rows import Columns
-from cerite.engine.plan import plan
-from cerite.pattern.query import QuerySpec
+from cerite.engine.plan import Plan
 
 
-def explain_engine(tree: Tree, query: QuerySpec, schema: Schema | None = None) -> None:
-    """Add to the tree how the local engine runs the query, or why it does not."""
+def explain_engine(tree: Tree, planned: Callable[[], Plan], schema: Schema | None) -> None:
+    """Add to the tree how the local engine runs the query that is `planned`, or why it does not."""
     try:
-        runnable = plan(query)
-        columns, guessed = columns_of(runnable, schema if schema is not None else query.schema)
+        runnable = planned()
+        columns, guessed = columns_of(runnable, schema)
         program = bind(runnable, columns, Columns(time=TIME))
     except (PatternError, SchemaError) as error:
         tree.add(Text(f"not run: {error.message}", style="yellow"))
@@ -41,7 +42,9 @@ def explain_engine(tree: Tree, query: QuerySpec, schema: Schema | None = None) -
     else:
         explain_registers(tree, program, machine)
         if guessed:
-            tree.add(Text(f"kinds guessed from the query, for want of a schema: {', '.join(guessed)}", style="dim"))
+            tree.add(
+                Text(f"kinds guessed from the query, because no schema was given: {', '.join(guessed)}", style="dim")
+            )
     for number, each in enumerate(automaton.preceding):
         tree.add(Text(_followed(number, each)))
     tree.add(Text(_cost(program)))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from io import StringIO
 from typing import cast
 
@@ -13,6 +15,7 @@ from cerite.api.explain.engine import explain_engine
 from cerite.core.errors import CeriteError
 from cerite.core.names import quoted
 from cerite.core.schema import Schema
+from cerite.engine.plan import Plan, plan
 from cerite.pattern import nodes
 from cerite.pattern.check import check
 from cerite.pattern.check_kinds import event_types
@@ -42,8 +45,8 @@ _DESCRIBED = {
 }
 
 
-def explanation(query: QuerySpec, schema: Schema | None = None) -> Tree:
-    """The query's clauses, pattern, variables, registers, checks and rewrites."""
+def explanation(query: QuerySpec, schema: Schema | None = None, planned: Callable[[], Plan] | None = None) -> Tree:
+    """The query's clauses, pattern, variables, registers, checks and rewrites, and its plan if that is `planned`."""
     notes = check(query, schema)
     tree = Tree(Text("query", style="bold"))
     _pattern(tree.add("pattern"), query.where)
@@ -58,15 +61,15 @@ def explanation(query: QuerySpec, schema: Schema | None = None) -> Tree:
     for note in notes:
         checks.add(Text(f"warning: {note.message}", style="yellow"))
     _rewrites(tree.add("rewrites"), query.where)
-    explain_engine(tree.add("engine"), query, schema)
+    explain_engine(tree.add("engine"), planned or partial(plan, query), query.schema if schema is None else schema)
     return tree
 
 
 class Explanation:
     """An explanation that shows itself as text, as a tree in a terminal, or as HTML in a notebook."""
 
-    def __init__(self, query: QuerySpec, schema: Schema | None = None) -> None:
-        self._tree = explanation(query, schema)
+    def __init__(self, query: QuerySpec, schema: Schema | None, planned: Callable[[], Plan]) -> None:
+        self._tree = explanation(query, schema, planned)
 
     def __rich__(self) -> Tree:
         return self._tree

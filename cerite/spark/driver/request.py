@@ -17,7 +17,7 @@ from pyspark.sql import functions as fn
 from pyspark.sql import types as ty
 from pyspark.sql.pandas.types import from_arrow_type, to_arrow_schema
 
-from cerite.api.query import Query
+from cerite.api.query import AnyQuery, query
 from cerite.api.shown import Selection
 from cerite.automaton.guards import Guard, Test
 from cerite.core.errors import CeriteError, Hint, Setting, StreamError
@@ -28,15 +28,14 @@ from cerite.data.source import numbers_as_text, ordered_text
 from cerite.engine.events.keys import time_of
 from cerite.engine.events.order import positions_not_whole
 from cerite.engine.events.rows import TimeUnit, checked_unit
-from cerite.engine.plan import Plan, Semantics, plan
+from cerite.engine.plan import Plan, Semantics
 from cerite.engine.results.match_ids import FILE, ROW
 from cerite.engine.results.measures import Measures
 from cerite.engine.results.shape import Shown
-from cerite.language.builder import Builder
-from cerite.language.queries import SchemaLike, declared, make_query
+from cerite.language.queries import SchemaLike, declared
 from cerite.pattern.check import check, check_type_column, declared_kinds
 from cerite.pattern.check_kinds import ordered_attributes
-from cerite.pattern.nodes import Pattern, Size, of_floats
+from cerite.pattern.nodes import Size, of_floats
 from cerite.pattern.query import QuerySpec
 from cerite.spark.driver.condition_columns import Conditions
 from cerite.spark.driver.frame import Frame, ticks, ticks_per_second
@@ -45,8 +44,6 @@ from cerite.spark.driver.row_filter import Relevance, relevance
 from cerite.spark.texts import is_text, sights
 from cerite.spark.worker.footers import Footers, footers, foreign_type, scan_obstacle
 from cerite.spark.worker.job import attributes_across, windows
-
-QueryLike = str | Query | QuerySpec | Builder | Pattern
 
 
 @dataclass(frozen=True)
@@ -244,12 +241,12 @@ class Request:
 
 
 def make_request(
-    data: DataFrame | Mapping[str, DataFrame], query: QueryLike, options: Options, *, counting: bool = False
+    data: DataFrame | Mapping[str, DataFrame], source: AnyQuery, options: Options, *, counting: bool = False
 ) -> Request:
     """A checked request."""
-    spec = query.query if isinstance(query, Query) else make_query(query)
-    given = None if options.schema is None else declared(options.schema)
-    kinds = declared_kinds(spec, query.schema if isinstance(query, Query) else None, given)
+    subject = query(source)
+    spec = subject.query
+    kinds = declared_kinds(spec, subject.schema, None if options.schema is None else declared(options.schema))
     sources = streams_of(spec, data)
     frame = Frame(union_streams(sources))
     kind = "type" if options.type is None and "type" in frame.names else options.type
@@ -257,7 +254,7 @@ def make_request(
     if frame.original.isStreaming and not order and options.position is None:
         order = ties_of(frame, options.time)
     request = Request(
-        frame, spec, plan(spec, options.semantics), kind, options.time, order, options.position,
+        frame, spec, subject.plan(options.semantics), kind, options.time, order, options.position,
         checked_unit(options.time_unit), counting, tuple(sources),
     )  # fmt: skip
     try:
