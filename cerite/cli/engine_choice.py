@@ -16,7 +16,7 @@ _CONFIGURED = ("SPARK_REMOTE", "SPARK_MASTER", "PYSPARK_GATEWAY_PORT")
 def picked(choice: EngineChoice, events: str, master: str | None, conf: Sequence[str]) -> tuple[EngineChoice, str]:
     """The engine and why."""
     if choice is not EngineChoice.auto:
-        return choice, "as asked"
+        return choice, "as requested"
     if master or conf:
         return EngineChoice.spark, "--master or --conf is given"
     for name in _CONFIGURED:

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import signal
 import sys
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.metadata import version
 from io import TextIOWrapper
-from threading import current_thread, main_thread
 from typing import Annotated, Any
 
 import typer
 from rich.console import Console
 from rich.text import Text
-from typer.core import TyperGroup
 
 from cerite.api.explain.text import explanation
 from cerite.api.query import Query
@@ -31,56 +28,37 @@ from cerite.cli.inputs import (
     read_query,
     read_schema,
 )
-from cerite.cli.live_run import Ends, Stopped, stream_on_spark
+from cerite.cli.interrupts import Commands
+from cerite.cli.live_run import Ends, stream_on_spark
+from cerite.cli.options import (
+    TIME,
+    ConfOption,
+    DelimiterOption,
+    FormatOption,
+    LanguageOption,
+    MasterOption,
+    NullOption,
+    OrderOption,
+    QueryArgument,
+    SchemaOption,
+    SemanticsOption,
+    TimeUnitOption,
+    TypeOption,
+    names,
+)
 from cerite.cli.recognise import Meter, check_output, report
 from cerite.cli.spark_run import run_on_spark
 from cerite.cli.warm_up import warm_up
 from cerite.cli.why import explained
-from cerite.core.errors import CeriteError, CeriteWarning, in_plain_words, was_interrupted
+from cerite.core.errors import CeriteError, CeriteWarning, in_plain_words
 from cerite.data.reading import Reading
 from cerite.datasets.loading import FEWEST, NAMES
 from cerite.engine import outlook
 from cerite.engine.plan import plan
 from cerite.pattern.check import Note, check, declared_kinds
 
-INTERRUPTED = 130  # 128 + the number of SIGINT
 out = Console(soft_wrap=True, highlight=False)
 err = Console(stderr=True, soft_wrap=True, highlight=False)
-
-
-class Commands(TyperGroup):
-    """The commands; Ctrl-C ends one with a line and exit code 130, as a shell expects, wherever it strikes."""
-
-    def invoke(self, ctx: typer.Context) -> Any:  # type: ignore[override]
-        """Run a command."""
-        with _noticing() as interrupts:
-            try:
-                return super().invoke(ctx)
-            except BaseException as error:
-                if not interrupts and not was_interrupted(error):
-                    raise
-                message = str(error) if isinstance(error, Stopped) else "interrupted"
-                err.print(message)
-                raise typer.Exit(INTERRUPTED) from None
-
-
-@contextmanager
-def _noticing() -> Iterator[list[int]]:
-    """Notes every Ctrl-C: Numba's compiler swallows some, and fails later with an error of its own."""
-    noted: list[int] = []
-
-    def notice(number: int, _: object) -> None:
-        noted.append(number)
-        raise KeyboardInterrupt
-
-    if current_thread() is not main_thread():  # where signals are not handled
-        yield noted
-        return
-    before = signal.signal(signal.SIGINT, notice)
-    try:
-        yield noted
-    finally:
-        signal.signal(signal.SIGINT, before)
 
 
 app = typer.Typer(
@@ -106,40 +84,6 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode="markdown",
 )
-
-QueryArgument = Annotated[
-    str, typer.Argument(metavar="QUERY", help="A file, `-` for standard input, or the text of the query itself.")
-]
-SchemaOption = Annotated[
-    str | None,
-    typer.Option("--schema", "-s", metavar="FILE", help="CREATE STREAM text, JSON, or data to take the columns from."),
-]
-LanguageOption = Annotated[
-    Language, typer.Option("--language", "-l", help="The language of the query; auto infers it from the file's ending.")
-]
-NullOption = Annotated[
-    list[str] | None,
-    typer.Option("--null", metavar="TEXT", help="A spelling of missing values in text files (repeat for more)."),
-]
-DelimiterOption = Annotated[
-    str | None, typer.Option("--delimiter", metavar="C", help="The character between the values of CSV.  [default: ,]")
-]
-TimeUnitOption = Annotated[TimeUnitChoice, typer.Option(help="The unit of a time column that holds numbers.")]
-TypeOption = Annotated[str | None, typer.Option(metavar="C", help="The column of the event type.  [default: type]")]
-SemanticsOption = Annotated[SemanticsChoice, typer.Option(help="What makes two matches different.")]
-MasterOption = Annotated[
-    str | None, typer.Option(metavar="URL", help="Spark's master, e.g. local[4] or spark://host:7077.")
-]
-ConfOption = Annotated[list[str] | None, typer.Option(metavar="NAME=VALUE", help="A Spark setting (repeat for more).")]
-_TIME = typer.Option(metavar="C", help="The column of the event time.")  # a live stream must have one
-OrderOption = Annotated[
-    list[str] | None,
-    typer.Option(metavar="C", help="Sort by time and these columns (repeat, or separate by commas)."),
-]
-FormatOption = Annotated[
-    str | None,
-    typer.Option(metavar="NAME", help="csv, tsv, jsonl, core, parquet or arrow, if the file name does not say."),
-]
 
 
 def _version(wanted: bool) -> None:
@@ -244,7 +188,7 @@ def run_command(
             help="A file, glob or folder: Parquet, CSV, JSON lines, Arrow, CORE text; `-` is standard input.",
         ),
     ],
-    time: Annotated[str | None, _TIME] = None,
+    time: Annotated[str | None, TIME] = None,
     time_unit: TimeUnitOption = TimeUnitChoice.ms,
     type: TypeOption = None,
     order_by: OrderOption = None,
@@ -318,7 +262,7 @@ def run_command(
         raise CeriteError("the query and the events cannot both come from standard input", hint="put one in a file")
     parsed = read_query(query, language)
     options: dict[str, Any] = {
-        "time": time, "type": type, "order_by": _names(order_by), "position": position, "semantics": semantics.value,
+        "time": time, "type": type, "order_by": names(order_by), "position": position, "semantics": semantics.value,
         "time_unit": time_unit.value, "schema": read_schema(schema),
     }  # fmt: skip
     reading = Reading.of(declared_kinds(parsed, options["schema"]), null or (), delimiter, format)
@@ -365,7 +309,7 @@ def why_command(
     match: Annotated[
         int | None, typer.Option(metavar="N", min=1, help="Which of the matches to explain.  [default: 1, the first]")
     ] = None,
-    time: Annotated[str | None, _TIME] = None,
+    time: Annotated[str | None, TIME] = None,
     time_unit: TimeUnitOption = TimeUnitChoice.ms,
     type: TypeOption = None,
     order_by: OrderOption = None,
@@ -394,13 +338,13 @@ def why_command(
     """
     parsed = read_query(query, language)
     options: dict[str, Any] = {
-        "time": time, "type": type, "order_by": _names(order_by), "position": position, "semantics": semantics.value,
+        "time": time, "type": type, "order_by": names(order_by), "position": position, "semantics": semantics.value,
         "time_unit": time_unit.value, "schema": read_schema(schema),
     }  # fmt: skip
     reading = Reading.of(declared_kinds(parsed, options["schema"]), null or (), delimiter, format)
     with _warnings_shown(), read_events(events, reading.format) as path:
         options |= _texts(reading, events)
-        named = None if rows is None else _names(rows)
+        named = None if rows is None else names(rows)
         out.print(explained(parsed, path, options, rows=named, match=match))
 
 
@@ -425,7 +369,7 @@ def stream_command(
     watermark: Annotated[
         str, typer.Option(metavar="TIME", help='How far an event may lie behind the latest one: "10 seconds".')
     ],
-    time: Annotated[str, _TIME] = "at",
+    time: Annotated[str, TIME] = "at",
     time_unit: TimeUnitOption = TimeUnitChoice.ms,
     type: TypeOption = None,
     order_by: Annotated[
@@ -496,9 +440,9 @@ def stream_command(
     options: dict[str, Any] = {
         "time": time,
         "type": type,
-        "order_by": _names(order_by),
+        "order_by": names(order_by),
         "position": position,
-        "deduplicate": _names(deduplicate),
+        "deduplicate": names(deduplicate),
         "watermark": watermark,
         "shards": shards,
         "semantics": semantics.value,
@@ -510,11 +454,6 @@ def stream_command(
             parsed, ends, options, Reading.of(kinds, (), delimiter, format), kinds, master=master, conf=conf or (),
             files=files, trigger=trigger, once=once, final=final, progress=shown, err=err,
         )  # fmt: skip
-
-
-def _names(given: list[str] | None) -> list[str]:
-    """Columns that an option names once or more, or separated by commas."""
-    return [name for each in given or () for name in each.split(",")]
 
 
 def _texts(reading: Reading, events: str) -> dict[str, Any]:
