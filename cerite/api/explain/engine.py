@@ -9,7 +9,7 @@ from rich.tree import Tree
 
 from cerite.api.explain.guessed_kinds import TIME, columns_of
 from cerite.api.explain.keeping import explain_keeping
-from cerite.api.explain.registers import counted, explain_registers, shown
+from cerite.api.explain.registers import counted, explain_registers
 from cerite.automaton import Automaton
 from cerite.automaton.automaton import Preceding
 from cerite.automaton.relevance import relevance, unconditional
@@ -19,6 +19,7 @@ from cerite.engine.at_rest.threads import divided
 from cerite.engine.bind import Program, bind
 from cerite.engine.events.rows import Columns
 from cerite.engine.plan import Plan
+from cerite.engine.registers.description import readable
 
 
 def explain_engine(tree: Tree, planned: Callable[[], Plan], schema: Schema | None) -> None:
@@ -62,7 +63,7 @@ def _followed(number: int, preceding: Preceding) -> str:
     """How the engine keeps track of when something last began that must be absent before the match or a part."""
     window = "the query's window" if preceding.size is None else f"a window of {preceding.size}"
     kept = "entry of stored values" if preceding.has_memory else "state of its own automaton"
-    tests = "; ".join(sorted({shown(str(guard)) for guard in preceding.automaton.conditions}))
+    tests = "; ".join(sorted({readable(str(guard)) for guard in preceding.automaton.conditions}))
     return (
         f"absent before (since{number}), in {window}: {tests}; followed as events arrive, the latest start per {kept}"
     )

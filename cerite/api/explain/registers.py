@@ -1,65 +1,48 @@
-"""Registers in `cerite explain`: what is stored and for how long, what wakes a state, and how many entries there are.
-
-Everything is read off the tables that the engine runs (`Machine`, `signatures`), so it always agrees with the engine.
-"""
+"""Registers in `cerite explain`: what the engine stores, what wakes it, and how many entries there are."""
 
 from __future__ import annotations
-
-import re
-from collections.abc import Iterator
 
 from rich.text import Text
 from rich.tree import Tree
 
-from cerite.automaton import Transition
-from cerite.automaton.automaton import LAST, MAX, NEXT, OTHERS, PLAIN, TRUE
 from cerite.automaton.guards import Reach
-from cerite.core.arrays import Words
 from cerite.core.rejected import Rejected
 from cerite.engine.bind import Program
 from cerite.engine.groups.grouping import Grouping, moved_one_by_one
-from cerite.engine.plan import Plan
-from cerite.engine.registers import layout as lay
-from cerite.engine.registers.compile import Signature, signatures, tables, watched
-from cerite.engine.registers.interpret import AT_LEAST, AT_MOST, LESS, MORE, SUM_FLOAT, SUM_WHOLE, TALLY
-from cerite.engine.registers.leaves import Leaf, Mark, Running
-from cerite.engine.registers.programs import Slot
+from cerite.engine.registers.description import described, slot_text, states_text
 from cerite.engine.registers.tables import Machine
-from cerite.predicate.expression import Attribute, Literal
-
-_ORDERS = {LESS: "<", AT_MOST: "<=", MORE: ">", AT_LEAST: ">="}
-_OWN = re.compile("`?\N{PRIME}(.*?)[0-9]+`?(?![0-9`])")
-_WATCHED = {
-    PLAIN: "must not complete meanwhile",
-    NEXT: "NEXT: every other run through the part is compared with this one",
-    LAST: "LAST: every other run through the part is compared with this one",
-    MAX: "MAX: every other run through the part is compared with this one",
-    OTHERS: "the runs that begin before the part does, with what the run has bound",
-}
 
 
 def explain_registers(tree: Tree, program: Program, machine: Machine) -> None:
     """Add to the tree what a run carries along and how it is looked up."""
-    plan, grouping, in_groups = program.plan, program.grouping, program.found_in_groups
-    tests = tree.add("tests on one event, each evaluated once per batch")
-    for guard in machine.guards:
-        tests.add(Text(shown(str(guard))))
-    _conditions(tree, machine)
-    _stored(tree, machine)
-    _waking(tree, machine)
-    _watching(tree, machine)
+    plan, grouping, in_groups, words = program.plan, program.grouping, program.found_in_groups, described(machine)
+    _branch(tree, "tests on one event, each evaluated once per batch", words.tests)
+    if words.conditions:
+        _branch(tree, "conditions across events, as small programs in the kernel", words.conditions)
+    stored = tree.add("registers, stored by value")
+    for each in words.stored:
+        steps = (f"from {each.stored_by}", f"to {each.last_read_by}")
+        _branch(stored, f"{each.value}: alive in {each.alive}", steps)
+    if not words.stored:
+        stored.add("none")
+    _branch(tree, "what wakes an entry, by state", words.wakes)
+    for part in words.watched:
+        carried = f"its set of configurations is part of every entry in {part.carried}"
+        moved = f"moved by {'; '.join(part.moved_by)}"
+        _branch(tree, f"watched pattern from q{part.entry}: {part.why}", (carried, moved))
     sizes = sorted({str(test.size) for guard in plan.guards for test in guard.tests | guard.negated
                     if isinstance(test, Reach)})  # fmt: skip
     if sizes:
         tree.add(Text(f"windows on parts, as registers that hold the part's first event: WITHIN {', '.join(sizes)}"))
     if plan.automaton.before:
-        tree.add(f"late starts: in {_states(plan.automaton.before)} nothing is marked yet, so no match has started")
-    tree.add(Text(_dropped(machine)))
-    bound = _bound(tree, plan, machine)
+        tree.add(f"late starts: in {states_text(plan.automaton.before)} nothing is marked yet, so no match has started")
+    tree.add(Text(words.dropped))
+    windowed = "in the window" if plan.window is not None else "since the stream began (no window)"
+    entries = _branch(tree, f"entries, at most: per state, the distinct live values {windowed}", words.entries)
     if in_groups is not None:
-        _in_groups(bound, machine, in_groups)
+        _in_groups(entries, machine, in_groups)
     elif isinstance(grouping, Grouping):
-        bound.add(Text(f"moved one by one: {moved_one_by_one(plan, grouping)}"))
+        entries.add(Text(f"moved one by one: {moved_one_by_one(plan, grouping)}"))
 
 
 def counted(program: Program, machine: Machine) -> str:
@@ -70,228 +53,27 @@ def counted(program: Program, machine: Machine) -> str:
         return f"a moved entry costs its distinct starts in the window (not moved in groups: {grouping.reason})"
     states = len(grouping.states)
     return (
-        f"and moves registers in groups: the n starts of the window are in one tree by {_slot(machine.slots[0])}, and "
-        f"an event costs O(log n) small matrices of {states} × {states} numbers, however many it moves"
+        f"and moves registers in groups: the n starts of the window are in one tree by {slot_text(machine.slots[0])}, "
+        f"and an event costs O(log n) small matrices of {states} × {states} numbers, however many it moves"
     )
-
-
-def _conditions(tree: Tree, machine: Machine) -> None:
-    if not machine.programs:
-        return
-    wakes = [each for state in _waiting(machine) for each in signatures(machine, state)]
-    by_hash = {(each.leaf, each.slot) for each in wakes if each.kind == lay.SAME}
-    by_order = {(each.leaf, each.slot, each.op) for each in wakes if each.kind == lay.ORDER}
-    branch = tree.add("conditions across events, as small programs in the kernel")
-    for program in machine.programs:
-        how = "checked on every entry that something else wakes"
-        simple = program.simple
-        if simple is not None and (simple.leaf, simple.slot) in by_hash:
-            how = "indexed by hash"
-        elif simple is not None and (simple.leaf, simple.slot, simple.op) in by_order:
-            how = "indexed by order"
-        branch.add(Text(f"{shown(program.text)}: {how}"))
-
-
-def _stored(tree: Tree, machine: Machine) -> None:
-    branch = tree.add("registers, stored by value")
-    for slot, (register, _) in enumerate(machine.slots):
-        alive = [q for q in _waiting(machine) if slot in machine.live[q]]
-        ends, stores = [], []
-        for t in machine.automaton.transitions:
-            if register in t.writes and slot in machine.live[t.target]:
-                stores.append(t)
-            elif slot in machine.live[t.source] and slot not in machine.live[t.target]:
-                ends.append(t)
-        entry = branch.add(Text(f"{_slot(machine.slots[slot])}: alive in {_states(alive)}"))
-        entry.add(Text(f"from {_steps(machine, stores)}"))
-        entry.add(Text(f"to {_steps(machine, ends)}"))
-    if not machine.slots:
-        branch.add("none")
-
-
-def _waking(tree: Tree, machine: Machine) -> None:
-    branch = tree.add("what wakes an entry, by state")
-    for state in _waiting(machine):
-        if state not in _inner(machine):
-            wakes = [_wake(machine, each) for each in signatures(machine, state)]
-            branch.add(Text(f"q{state}: {'; '.join(wakes) or 'nothing'}"))
-
-
-def _watching(tree: Tree, machine: Machine) -> None:
-    for number, watcher in enumerate(machine.automaton.watchers):
-        carried = [q for q, each in enumerate(machine.watching) if number in each]
-        branch = tree.add(Text(f"watched pattern from q{watcher.entry}: {_WATCHED[watcher.kind]}"))
-        branch.add(f"its set of configurations is part of every entry in {_states(carried)}")
-        moved = sorted({_wake(machine, each) for each in watched(machine, number)})
-        branch.add(Text(f"moved by {'; '.join(moved)}"))
-
-
-def _dropped(machine: Machine) -> str:
-    _, relevant = tables(machine, maximal=False)
-    if relevant is None:
-        return "dropped before the loop: nothing, any event may move something"
-    when, unless = (_named(machine, words) for words in relevant)
-    parts = ([f"satisfies none of {when}"] if when else []) + ([f"satisfies all of {unless}"] if unless else [])
-    return f"dropped before the loop: every event that {' and '.join(parts)}"
-
-
-def _named(machine: Machine, words: Words) -> str:
-    bits = [bit for bit in range(len(machine.guards)) if int(words[bit // 64]) >> bit % 64 & 1]
-    return ", ".join(shown(str(machine.guards[bit])) for bit in bits)
 
 
 def _in_groups(tree: Tree, machine: Machine, grouping: Grouping) -> None:
-    value, states = _slot(machine.slots[0]), len(grouping.states)
-    branch = tree.add("moved in groups, unless the first events say that a window has only a few of them")
-    branch.add(
-        Text(
-            f"the n starts of the window are in one tree by {value}; what many of them have yet to do waits above them"
-        )
-    )
-    branch.add(
-        Text(f"an event costs O(log n) small matrices of {states} × {states} sets of runs, however many it moves")
+    value, states = slot_text(machine.slots[0]), len(grouping.states)
+    starts = f"the n starts of the window are in one tree by {value}"
+    _branch(
+        tree,
+        "moved in groups, unless the first events say that a window has only a few of them",
+        (
+            f"{starts}; what many of them have yet to do waits above them",
+            f"an event costs O(log n) small matrices of {states} × {states} sets of runs, however many it moves",
+        ),
     )
 
 
-def _bound(tree: Tree, plan: Plan, machine: Machine) -> Tree:
-    windowed = "in the window" if plan.window is not None else "since the stream began (no window)"
-    branch = tree.add(f"entries, at most: per state, the distinct live values {windowed}")
-    unclear = _unlabelled(machine)
-    by_live: dict[frozenset[int], list[int]] = {}
-    for state in _waiting(machine):
-        if state not in _inner(machine):
-            by_live.setdefault(machine.live[state], []).append(state)
-    for live, states in by_live.items():
-        values = ", ".join(sorted(_slot(machine.slots[slot]) for slot in live))
-        values = values if len(live) == 1 else f"({values})"
-        sets = "set of " if any(machine.slots[slot][0] in unclear for slot in live) else ""
-        branch.add(Text(f"{_states(states)}: " + (f"one per distinct {sets}{values}" if live else "one each")))
-    if unclear:
-        names = ", ".join(sorted({shown(name) for name in unclear}))
-        branch.add(Text(f"the same marks may leave different events in {names}, so an entry holds a set of values"))
-    if machine.automaton.watchers:
-        branch.add("times the different watched sets: what has been seen since the part began")
-    for line in _changing(machine):
+def _branch(tree: Tree, title: str, lines: tuple[str, ...]) -> Tree:
+    """A branch with a leaf for every line."""
+    branch = tree.add(Text(title))
+    for line in lines:
         branch.add(Text(line))
     return branch
-
-
-def _changing(machine: Machine) -> Iterator[str]:
-    """How many different values an aggregate can have at a time, which depends on what its events may be."""
-    for slot, (register, leaf) in enumerate(machine.slots):
-        if not isinstance(leaf, Running):
-            continue
-        text, name = leaf.text(shown(register)), shown(register)
-        if leaf.how == TALLY:
-            yield f"{text}: at most one value per number of {'' if name == '*' else f'`{name}` '}events"
-        elif leaf.how not in (SUM_WHOLE, SUM_FLOAT):
-            yield f"{text}: at most one value per `{name}` event"
-        elif not _chosen_freely(machine, slot):
-            yield f"{text}: at most one value per event at which `{name}` may begin, as its events lie side by side"
-        else:
-            yield (
-                f"{text}: `{name}` may take or leave each of n events, which can give 2^n sums, one entry each; write "
-                "`:+` instead of `+`, so that they lie side by side, or SKIP_NEXT((… AS y):+), which leaves none out"
-            )
-
-
-def _chosen_freely(machine: Machine, slot: int) -> bool:
-    """Whether a run may go round a loop that adds some events to a sum and leaves out others."""
-    register = machine.slots[slot][0]
-    steps = [t for t in machine.automaton.transitions if slot in machine.live[t.source] & machine.live[t.target]]
-    ahead = {t.source: {each.target for each in steps if each.source == t.source} for t in steps}
-    reach = {state: _closure(ahead, state) for state in ahead}
-    around = [t for t in steps if t.source in reach.get(t.target, ()) or t.source == t.target]
-    adding = {t.source for t in around if register in t.writes}
-    leaving = {t.source for t in around if register not in t.writes}
-    return any(one == other or {one, other} <= reach[one] & reach[other] for one in adding for other in leaving)
-
-
-def _closure(ahead: dict[int, set[int]], state: int) -> set[int]:
-    reached, todo = set(ahead.get(state, ())), list(ahead.get(state, ()))
-    while todo:
-        more = ahead.get(todo.pop(), set()) - reached
-        reached |= more
-        todo.extend(more)
-    return reached
-
-
-def _unlabelled(machine: Machine) -> set[str]:
-    """The registers that one step writes and another with the same label keeps: the label does not tell which."""
-    inner = _inner(machine)
-    ambiguous = set()
-    for slot, (register, _) in enumerate(machine.slots):
-        steps = [t for t in machine.automaton.transitions if slot in machine.live[t.target] and t.source not in inner]
-        writing = {t.label for t in steps if register in t.writes}
-        if writing & {t.label for t in steps if register not in t.writes}:
-            ambiguous.add(register)
-    return ambiguous
-
-
-def _waiting(machine: Machine) -> list[int]:
-    automaton = machine.automaton
-    return [q for q in range(automaton.n_states) if q != automaton.initial and q not in automaton.finals]
-
-
-def _inner(machine: Machine) -> frozenset[int]:
-    """The states of watched patterns, which occur only in the rows of watched sets."""
-    automaton = machine.automaton
-    inner = {watcher.entry for watcher in automaton.watchers}
-    while more := {t.target for t in automaton.transitions if t.source in inner} - automaton.finals - inner:
-        inner |= more
-    return frozenset(inner)
-
-
-def _wake(machine: Machine, signature: Signature) -> str:
-    guard = "any event" if signature.bit < 0 else shown(str(machine.guards[signature.bit]))
-    if signature.kind == lay.UNLESS:
-        return f"any event that is not {guard}"
-    if signature.kind not in (lay.SAME, lay.ORDER, lay.PAST):
-        return guard
-    slot, leaf = machine.slots[signature.slot], machine.leaves[signature.leaf]
-    if signature.kind == lay.SAME:
-        return f"{guard} with {_leaf(leaf)} = {_slot(slot)}, found by hash"
-    if signature.kind == lay.PAST and isinstance(leaf, Mark):
-        what = "time" if signature.bit < 0 else guard
-        return f"{what} past the end of WITHIN {leaf.size}, found by order"
-    if isinstance(leaf, Mark):
-        return f"{guard} inside WITHIN {leaf.size}, found by order"
-    return f"{guard} with {_leaf(leaf)} {_ORDERS[signature.op]} {_slot(slot)}, found by order"
-
-
-def _leaf(leaf: Leaf) -> str:
-    return f"the key of WITHIN {leaf.size}" if isinstance(leaf, Mark) else str(leaf.expression)
-
-
-def _slot(slot: Slot) -> str:
-    register, leaf = slot
-    if isinstance(leaf, Mark):
-        return f"start of WITHIN {leaf.size}"
-    if isinstance(leaf, Running):
-        return leaf.text(shown(register))
-    if isinstance(leaf.expression, Literal):
-        return f"whether {shown(register)} has an event"
-    if isinstance(leaf.expression, Attribute):
-        return f"{shown(register)}.{leaf.expression}"
-    return f"`{leaf.expression}` of {shown(register)}"
-
-
-def shown(text: str) -> str:
-    """The text without the sign before and the number behind the names of the construction's own registers.
-
-    >>> shown("C[v > `\N{PRIME}y12`.v] AND WITHIN 3 EVENTS of \N{PRIME}window4")
-    'C[v > y.v] AND WITHIN 3 EVENTS of window'
-    """
-    return _OWN.sub(r"\1", text)
-
-
-def _steps(machine: Machine, steps: list[Transition]) -> str:
-    texts: dict[str, None] = {}
-    for t in steps:
-        guard = "any event" if t.condition == TRUE else shown(str(machine.automaton.conditions[t.condition]))
-        texts.setdefault(f"{guard} (q{t.source} → q{t.target})")
-    return "; ".join(texts) or "the end of the match"
-
-
-def _states(states: frozenset[int] | list[int]) -> str:
-    return ", ".join(f"q{q}" for q in sorted(states)) or "no state"
