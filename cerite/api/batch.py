@@ -24,6 +24,7 @@ from cerite.core.errors import CeriteWarning, StreamError, in_plain_words, liste
 from cerite.core.match import Match
 from cerite.data import Source
 from cerite.engine.at_rest.threads import ThreadedRun, thread_count
+from cerite.engine.bind import Program
 from cerite.engine.results.event_buffer import Placed
 from cerite.engine.results.match_ids import FILE, ROW
 from cerite.engine.results.output import MatchChunk
@@ -33,6 +34,8 @@ from cerite.pattern.query import QuerySpec
 MANY = 5_000_000  # matches after which it is worth counting whether all will fit
 MOST_IN_MEMORY = 500_000_000
 PREVIEWED = 1 << 20  # events that are read to show the first matches
+_SINCE_2001 = {"s": (10**9, 10**10), "us": (10**15, 10**16), "ns": (10**18, 10**19)}  # and until 2286
+_UNIT_NAMES = {"s": "seconds", "us": "microseconds", "ns": "nanoseconds"}
 Reported = TypeVar("Reported", MatchChunk, tuple[MatchChunk, Placed])
 Progress = Callable[[int, int, int], None]  # rows read, matches so far, active states
 
@@ -117,7 +120,7 @@ class BatchMatches(Matches):
                 if most is not None and run.rows >= most:
                     return
         self._count = matches
-        self._warn_of_types(run, matches)
+        self._warn(run, matches)
 
     def _read_columns(self, more: tuple[str, ...] = ()) -> Source:
         """The source, narrowed to the columns that the engine reads and to those in `more`."""
@@ -197,11 +200,17 @@ class BatchMatches(Matches):
                     self._tell(run, matches)
                 else:
                     matches += some
-        self._warn_of_types(run, matches)
+        self._warn(run, matches)
         return matches
 
-    def _warn_of_types(self, run: ThreadedRun, matches: int) -> None:
-        """Warn of event types that the data lacks: those spelt almost like one it has, or all if nothing matched."""
+    def _warn(self, run: ThreadedRun, matches: int) -> None:
+        """Warn of times that are hardly in their unit, and of event types that the data lacks.
+
+        Of these, those that are spelt almost like one that the data has, or all if nothing matched.
+        """
+        odd = _odd_unit(self._program, run.first_time)
+        if odd is not None:
+            warnings.warn(CeriteWarning(odd), stacklevel=4)
         unseen, seen = run.types()
         for name in sorted(unseen):
             near = suggestion(name, seen)
@@ -321,6 +330,28 @@ class Beside:
         places = pa.array([self._places[position] for position in positions], pa.int64())
         rows: Rows = self._placed.rows.select(self._columns).take(places).to_pylist()
         return rows
+
+
+def _odd_unit(program: Program, first: int | None) -> str | None:
+    """That times in milliseconds look like times in another unit, if a window or a silence measures time."""
+    columns, plan = program.columns, program.plan
+    sizes = (plan.window, plan.tick, None if plan.suppress is None else plan.suppress.size)
+    if (
+        first is None
+        or columns.time is None
+        or columns.unit != "ms"
+        or not any(each and each.is_time for each in sizes)
+    ):
+        return None
+    if not pa.types.is_integer(program.schema.field(columns.time).type):
+        return None
+    unit = next((unit for unit, (low, high) in _SINCE_2001.items() if low <= first < high), None)
+    if unit is None:
+        return None
+    return (
+        f"`{columns.time}` begins at {first}, which is read as milliseconds; if it counts {_UNIT_NAMES[unit]} since "
+        f"1970, pass time_unit={unit!r}"
+    )
 
 
 def _shape(prepared: Prepared, selection: Selection) -> Shape:

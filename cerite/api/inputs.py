@@ -9,6 +9,7 @@ import warnings
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from pathlib import Path
 from typing import Any, cast
 
@@ -16,10 +17,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from cerite.api.guessed_kinds import columns_of
 from cerite.core.arrays import Longs
-from cerite.core.errors import CeriteError, Hint, SchemaError, Setting, StreamError, unknown_column
+from cerite.core.errors import CeriteError, CeriteWarning, Hint, SchemaError, Setting, Span, StreamError, unknown_column
 from cerite.core.schema import Schema, arrow_kind
-from cerite.data.columns import STRINGS, conform, first_line
+from cerite.data.columns import STRINGS, canonical, conform, first_line
 from cerite.data.memory import TableSource
 from cerite.data.open import as_declared, opened
 from cerite.data.readers import ReaderSource
@@ -28,15 +30,17 @@ from cerite.data.rows import RowSource
 from cerite.data.source import Source, described, numbers_as_text, ordered_text, remedy_of
 from cerite.data.unify import unified
 from cerite.engine.bind import Program, bind
+from cerite.engine.events.order import no_time
 from cerite.engine.events.rows import Columns
 from cerite.engine.plan import Plan
-from cerite.pattern.check import check, check_streams, check_type_column
+from cerite.pattern.check import check, check_streams, check_type_column, named_types
 from cerite.pattern.check_kinds import ordered_attributes, read_attributes
 from cerite.pattern.query import QuerySpec
 
 READ_ONCE = (ReaderSource, RowSource)
 LISTED = "the list of events"
 PROGRAMS = 4  # programs that a query keeps
+PEEKED = 1 << 12  # rows in which names of event types are looked for
 _TIMES = "times are numbers or timestamps; write them as 2024-05-01T12:30:00, all with a zone or all without"
 
 
@@ -80,15 +84,19 @@ def prepare(binding: Binding, data: Any, columns: Columns, order_by: str | Seque
     several = isinstance(data, Mapping)
     streams = _streams(query, data) if isinstance(data, Mapping) else {"": data}
     sources = {name: _opened(plan, each, columns, reading) for name, each in streams.items()}
+    if len(sources) == 1:  # of several streams, another one may have values
+        sources = {name: _without_null_types(each, plan, query, columns, reading) for name, each in sources.items()}
     _refuse_guesses(query, list(sources.values()), reading, keys)
     source, order = next(iter(sources.values())), None
     if len(sources) > 1:
         source = opened(merged(sources, columns.time, keys), Reading())
     if keys:
-        order, table = ordered(source, [name for name in (columns.time, *keys, columns.position) if name is not None])
+        by = [name for name in (columns.time, *keys, columns.position) if name is not None]
+        order, table = ordered(source, by, columns.time)
         source = opened(table, Reading())
     # a dictionary may simply lack an attribute
     checked = not any(isinstance(each, RowSource) or each.name == LISTED for each in sources.values())
+    _warn_of_absent_columns(query, plan, columns, list(sources.values()))
     program = binding.program(columns, source.everything, checked=checked, sources=list(sources.values()))
     numbered = columns.position is not None or several  # rows of several streams are numbered in their common order
     files = tuple(file for each in sources.values() for file in each.files)
@@ -109,6 +117,8 @@ def bind_query(
     """The plan bound to the data's columns, including that of types; `checked` has the query checked against them."""
     kind = columns.type if columns.type is not None or "type" not in schema.names else "type"
     check_type_column(query, kind, _type_hint(schema.names))
+    if kind is None:
+        refuse_hidden_types(query, schema.names, sources)
     time = columns.time
     if time in schema.names and arrow_kind(schema.field(time).type) == "string":
         raise StreamError(
@@ -121,6 +131,35 @@ def bind_query(
     except CeriteError as error:
         _explain_text(error, query, schema, sources)
         raise error.at(query.source) from None
+
+
+def refuse_hidden_types(query: QuerySpec, names: Sequence[str], sources: Sequence[Source] = ()) -> None:
+    """Refuse to take every row for an event of the one type that a query names, if a column seems to hold the types.
+
+    Looks at names that differ from `type` by case alone, and at the first values of columns of text.
+    """
+    wanted = next(iter(named_types(query)), None)
+    if wanted is None:
+        return
+    named = next((name for name in names if name.strip().lower() == "type"), None)
+    held = (_text_column_with(wanted, each) for each in sources if not isinstance(each, READ_ONCE))
+    name = named or next(filter(None, held), None)
+    if name is not None:
+        there = f"there is `{name}`" if name == named else f"`{name}` holds this text"
+        raise StreamError(
+            f"there is no column `type`, so every row would count as `{wanted}`, but {there}",
+            hint=Hint("name it: ", Setting("type", name), "; or, if every row is meant, write `_` instead of the type"),
+        )
+
+
+def _text_column_with(value: str, source: Source) -> str | None:
+    """The first column of text that has this value among its first rows."""
+    texts: list[str] = [each.name for each in source.everything if each.type == STRINGS]
+    for batch in islice(source.narrowed(texts).batches() if texts else (), 1):
+        for name in texts:
+            if value in batch.column(name).slice(0, PEEKED).unique().to_pylist():
+                return name
+    return None
 
 
 def _type_hint(names: Sequence[str]) -> Hint:
@@ -168,8 +207,41 @@ def _opened(plan: Plan, data: Any, columns: Columns, reading: Reading) -> Source
     )
 
 
+def _without_null_types(source: Source, plan: Plan, query: QuerySpec, columns: Columns, reading: Reading) -> Source:
+    """The source with types for columns that have no value at all: declared ones, or what the query compares them with.
+
+    A column that is empty today may have values tomorrow, and the query means the same on both days.
+    """
+    unknown = [each.name for each in source.everything if pa.types.is_null(each.type)]
+    if not unknown:
+        return source
+    known = {each.name: kind for each in source.everything if (kind := arrow_kind(each.type)) is not None}
+    guessed, _ = columns_of(plan, Schema.of_columns(known | dict(reading.kinds)))
+    own = {columns.time: pa.timestamp("us"), columns.type or "type": STRINGS}
+    types = {name: own.get(name) or canonical(guessed.field(name).type) if name in guessed.names else own.get(name)
+             for name in unknown}  # fmt: skip
+    return source.typed({name: kind for name, kind in types.items() if kind is not None})
+
+
+def _warn_of_absent_columns(query: QuerySpec, plan: Plan, columns: Columns, sources: Sequence[Source]) -> None:
+    """Warn of files that lack a column which others have and the query reads: it is NULL in all their rows."""
+    named = (columns.type or "type", columns.position, *plan.partition, *sorted(read_attributes(query)))
+    for source in sources:
+        for name in dict.fromkeys(filter(None, named)):
+            lacking = source.lacking(name)
+            if lacking:
+                more = f" and {len(lacking) - 1} more" if len(lacking) > 1 else ""
+                text = f"{lacking[0]}{more} has no column `{name}`, which is NULL in all of its rows"
+                warnings.warn(CeriteWarning(text), stacklevel=4)
+
+
 def _refuse_guesses(query: QuerySpec, sources: Sequence[Source], reading: Reading, keys: Sequence[str]) -> None:
-    """Refuse to order by a column that was only guessed to be text: what kind its values should have is not known."""
+    """Refuse to order by a column of categories with another order, or by one that was only guessed to be text."""
+    for name, span in (dict.fromkeys(keys) | ordered_attributes(query, constants=True)).items():
+        for source in sources:
+            ranked = source.ranked(name)
+            if ranked is not None:
+                raise _ordered_otherwise(source, name, ranked, span).at(query.source)
     for name, span in (dict.fromkeys(keys) | ordered_attributes(query)).items():
         for source in sources:
             if name in reading.kinds or not _is_text(source.everything, name):
@@ -180,6 +252,16 @@ def _refuse_guesses(query: QuerySpec, sources: Sequence[Source], reading: Readin
             seen = source.samples(name).get("number")
             if seen is not None:
                 warnings.warn(numbers_as_text(name, seen), stacklevel=4)
+
+
+def _ordered_otherwise(source: Source, name: str, ranked: Sequence[str], span: Span | None) -> StreamError:
+    """That a column of categories has an order of its own, and queries know only that of text."""
+    first = " < ".join(f"`{each}`" for each in ranked[:3])
+    return StreamError(
+        f"`{name}` is compared by order, and {source.name} orders its categories {first}{' …' * (len(ranked) > 3)}, "
+        "but a query compares them as text", span=span,
+        hint=f"compare numbers instead: add a column of ranks, in pandas frame[{name!r}].cat.codes",
+    )  # fmt: skip
 
 
 def _explain_text(error: CeriteError, query: QuerySpec, schema: pa.Schema, sources: Sequence[Source]) -> None:
@@ -221,7 +303,7 @@ def merged(sources: Mapping[str, Source], time: str | None, order_by: Sequence[s
         conform(batch, schema, f"stream `{name}`") for name, source in sources.items() for batch in source.batches()
     ]
     whole = opened(pa.Table.from_batches(batches, schema).unify_dictionaries(), Reading()).table()
-    return whole if time is None else ordered(opened(whole, Reading()), [time])[1]
+    return whole if time is None else ordered(opened(whole, Reading()), [time], time)[1]
 
 
 def rows_source(rows: Sequence[Mapping[str, Any]], plan: Plan, columns: Columns, reading: Reading) -> Source:
@@ -236,9 +318,11 @@ def rows_source(rows: Sequence[Mapping[str, Any]], plan: Plan, columns: Columns,
     return as_declared(TableSource(table.select, table.column_names, LISTED), reading)
 
 
-def ordered(source: Source, keys: list[str]) -> tuple[Longs, pa.Table]:
+def ordered(source: Source, keys: list[str], time: str | None) -> tuple[Longs, pa.Table]:
     """For every sorted row its row in the source, and the rows themselves, sorted stably by these columns."""
     table = source.table()
+    if time is not None and time in table.column_names and table[time].null_count:
+        raise no_time(time, pc.index(table[time].is_null(), True).as_py())  # rows have other numbers once sorted
     for name in keys:
         if name not in table.column_names:
             raise unknown_column(name, table.column_names, " to sort by")

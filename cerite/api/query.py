@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from datetime import timedelta
 from os import PathLike
@@ -13,7 +14,7 @@ from cerite.api.inputs import Binding, bind_query, prepare
 from cerite.api.shown import Selection
 from cerite.api.stream import EventStream, Late, checked_late, stream_ordering, stream_schema
 from cerite.automaton import Automaton
-from cerite.core.errors import ArgumentError, listed
+from cerite.core.errors import ArgumentError, CeriteWarning, listed
 from cerite.core.match import Match
 from cerite.core.schema import Schema
 from cerite.data.columns import canonical_schema
@@ -23,6 +24,7 @@ from cerite.engine.plan import Plan, Semantics, plan
 from cerite.language.builder import Builder, Width
 from cerite.language.queries import SchemaLike, Select, declared, make_query
 from cerite.pattern.check import declared_kinds
+from cerite.pattern.never import reason
 from cerite.pattern.nodes import Pattern
 from cerite.pattern.query import QuerySpec, Suppress
 
@@ -302,4 +304,9 @@ def query(
         schema=known, select=select, strategy=strategy, partition_by=partition_by, within=within, consume=consume,
         limit=limit, suppress=suppress,
     )  # fmt: skip
-    return source if isinstance(source, Query) and known is None else Query(spec, known)
+    if isinstance(source, Query) and known is None:
+        return source
+    never = reason(spec)
+    if never is not None:
+        warnings.warn(CeriteWarning(f"{never.message}; {never.hint}" if never.hint else never.message), stacklevel=2)
+    return Query(spec, known)

@@ -7,6 +7,7 @@ that is often where the time is. A column whose values are of several kinds is r
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from datetime import datetime
 from functools import partial
 from typing import Any
 
@@ -26,6 +27,11 @@ def is_pandas(data: object) -> bool:
 def is_polars(data: object) -> bool:
     """Whether it is a Polars DataFrame or LazyFrame."""
     return _is(data, "polars", "DataFrame") or _is(data, "polars", "LazyFrame")
+
+
+def is_spark(data: object) -> bool:
+    """Whether it is a DataFrame of Spark."""
+    return _is(data, "pyspark", "DataFrame")
 
 
 def open_pandas(frame: Any, columns: Sequence[str] | None, batch_rows: int) -> TableSource:
@@ -95,7 +101,8 @@ def _array_of(series: Any, name: str) -> pa.Array | pa.ChunkedArray:
 
 def _refuse_mixture(series: Any, name: str) -> None:
     """Refuse mixed types: Arrow would turn some into one and drop what does not fit (times of day, bytes, booleans)."""
-    if series.dtype != object or len(set(map(type, series))) < 2:
+    classes = set(map(type, series)) if series.dtype == object else set()
+    if len(classes) < 2 and not any(issubclass(each, datetime) for each in classes):  # whose zones may differ
         return
     first: tuple[int, str] | None = None
     for row, (value, absent) in enumerate(zip(series, series.isna(), strict=True)):

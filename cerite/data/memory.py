@@ -73,6 +73,14 @@ class TableSource(Source):
         text = _as_text(column)
         return {shape: Sight(value, f"{self.name}, row {row}") for shape, (row, value) in shapes(text).items()}
 
+    def ranked(self, name: str) -> list[str] | None:
+        """The categories of an ordered column, if text is ordered otherwise."""
+        column = self._table[name] if name in self._table.column_names else None
+        if column is None or not pa.types.is_dictionary(column.type) or not column.type.ordered:
+            return None
+        categories = column.chunk(0).dictionary.to_pylist() if column.num_chunks else []
+        return None if categories == sorted(categories, key=str) else [*map(str, categories)]
+
     def batches(self) -> Iterator[pa.RecordBatch]:
         """Slices of the table, without copies unless it is in very small pieces."""
         for batch in _pieces(self._table, self._batch_rows):
@@ -85,7 +93,9 @@ class TableSource(Source):
         loaded = set(needed) <= set(self._table.column_names)
         table = self._table.select(needed) if loaded else self._load(needed)
         whole = with_leaves(canonical_schema(table.schema), self.name)
-        schema = subschema(whole, chosen(names, whole.names, self.name))
+        known = {each.name: each.type for each in self.everything}  # of a column without values, whatever `typed` said
+        wanted = subschema(whole, chosen(names, whole.names, self.name))
+        schema = pa.schema([(each.name, known.get(each.name, each.type)) for each in wanted])
         pieces = table.to_batches()
         counts = [piece.num_rows for piece in pieces]
         return gather(positions, counts, lambda i: [conform(pieces[i], schema, self.name)], schema, self.name)

@@ -14,7 +14,7 @@ import pyarrow as pa
 from cerite.core.errors import StreamError, a
 from cerite.data.columns import first_line
 from cerite.data.files.source import FileSource
-from cerite.data.frames import is_pandas, is_polars, open_pandas, open_polars
+from cerite.data.frames import is_pandas, is_polars, is_spark, open_pandas, open_polars
 from cerite.data.memory import TableSource
 from cerite.data.readers import ReaderSource
 from cerite.data.reading import Reading
@@ -89,6 +89,11 @@ def _of_types(data: Any, columns: Sequence[str] | None, batch_rows: int) -> Sour
         return open_pandas(data, columns, batch_rows)
     if is_polars(data):
         return open_polars(data, columns, batch_rows)
+    if is_spark(data):
+        raise StreamError(
+            "a Spark DataFrame is not read here",
+            hint="find matches on Spark: cerite.spark.match(df, query, time=…); or collect it: df.toArrow()",
+        )
     if hasattr(data, "__arrow_c_stream__"):
         return ReaderSource(_reader(data), f"the stream of {type(data).__name__}", columns, batch_rows)
     if isinstance(data, Iterable) and not isinstance(data, (Mapping, bytes, bytearray)):

@@ -81,6 +81,22 @@ class Source(ABC):
         """What strings look like in data that was read elsewhere, where perhaps nobody guessed what they are."""
         return {}
 
+    def ranked(self, name: str) -> list[str] | None:
+        """The categories of a column that has an order of its own for them, which is not that of text."""
+        return None
+
+    def lacking(self, name: str) -> list[str]:
+        """The parts of the data that lack a column which others have."""
+        return []
+
+    def typed(self, types: Mapping[str, pa.DataType]) -> Source:
+        """The same rows, with these types for columns that have no values; the original is not to be read any more."""
+        source = copy(self)
+        for part in ("everything", "schema"):
+            fields = [(each.name, types.get(each.name, each.type)) for each in getattr(self, part)]
+            setattr(source, part, pa.schema(fields))
+        return source
+
     def table(self) -> pa.Table:
         """All rows in memory; each string column has one dictionary."""
         return pa.Table.from_batches(list(self.batches()), self.schema).unify_dictionaries()

@@ -260,6 +260,11 @@ class Intake:
         if self._leaves is not None:
             self._leaves.keep(partitions, strings)
 
+    @property
+    def first_time(self) -> int | None:
+        """When the first event happened, in ticks of the time column."""
+        return self._order.first_time
+
     def types(self) -> tuple[frozenset[str], frozenset[str]]:
         """The event types that the query names but no batch so far had, and the types that there were.
 

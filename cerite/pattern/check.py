@@ -213,9 +213,14 @@ def _of_its_streams(query: QuerySpec) -> Schema | None:
     return schema
 
 
+def named_types(query: QuerySpec) -> set[str]:
+    """The event types that the pattern names."""
+    return {node.type for node in nodes.walk(query.where) if isinstance(node, nodes.Event) and node.type is not None}
+
+
 def check_type_column(query: QuerySpec, column: str | None, hint: Hint) -> None:
     """Refuse a query about several event types where no column holds them."""
-    types = {node.type for node in nodes.walk(query.where) if isinstance(node, nodes.Event) and node.type is not None}
+    types = named_types(query)
     if column is None and len(types) > 1:
         raise StreamError(f"the query distinguishes {listed(types)}, but no column holds the event type", hint=hint)
 

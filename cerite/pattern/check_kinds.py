@@ -84,10 +84,11 @@ def _expressions(query: QuerySpec) -> Iterator[ex.Expression]:
     yield from (measure.expression for measure in query.measures)
 
 
-def ordered_attributes(query: QuerySpec) -> dict[str, Span | None]:
+def ordered_attributes(query: QuerySpec, *, constants: bool = False) -> dict[str, Span | None]:
     """The attributes that are compared by order with values of other attributes, and where: `y[v > x.v]`.
 
     Compared with a quoted text (`name > 'M'`), an attribute is meant as text; compared with a number, it cannot be.
+    With `constants`, these are included.
     """
     attributes: dict[str, Span | None] = {}
     for condition in _expressions(query):
@@ -100,7 +101,7 @@ def ordered_attributes(query: QuerySpec) -> dict[str, Span | None]:
                 sides = (node.operand, node.low, node.high)
             else:
                 continue
-            if not any(isinstance(side, ex.Literal) for side in sides):
+            if constants or not any(isinstance(side, ex.Literal) for side in sides):
                 names = (each.name for each in sides if isinstance(each, (ex.Attribute, ex.Reference)))
                 attributes |= {name: node.span for name in names if name not in attributes}
     return attributes

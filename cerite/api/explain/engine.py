@@ -7,9 +7,9 @@ from collections.abc import Callable
 from rich.text import Text
 from rich.tree import Tree
 
-from cerite.api.explain.guessed_kinds import TIME, columns_of
 from cerite.api.explain.keeping import explain_keeping
 from cerite.api.explain.registers import counted, explain_registers
+from cerite.api.guessed_kinds import TIME, columns_of
 from cerite.automaton import Automaton
 from cerite.automaton.automaton import Preceding
 from cerite.automaton.relevance import relevance, unconditional

@@ -15,7 +15,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.types as is_
 
-from cerite.data.columns import STRINGS, conform, subschema, with_leaves
+from cerite.data.columns import STRINGS, conform, root, subschema, with_leaves
 from cerite.data.files.chunks import COMPRESSIONS
 from cerite.data.files.columnar import IpcPart, ParquetPart
 from cerite.data.files.core_text import CoreText
@@ -101,6 +101,11 @@ class FileSource(Source):
         first = next(iter(part.read([segment], pa.schema([(name, STRINGS)]), SAMPLE)))
         text = first.column(name).cast(pa.string()).slice(0, SAMPLE)
         return {shape: Sight(value, f"{part.path}, row {row}") for shape, (row, value) in shapes(text).items()}
+
+    def lacking(self, name: str) -> list[str]:
+        """The files without a column that other files have."""
+        home = root(name, self.available)
+        return [] if home is None else [str(part.path) for part in self._parts if home not in part.schema.names]
 
     def _unified(self) -> pa.Schema:
         """One schema for all parts. Where a column has only words for missing values, they may as well be text."""

@@ -105,6 +105,7 @@ class ThreadedRun:
         self.rows = 0  # read so far
         self._matches = 0  # in these rows, as far as they are enumerated
         self.active = 0  # states that held partial matches at the end of the last batch
+        self.first_time: int | None = None  # of the first event, in ticks of the time column
         self._unseen: frozenset[str] | None = None
         self._spare: list[Any] = []  # runs that are done with their segments, all of one kind
         self._seen: frozenset[str] = frozenset()
@@ -217,6 +218,8 @@ class ThreadedRun:
     def _finish(self, run: Run | KeepingRun) -> None:
         unseen, seen = run.intake.types()
         with self._lock:
+            if self.first_time is None:
+                self.first_time = run.intake.first_time
             self._seen |= seen
             self._spare.append(run)
             self._unseen = (unseen if self._unseen is None else self._unseen & unseen) - self._seen
@@ -255,6 +258,7 @@ class ThreadedRun:
             self.rows, self.active = run.rows, run.active
             yield item
         self._unseen, self._seen = run.intake.types()
+        self.first_time = run.intake.first_time
 
     def _in_order(self, recognise: Callable[[Segment], Iterator[T]], batches: Batches) -> Iterator[T]:
         """What is recognised in each segment, in the order of the segments."""

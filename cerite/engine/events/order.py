@@ -31,6 +31,7 @@ class StreamOrder:
 
     def __init__(self, columns: Columns) -> None:
         self._columns = columns
+        self.first_time: int | None = None
         self.last: dict[str, tuple[int, str]] = {}  # the last key of a column that must rise, and how it is shown
 
     def positions(self, batch: pa.RecordBatch, row: int) -> Longs | int:
@@ -58,8 +59,11 @@ class StreamOrder:
         values, missing = numbers(column, name)
         if missing is not None:
             first = int(np.argmax(missing)) + row
-            raise StreamError(f"row {first} has no time in `{name}`", hint="filter such rows out, or fill them in")
-        self._check_rising("time", name, signed(values), column, row, strictly=False)
+            raise no_time(name, first)
+        keys = signed(values)
+        if self.first_time is None and keys.size:
+            self.first_time = int(keys[0])
+        self._check_rising("time", name, keys, column, row, strictly=False)
 
     def _check_rising(self, role: str, name: str, keys: Longs, column: pa.Array, row: int, *, strictly: bool) -> None:
         """Refuse a column that decreases, naming the first row where it does."""
@@ -80,6 +84,11 @@ class StreamOrder:
                 else Hint("sort by it first, or let Cerite sort: ", Setting("order_by", name)),
             )
         self.last[role] = int(keys[-1]), tick_text(column[-1])
+
+
+def no_time(name: str, row: int) -> StreamError:
+    """That a row has no time."""
+    return StreamError(f"row {row} has no time in `{name}`", hint="filter such rows out, or fill them in")
 
 
 def whole_positions(column: pa.Array, name: str) -> Longs:

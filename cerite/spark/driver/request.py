@@ -17,6 +17,7 @@ from pyspark.sql import functions as fn
 from pyspark.sql import types as ty
 from pyspark.sql.pandas.types import from_arrow_type, to_arrow_schema
 
+from cerite.api.inputs import refuse_hidden_types
 from cerite.api.query import AnyQuery, query
 from cerite.api.shown import Selection
 from cerite.automaton.guards import Guard, Test
@@ -286,6 +287,8 @@ def ties_of(frame: Frame, time: str | None) -> tuple[str, ...]:
 def _check(request: Request) -> None:
     frame = request.frame
     check_type_column(request.query, request.type, Hint("name it: ", Setting("type")))
+    if request.type is None:
+        refuse_hidden_types(request.query, frame.names)
     sizes = windows(request.plan)
     measured = [time_of(size, request.time) for size in sizes if size.unit != "events"]
     named = (request.type, request.time, request.position, *request.order_by, *measured, *request.plan.partition)

@@ -1,4 +1,7 @@
-"""Kinds of attributes that nobody declared, for `cerite explain`: guessed from what the query compares them with."""
+"""Kinds of attributes that neither data nor declarations tell, guessed from what the query compares them with.
+
+They serve `cerite explain`, which has no data, and columns without a single value, which any kind fits.
+"""
 
 from __future__ import annotations
 
