@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from cerite.core.errors import StreamError
 from cerite.data.columns import STRINGS, canonical_schema, conform, subschema, with_leaves
-from cerite.data.files.guesses import MisfitError, declared, has_zone, is_time, shapes
+from cerite.data.guesses import MisfitError, declared, has_zone, is_time, shapes
 from cerite.data.positions import Positions, gather
 from cerite.data.source import BATCH_ROWS, Sight, Source, checked_rows, chosen, homes, refuse_repeated
 

@@ -16,7 +16,7 @@ import pyarrow.types as is_
 from cerite.core.errors import Hint, Setting, StreamError, a
 from cerite.core.schema import Kind, arrow_kind
 from cerite.data.columns import STRINGS
-from cerite.data.files.guesses import FORMATTED, SHAPES, SIGHTS
+from cerite.data.guesses import FORMATTED, SHAPES, SIGHTS
 
 FORMATS = ("csv", "tsv", "json", "core", "parquet", "ipc")
 _SHOWN = ("csv", "tsv", "jsonl", "core", "parquet", "arrow")

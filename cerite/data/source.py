@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from cerite.core.errors import Hint, Setting, Span, StreamError, TextWarning, a, listed, suggestion
 from cerite.data.columns import root, subschema
-from cerite.data.files.guesses import FORMATTED, LOSING
+from cerite.data.guesses import FORMATTED, LOSING
 from cerite.data.positions import Positions
 
 BATCH_ROWS = 1 << 20

@@ -16,7 +16,7 @@ from pyspark.sql import Column, DataFrame, Row, SparkSession
 from pyspark.sql import functions as fn
 
 from cerite.core.schema import Kind
-from cerite.data.files.guesses import ABSENT, MISSING, PADDED, SHAPES, SIGHTS, WHOLE, ZONE
+from cerite.data.guesses import ABSENT, MISSING, PADDED, SHAPES, SIGHTS, WHOLE, ZONE
 from cerite.data.reading import Reading, refusal
 from cerite.data.source import Sight
 

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from cerite.data import open_events
 from cerite.data.files import chunks
-from cerite.data.files.guesses import MISSING
+from cerite.data.guesses import MISSING
 from tests.telling import LARGE
 
 MANY = settings(max_examples=40, deadline=None, suppress_health_check=LARGE)

@@ -18,7 +18,7 @@ from cerite import query
 from cerite.core.errors import CeriteError, TextWarning
 from cerite.core.schema import Schema
 from cerite.data import open_events
-from cerite.data.files.guesses import MISSING
+from cerite.data.guesses import MISSING
 from cerite.data.reading import Reading
 from cerite.spark import count, explain, match
 from cerite.spark.driver.frame import Frame

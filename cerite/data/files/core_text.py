@@ -23,7 +23,7 @@ import pyarrow.types as is_
 from cerite.core.errors import Span, StreamError
 from cerite.core.names import unquoted
 from cerite.data.files.chunks import Chunk, lines_cut
-from cerite.data.files.guesses import ABSENT, MisfitError, declared, guessed, typed, without
+from cerite.data.guesses import ABSENT, MisfitError, declared, guessed, typed, without
 from cerite.data.reading import Reading, refusal
 from cerite.data.unify import Guess
 

@@ -24,7 +24,7 @@ import pyarrow.types as is_
 from cerite.core.errors import Span, StreamError
 from cerite.data.columns import STRINGS, first_line
 from cerite.data.files.chunks import Chunk, lines_cut, quoted_cut
-from cerite.data.files.guesses import (
+from cerite.data.guesses import (
     ABSENT,
     MISSING,
     PADDED,

@@ -23,7 +23,7 @@ from cerite.core.errors import Hint, Setting, Span, StreamError, a
 from cerite.core.schema import Kind, arrow_kind
 from cerite.data.columns import STRINGS, first_line
 from cerite.data.files.chunks import Chunk, lines_cut
-from cerite.data.files.guesses import MISSING, MisfitError, Text, declared, times_guessed, typed, without
+from cerite.data.guesses import MISSING, MisfitError, Text, declared, times_guessed, typed, without
 from cerite.data.reading import Reading, refusal
 from cerite.data.unify import Guess
 

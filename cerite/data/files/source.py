@@ -20,11 +20,11 @@ from cerite.data.files.chunks import COMPRESSIONS
 from cerite.data.files.columnar import IpcPart, ParquetPart
 from cerite.data.files.core_text import CoreText
 from cerite.data.files.delimited import Delimited
-from cerite.data.files.guesses import shapes
 from cerite.data.files.json_lines import JsonLines
 from cerite.data.files.part import Part
 from cerite.data.files.paths import TEXTS, AnyPath, files_of, format_of
 from cerite.data.files.text import Format, TextPart
+from cerite.data.guesses import shapes
 from cerite.data.positions import Positions, gather
 from cerite.data.reading import Reading
 from cerite.data.source import BATCH_ROWS, Sight, Source, checked_rows, chosen

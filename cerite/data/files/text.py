@@ -16,8 +16,8 @@ import pyarrow.types as is_
 from cerite.core.errors import StreamError
 from cerite.data.columns import STRINGS, canonical, canonical_schema, rooted
 from cerite.data.files.chunks import Chunk, Span, again, chunks, opened
-from cerite.data.files.guesses import shapes
 from cerite.data.files.part import Part, blank, reading
+from cerite.data.guesses import shapes
 from cerite.data.source import Sight
 from cerite.data.unify import Guess, unified
 
