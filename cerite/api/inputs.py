@@ -19,9 +19,20 @@ import pyarrow.compute as pc
 
 from cerite.api.guessed_kinds import columns_of
 from cerite.core.arrays import Longs
-from cerite.core.errors import CeriteError, CeriteWarning, Hint, SchemaError, Setting, Span, StreamError, unknown_column
+from cerite.core.errors import (
+    CeriteError,
+    CeriteWarning,
+    Hint,
+    SchemaError,
+    Setting,
+    Span,
+    StreamError,
+    not_columns,
+    unknown_column,
+    unsortable,
+)
 from cerite.core.schema import Schema, arrow_kind
-from cerite.data.columns import STRINGS, canonical, conform, first_line
+from cerite.data.columns import STRINGS, canonical, conform
 from cerite.data.memory import TableSource
 from cerite.data.open import as_declared, opened
 from cerite.data.readers import ReaderSource
@@ -287,7 +298,7 @@ def _names(order_by: Any) -> tuple[str, ...]:
         return () if order_by is None else (order_by,)
     names = tuple(order_by) if isinstance(order_by, Iterable) else (None,)
     if not all(isinstance(name, str) for name in names):
-        raise StreamError(f"`order_by` names columns, not {order_by!r}", hint="write order_by=['…']")
+        raise not_columns("order_by", order_by)
     return cast("tuple[str, ...]", names)
 
 
@@ -330,8 +341,7 @@ def ordered(source: Source, keys: list[str], time: str | None) -> tuple[Longs, p
     try:
         order = pc.sort_indices(pa.table(plain), [(name, "ascending") for name in keys])
     except pa.ArrowException as error:
-        kinds = ", ".join(f"`{name}` ({column.type})" for name, column in plain.items())
-        raise StreamError(f"the events cannot be sorted by {kinds}: {first_line(error)}") from error
+        raise unsortable({name: column.type for name, column in plain.items()}, error) from error
     return order.to_numpy().astype(np.int64), table.take(order)
 
 

@@ -11,14 +11,18 @@ from __future__ import annotations
 import re
 import shlex
 import unicodedata
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from difflib import get_close_matches
+from typing import TypeVar
 
 from rich.cells import cell_len
 
 _CONTEXT = 100  # a query line longer than this is cut around the caret
+_LISTED = 8  # names that a message lists at most
+ALIKE = "cast one of the columns, so that decimals are compared with decimals, or floats with floats"
+"""The hint where two kinds of numbers cannot be compared exactly."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -278,15 +282,78 @@ def unknown_column(name: str, known: Collection[str], use: str = "") -> StreamEr
     )
 
 
-def listed(names: Iterable[str], limit: int = 8) -> str:
+def not_columns(role: str, given: object) -> StreamError:
+    """That an option takes names of columns, and something else is given.
+
+    >>> print(not_columns("order_by", 5))
+    `order_by` names columns, not 5
+    hint: write order_by=['…']
+    """
+    return StreamError(f"`{role}` names columns, not {given!r}", hint=f"write {role}=['…']")
+
+
+_Error = TypeVar("_Error", bound=CeriteError)
+
+
+def repeated_column(name: str, where: str, kind: type[_Error], span: Span | None = None) -> _Error:
+    """That a name does not say which column is meant.
+
+    >>> print(repeated_column("price", "the stream", StreamError))
+    the stream: two columns are called `price`
+    hint: rename one of them
+    """
+    return kind(f"{where}: two columns are called `{name}`", span=span, hint="rename one of them")
+
+
+def unsortable(kinds: Mapping[str, object], error: BaseException) -> StreamError:
+    """That events cannot be sorted by columns of these types, and what Arrow says about it.
+
+    >>> print(unsortable({"at": "struct"}, TypeError("structs have no order")))
+    the events cannot be sorted by `at` (struct): structs have no order
+    """
+    columns = ", ".join(f"`{name}` ({kind})" for name, kind in kinds.items())
+    return StreamError(f"the events cannot be sorted by {columns}: {first_line(error)}")
+
+
+def sum_too_large(what: str, span: Span | None = None) -> StreamError:
+    """That a sum of whole numbers or decimals is beyond 64 bits.
+
+    >>> print(sum_too_large("`SUM(y.v)`"))
+    `SUM(y.v)` does not fit 64 bits
+    hint: cast the column to float first, or add fewer events
+    """
+    return StreamError(
+        f"{what} does not fit 64 bits", span=span, hint="cast the column to float first, or add fewer events"
+    )
+
+
+def suppress_without_time() -> StreamError:
+    """That SUPPRESS has no times to compare.
+
+    >>> print(suppress_without_time())
+    SUPPRESS needs to know when events happen
+    hint: name the column: time=…
+    """
+    return StreamError("SUPPRESS needs to know when events happen", hint=Hint("name the column: ", Setting("time")))
+
+
+def first_line(error: BaseException) -> str:
+    """The part of an Arrow message that is meant for people."""
+    if isinstance(error, OverflowError):
+        return "64 bits do not hold it"
+    text = str(error).strip()
+    return text.splitlines()[0].rstrip(".") if text else type(error).__name__
+
+
+def listed(names: Iterable[str]) -> str:
     """Names for a message: sorted, quoted, and cut when there are many.
 
-    >>> listed(["b", "a"])
-    '`a`, `b`'
+    >>> listed(["b", "a"]), listed("abcdefghij")
+    ('`a`, `b`', '`a`, `b`, `c`, `d`, `e`, `f`, `g`, `h` and 2 more')
     """
     ordered = sorted(names)
-    text = ", ".join(f"`{name}`" for name in ordered[:limit])
-    return text + (f" and {len(ordered) - limit} more" if len(ordered) > limit else "")
+    text = ", ".join(f"`{name}`" for name in ordered[:_LISTED])
+    return text + (f" and {len(ordered) - _LISTED} more" if len(ordered) > _LISTED else "")
 
 
 def _visible(line: str) -> str:

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.types as is_
 
-from cerite.core.errors import StreamError
+from cerite.core.errors import StreamError, first_line
 from cerite.predicate.columns.codes import encoded
 
 STRINGS = pa.dictionary(pa.int32(), pa.string())
@@ -153,14 +153,6 @@ def converted(array: pa.Array, target: pa.DataType, where: str) -> pa.Array:
         return array.cast(target)
     except (pa.ArrowException, ValueError) as error:
         raise StreamError(f"{where}: {first_line(error)}", hint=f"the column is read as {target}") from error
-
-
-def first_line(error: BaseException) -> str:
-    """The part of an Arrow message that is meant for people."""
-    if isinstance(error, OverflowError):
-        return "64 bits do not hold it"
-    text = str(error).strip()
-    return text.splitlines()[0].rstrip(".") if text else type(error).__name__
 
 
 def _strings_of(array: pa.DictionaryArray, where: str) -> pa.Array:

@@ -13,8 +13,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from cerite.core.errors import StreamError, a
-from cerite.data.columns import first_line
+from cerite.core.errors import StreamError, a, first_line
 from cerite.data.kinds import kind_of
 from cerite.data.memory import TableSource
 

@@ -14,8 +14,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.types as is_
 
-from cerite.core.errors import StreamError, a
-from cerite.data.columns import STRINGS, canonical, first_line
+from cerite.core.errors import StreamError, a, first_line
+from cerite.data.columns import STRINGS, canonical
 
 FAILURES = (pa.ArrowException, TypeError, ValueError, OverflowError)
 _ABSENT = {"NoneType", "NAType", "NaTType"}  # pandas' own NULLs, known by name because pandas may not be installed

@@ -11,8 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from cerite.core.errors import StreamError, a
-from cerite.data.columns import first_line
+from cerite.core.errors import StreamError, a, first_line
 from cerite.data.files.source import FileSource
 from cerite.data.frames import is_pandas, is_polars, is_spark, open_pandas, open_polars
 from cerite.data.memory import TableSource

@@ -14,12 +14,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.types as is_
 
-from cerite.core.errors import SchemaError, StreamError, a, listed, suggestion
+from cerite.core.errors import SchemaError, StreamError, a, first_line, listed, suggestion
 from cerite.core.schema import Schema, kind_named
-from cerite.data.columns import STRINGS, canonical, conform, first_line
+from cerite.data.columns import STRINGS, canonical, conform
 from cerite.data.frames import is_pandas, is_polars
 from cerite.data.kinds import array_of, type_of
 from cerite.data.open import open_events
+from cerite.data.rows import refuse_other
 
 WHERE = "the pushed events"
 _HINT = "push an Arrow table or batch, a pandas or Polars frame, dictionaries, or one dictionary for one event"
@@ -178,11 +179,7 @@ def _rows(data: Any) -> list[Mapping[str, Any]]:
 def _batch_of_rows(rows: Sequence[Mapping[str, Any]], schema: pa.Schema) -> pa.RecordBatch:
     known = frozenset(schema.names)
     for at, row in enumerate(rows):
-        if not isinstance(row, Mapping):
-            raise StreamError(
-                f"{WHERE}, row {at} (from 0) is {a(type(row).__name__)}, not a dictionary",
-                hint="an event is a dictionary from column to value",
-            )
+        refuse_other(row, at, WHERE)
         if not row.keys() <= known:
             key = next(key for key in row if key not in known)
             raise StreamError(

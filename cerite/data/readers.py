@@ -10,8 +10,8 @@ from typing import NoReturn
 
 import pyarrow as pa
 
-from cerite.core.errors import StreamError
-from cerite.data.columns import canonical_schema, conform, first_line, subschema, with_leaves
+from cerite.core.errors import StreamError, first_line
+from cerite.data.columns import canonical_schema, conform, subschema, with_leaves
 from cerite.data.positions import Positions
 from cerite.data.source import BATCH_ROWS, Source, checked_rows, chosen, refuse_repeated
 

@@ -86,7 +86,7 @@ class RowSource(Source):
 
     def _batch(self, rows: Sequence[Row], start: int, schema: pa.Schema) -> pa.RecordBatch:
         for at, row in enumerate(rows, start):
-            self._refuse_other(row, at)
+            refuse_other(row, at, self.name)
             if not self._selective and not row.keys() <= self._known:
                 key = next(key for key in row if key not in self._known)
                 raise StreamError(
@@ -108,7 +108,7 @@ class RowSource(Source):
     def _inferred(self, rows: Sequence[Row]) -> pa.Schema:
         names: dict[str, None] = {}
         for at, row in enumerate(rows):
-            self._refuse_other(row, at)
+            refuse_other(row, at, self.name)
             if not row.keys() <= names.keys():
                 names.update(dict.fromkeys(row))
         for name in names:
@@ -116,9 +116,11 @@ class RowSource(Source):
                 raise StreamError(f"{self.name}: the key {name!r} is not a string")
         return pa.schema([(name, type_of([row.get(name) for row in rows], self.name, name)) for name in names])
 
-    def _refuse_other(self, row: object, at: int) -> None:
-        if not isinstance(row, Mapping):
-            raise StreamError(
-                f"{self.name}, row {at} (from 0) is {a(type(row).__name__)}, not a dictionary",
-                hint="an event is a dictionary from column to value",
-            )
+
+def refuse_other(row: object, at: int, where: str) -> None:
+    """Refuse a row that is not a dictionary."""
+    if not isinstance(row, Mapping):
+        raise StreamError(
+            f"{where}, row {at} (from 0) is {a(type(row).__name__)}, not a dictionary",
+            hint="an event is a dictionary that maps column names to values",
+        )

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from cerite.core.errors import Hint, Setting, Span, StreamError, TextWarning, a, listed, suggestion
+from cerite.core.errors import Hint, Setting, Span, StreamError, TextWarning, a, listed, repeated_column, suggestion
 from cerite.data.columns import root, subschema
 from cerite.data.guesses import FORMATTED, LOSING
 from cerite.data.positions import Positions
@@ -148,7 +148,7 @@ def refuse_repeated(names: Iterable[str], where: str) -> None:
     seen: set[str] = set()
     for each in names:
         if each in seen:
-            raise StreamError(f"{where}: two columns are called `{each}`", hint="rename one of them")
+            raise repeated_column(each, where, StreamError)
         seen.add(each)
 
 

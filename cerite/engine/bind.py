@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from cerite.automaton.absences import LOW, POSITION, is_own, low, since
 from cerite.automaton.guards import Guard, Test, distinct_tests
-from cerite.core.errors import Hint, Setting, StreamError, unknown_column
+from cerite.core.errors import suppress_without_time, unknown_column
 from cerite.core.rejected import Rejected
 from cerite.engine.counting.learnt import Learnt
 from cerite.engine.events.keys import Measure, measure, time_of
@@ -181,7 +181,7 @@ def _needed(plan: Plan, columns: Columns) -> tuple[str, ...]:
     measured = measure(plan.window, columns.time, columns.unit)
     silent = None if plan.suppress is None else plan.suppress.size
     if silent is not None and silent.is_time and columns.time is None:
-        raise StreamError("SUPPRESS needs to know when events happen", hint=Hint("name the column: ", Setting("time")))
+        raise suppress_without_time()
     timed = None if silent is None else time_of(silent, columns.time)
     windowed = None if measured is None else measured.name
     named = (columns.type, columns.time, columns.position, windowed, timed, *plan.partition)

@@ -27,7 +27,7 @@ from fractions import Fraction
 from functools import lru_cache, reduce
 from typing import Any
 
-from cerite.core.errors import StreamError
+from cerite.core.errors import StreamError, sum_too_large
 from cerite.predicate import expression as ex
 from cerite.predicate.functions import TIMES, call, time_arithmetic, utc
 
@@ -205,9 +205,7 @@ def _sum(one: Any, other: Any, node: ex.Aggregate) -> Any:
         return float(one) + float(other)
     total = _arithmetic("+", one, other, node)
     if total is None:
-        raise StreamError(
-            f"`{node}` does not fit 64 bits", span=node.span, hint="cast the column to float first, or add fewer"
-        )
+        raise sum_too_large(f"`{node}`", node.span)
     return total
 
 

@@ -59,7 +59,7 @@ def test_a_type_column_that_is_no_string() -> None:
 
 def test_two_columns_of_one_name() -> None:
     schema = pa.schema([("id", pa.int64()), ("id", pa.string())])
-    with pytest.raises(SchemaError, match="2 columns named `id`"):
+    with pytest.raises(SchemaError, match="two columns are called `id`"):
         ConditionBits([(None, parse_condition("id = 1"))], schema, None)
 
 

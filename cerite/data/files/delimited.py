@@ -21,8 +21,8 @@ import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
 import pyarrow.types as is_
 
-from cerite.core.errors import Span, StreamError
-from cerite.data.columns import STRINGS, first_line
+from cerite.core.errors import Span, StreamError, first_line
+from cerite.data.columns import STRINGS
 from cerite.data.files.chunks import Chunk, lines_cut, quoted_cut
 from cerite.data.guesses import (
     ABSENT,

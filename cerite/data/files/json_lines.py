@@ -19,9 +19,9 @@ import pyarrow.compute as pc
 import pyarrow.json as pa_json
 import pyarrow.types as is_
 
-from cerite.core.errors import Hint, Setting, Span, StreamError, a
+from cerite.core.errors import Hint, Setting, Span, StreamError, a, first_line
 from cerite.core.schema import Kind, arrow_kind
-from cerite.data.columns import STRINGS, first_line
+from cerite.data.columns import STRINGS
 from cerite.data.files.chunks import Chunk, lines_cut
 from cerite.data.guesses import MISSING, MisfitError, Text, declared, times_guessed, typed, without
 from cerite.data.reading import Reading, refusal

@@ -13,8 +13,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from cerite.core.errors import StreamError
-from cerite.data.columns import first_line
+from cerite.core.errors import StreamError, first_line
 from cerite.data.source import Sight
 from cerite.data.unify import Guess
 

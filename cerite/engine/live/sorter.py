@@ -23,7 +23,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cerite.core.arrays import Arrays, Flags, Longs
-from cerite.core.errors import Setting, StreamError
+from cerite.core.errors import Setting, StreamError, unsortable
 from cerite.engine.events.batches import joined, merging, packed, unpacked
 from cerite.engine.events.clock import Clock
 from cerite.engine.events.ids import Ids
@@ -279,6 +279,5 @@ def _order(events: Waiting, ties: tuple[str, ...]) -> Longs | None:
     try:
         sorted_: Longs = pc.sort_indices(table, [(name, "ascending") for name in names]).to_numpy().astype(np.int64)
     except pa.ArrowException as error:
-        kinds = ", ".join(f"`{name}` ({column.type})" for name, column in columns.items())
-        raise StreamError(f"the events cannot be sorted by {kinds}") from error
+        raise unsortable({name: column.type for name, column in columns.items()}, error) from error
     return sorted_

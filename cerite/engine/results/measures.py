@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 import pyarrow.types as is_
 
 from cerite.core.arrays import Flags, Longs
-from cerite.core.errors import Hint, SchemaError, Setting, StreamError, listed, suggestion
+from cerite.core.errors import Hint, SchemaError, Setting, StreamError, listed, suggestion, sum_too_large
 from cerite.core.jit import maker
 from cerite.core.schema import arrow_kind
 from cerite.engine.events.keys import keys_of
@@ -239,9 +239,7 @@ class _Events:
         whole = _wholes(column, node)
         sums, counts, beyond = sum_wholes(offsets, places, whole, valid)
         if beyond:
-            raise StreamError(
-                f"`{node}` does not fit 64 bits", span=node.span, hint="cast the column to float first, or add fewer"
-            )
+            raise sum_too_large(f"`{node}`", node.span)
         scale = column.type.scale if is_.is_decimal(column.type) else None
         total = Integers(sums, counts > 0) if scale is None else Decimals(sums, scale, counts > 0)
         if node.function == "SUM":

@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.types as is_
 
 from cerite.core.arrays import Buffers, Bytes, Words
-from cerite.core.errors import SchemaError
+from cerite.core.errors import SchemaError, repeated_column
 from cerite.core.schema import Kind, Schema
 from cerite.predicate.columns.codes import Coded, Coder
 from cerite.predicate.columns.factors import factored
@@ -232,7 +232,7 @@ def _check_columns(expression: Expression, schema: pa.Schema, kinds: Mapping[str
             continue
         indices = schema.get_all_field_indices(node.name)
         if len(indices) > 1:
-            raise SchemaError(f"the stream has {len(indices)} columns named `{node.name}`", span=node.span)
+            raise repeated_column(node.name, "the stream", SchemaError, node.span)
         if indices and node.name not in kinds and not is_.is_null(_value_type(schema.field(indices[0]).type)):
             raise SchemaError(
                 f"column `{node.name}` is {schema.field(indices[0]).type}, which conditions cannot read",

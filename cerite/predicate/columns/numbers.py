@@ -81,7 +81,7 @@ def _is_float(operand: Operand) -> bool:
 def _too_wide(what: str, operand: Wide) -> StreamError:
     kind = operand.array.type
     return StreamError(
-        f"{what} meets {kind} with more digits than 64 bits hold",
+        f"{what} reads {kind} with more digits than 64 bits hold",
         hint=f"cast the column to decimal(18, {min(kind.scale, 6)}) or to a float",
     )
 

@@ -18,7 +18,7 @@ from fractions import Fraction
 from math import inf, isfinite
 from typing import Any, Literal, Union
 
-from cerite.core.errors import Hint, Setting, StreamError
+from cerite.core.errors import suppress_without_time
 from cerite.core.match import Match
 from cerite.pattern.nodes import Pattern, Size
 from cerite.pattern.query import Consume, QuerySpec
@@ -226,7 +226,7 @@ def _suppressed(decided: list[Decided], query: QuerySpec, stream: Stream) -> lis
         attributes = stream.events[each.match.end].attributes
         key = tuple((type(attributes[name]) is bool, attributes[name]) for name in scope)
         if each.time is None:
-            raise StreamError("SUPPRESS needs to know when events happen", hint=Hint("name it: ", Setting("time")))
+            raise suppress_without_time()
         if key in last and apart(last[key], each.time, query.suppress.size):
             continue
         last[key] = each.time

@@ -20,7 +20,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as fn
 from pyspark.sql import types as ty
 
-from cerite.core.errors import StreamError, unknown_column
+from cerite.core.errors import StreamError, repeated_column, unknown_column
 from cerite.core.schema import Kind, Schema
 from cerite.data.columns import refuse_ambiguous
 from cerite.engine.events.keys import not_numbers
@@ -70,9 +70,9 @@ class Frame:
         names = tuple(self.original.columns)
         for name in names:
             if names.count(name) > 1:
-                raise StreamError(f"the DataFrame has two columns called `{name}`", hint="rename one of them")
+                raise repeated_column(name, "the DataFrame", StreamError)
             if name.startswith(RESERVED):
-                raise StreamError(f"the column name `{name}` is Cerite's own", hint="rename the column")
+                raise StreamError(f"the column name `{name}` is reserved by Cerite", hint="rename the column")
         return names
 
     @cached_property

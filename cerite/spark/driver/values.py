@@ -20,7 +20,7 @@ from pyspark.sql import Column
 from pyspark.sql import functions as fn
 from pyspark.sql import types as ty
 
-from cerite.core.errors import StreamError
+from cerite.core.errors import ALIKE, StreamError
 from cerite.predicate import expression as ex
 from cerite.predicate.evaluate import exactly, scale_of, written
 from cerite.predicate.expression import Value as Constant
@@ -174,10 +174,7 @@ def _decimals(op: str, left: Value, right: Value) -> Column:
     if right.constant is not None and left.places is not None:
         return _at_scale(op, left, right.exact, left.places)
     if left.places is None or right.places is None:
-        raise StreamError(
-            "a decimal meets a float, which Spark cannot compare exactly",
-            hint="cast one of the columns, so that decimals meet decimals or floats meet floats",
-        )
+        raise StreamError("a decimal is compared with a float, which Spark cannot compare exactly", hint=ALIKE)
     types = [_decimal_type(side) for side in (left, right)]
     scale = max(each.scale for each in types)
     digits = scale + max(each.precision - each.scale for each in types)

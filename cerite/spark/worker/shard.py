@@ -29,8 +29,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import Row
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
-from cerite.core.errors import CeriteError, SnapshotError, StreamError
-from cerite.data.columns import first_line
+from cerite.core.errors import CeriteError, SnapshotError, StreamError, first_line
 from cerite.engine.bind import bind
 from cerite.engine.events.keys import LEAST, MOST, ordered
 from cerite.engine.events.order import positions_fall, whole_positions
