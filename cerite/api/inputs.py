@@ -47,6 +47,7 @@ from cerite.engine.plan import Plan
 from cerite.pattern.check import check, check_streams, check_type_column, named_types
 from cerite.pattern.check_kinds import ordered_attributes, read_attributes
 from cerite.pattern.query import QuerySpec
+from cerite.predicate.columns.read import decoded
 
 READ_ONCE = (ReaderSource, RowSource)
 LISTED = "the list of events"
@@ -337,13 +338,9 @@ def ordered(source: Source, keys: list[str], time: str | None) -> tuple[Longs, p
     for name in keys:
         if name not in table.column_names:
             raise unknown_column(name, table.column_names, " to sort by")
-    plain = {name: table[name].cast(_decoded(table[name].type)) for name in keys}
+    plain = {name: decoded(table[name]) for name in keys}
     try:
         order = pc.sort_indices(pa.table(plain), [(name, "ascending") for name in keys])
     except pa.ArrowException as error:
         raise unsortable({name: column.type for name, column in plain.items()}, error) from error
     return order.to_numpy().astype(np.int64), table.take(order)
-
-
-def _decoded(kind: pa.DataType) -> pa.DataType:
-    return kind.value_type if pa.types.is_dictionary(kind) else kind

@@ -25,6 +25,7 @@ from cerite.automaton.draw import picture_file
 from cerite.core.arrays import Longs
 from cerite.core.errors import ArgumentError, CeriteError
 from cerite.core.extras import load
+from cerite.predicate.columns.read import decoded
 
 if TYPE_CHECKING:
     from cerite.api.result import Matches
@@ -193,8 +194,7 @@ def _beside(
 def _lane_numbers(batch: pa.RecordBatch, partition: Sequence[str], lanes: Sequence[tuple[Any, ...]]) -> Longs:
     """The lane of every event, -1 where it has none."""
     numbers: Longs = np.full(batch.num_rows, -1 if partition else 0, np.int64)
-    columns = [batch.column(name) for name in partition]
-    columns = [each.dictionary_decode() if pa.types.is_dictionary(each.type) else each for each in columns]
+    columns = [decoded(batch.column(name)) for name in partition]
     for number, values in enumerate(lanes):
         mine = np.ones(batch.num_rows, bool)
         for column, value in zip(columns, values, strict=True):

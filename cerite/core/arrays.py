@@ -126,6 +126,15 @@ def picked(array: npt.NDArray[S], places: Longs, fill: int = 0) -> npt.NDArray[S
     return array[inside] if inside.size else np.full((1, *array.shape[1:]), fill, array.dtype)
 
 
+def under(prefix: str, arrays: Arrays) -> Arrays:
+    """The arrays whose names begin like this, without the beginning: the part of a state that one owner restores.
+
+    >>> under("run.", {"run.key": np.zeros(1), "time": np.zeros(1)})
+    {'key': array([0.])}
+    """
+    return {name.removeprefix(prefix): value for name, value in arrays.items() if name.startswith(prefix)}
+
+
 def distinct(*numbers: Longs) -> Longs:
     """The numbers, small and not negative, that are in one of these, rising; np.unique would sort or hash them."""
     marks = np.zeros(max((int(each.max()) + 1 for each in numbers if each.size), default=0), np.bool_)

@@ -40,6 +40,11 @@ def is_string(arrow: pa.DataType) -> bool:
     return bool(is_.is_string(arrow) or is_.is_large_string(arrow) or is_.is_string_view(arrow))
 
 
+def is_number(arrow: pa.DataType) -> bool:
+    """Whole numbers and floats of any width."""
+    return bool(is_.is_integer(arrow) or is_.is_floating(arrow))
+
+
 def canonical_schema(schema: pa.Schema) -> pa.Schema:
     """The schema of batches made from data of this one; metadata and nullability are dropped."""
     return pa.schema([(column.name, canonical(column.type)) for column in schema])

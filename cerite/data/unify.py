@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.types as is_
 
 from cerite.core.errors import StreamError
-from cerite.data.columns import STRINGS
+from cerite.data.columns import STRINGS, is_number
 
 Guess = Literal["all", "times", "none"]
 """Which of a schema's types are guesses about text: all (CSV), timestamps only (JSON), none (Parquet)."""
@@ -70,7 +70,7 @@ def _joined(name: str, old: _Column, new: _Column) -> _Column:
 def _common(old: pa.DataType, new: pa.DataType) -> pa.DataType | None:
     """The smallest type that holds both, if there is one that keeps every value."""
     kinds = (old, new)
-    if all(map(_is_number, kinds)):
+    if all(map(is_number, kinds)):
         if any(map(is_.is_floating, kinds)) and any(map(is_.is_integer, kinds)):
             return pa.float64()  # an integer that does not fit is refused when it is read
         if is_.is_uint64(old) != is_.is_uint64(new) and all(map(is_.is_integer, kinds)):
@@ -85,10 +85,6 @@ def _common(old: pa.DataType, new: pa.DataType) -> pa.DataType | None:
         return pa.unify_schemas(both, promote_options="permissive").field("it").type
     except (pa.ArrowException, TypeError):
         return None
-
-
-def _is_number(arrow: pa.DataType) -> bool:
-    return bool(is_.is_integer(arrow) or is_.is_floating(arrow))
 
 
 def _spoken(arrow: pa.DataType) -> str:

@@ -24,7 +24,7 @@ import pyarrow as pa
 
 from cerite.automaton.absences import LOW, POSITION, since
 from cerite.automaton.absences import low as low_of
-from cerite.core.arrays import Arrays, Buffers, Flags, Longs, Words, borrowed, distinct, picked
+from cerite.core.arrays import Arrays, Buffers, Flags, Longs, Words, borrowed, distinct, picked, under
 from cerite.core.errors import Hint, OrderError, Setting
 from cerite.engine.bind import Program
 from cerite.engine.events.combined import combined
@@ -299,11 +299,11 @@ class Intake:
         self.low, self.ticked = int(kept["low"][0]), int(kept["low"][-1])
         self._order.last = json.loads(kept["last"].tobytes())
         for k, each in enumerate(self._preceding):
-            each.restore({name: value for name, value in _under(f"since{k}", kept).items() if not name[:1].isdigit()})
+            each.restore({name: value for name, value in under(f"since{k}", kept).items() if not name[:1].isdigit()})
         if self.groups is not None:
-            self.groups.restore(_under("groups.", kept))
+            self.groups.restore(under("groups.", kept))
         if self._leaves is not None:
-            self._leaves.restore(_under("leaves.", kept))
+            self._leaves.restore(under("leaves.", kept))
 
     def _bits(self, batch: pa.RecordBatch) -> Words:
         raw = self._conditions.bits(batch, self._buffers)
@@ -365,7 +365,3 @@ def _decreasing(name: str, place: int, position: Longs) -> OrderError:
     hint = Hint("a window over an attribute needs the events in its order; sort by it: ", Setting("order_by"))
     message = f"the window's attribute `{name}` decreases at position {position[place]}"
     return OrderError(message, name=name, row=place, hint=hint)
-
-
-def _under(prefix: str, kept: Arrays) -> Arrays:
-    return {name.removeprefix(prefix): value for name, value in kept.items() if name.startswith(prefix)}

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 import pyarrow as pa
 
-from cerite.core.arrays import Arrays
+from cerite.core.arrays import Arrays, under
 from cerite.engine.bind import Program
 from cerite.engine.counting.learnt import Learnt
 from cerite.engine.engines import ENGINES, Engines
@@ -71,13 +71,9 @@ class Run(Engines):
         for name in ENGINES:
             if name in state:
                 getattr(self, name).restore(state[name].tobytes())
-        self.intake.restore(_under("intake.", state))
+        self.intake.restore(under("intake.", state))
         if self.suppressor is not None:
-            self.suppressor.restore(_under("suppressor.", state))
-
-
-def _under(prefix: str, state: Arrays) -> Arrays:
-    return {name.removeprefix(prefix): value for name, value in state.items() if name.startswith(prefix)}
+            self.suppressor.restore(under("suppressor.", state))
 
 
 def find(program: Program, batches: Iterable[pa.RecordBatch]) -> Iterator[MatchChunk]:

@@ -22,7 +22,7 @@ import pyarrow.csv as pa_csv
 import pyarrow.types as is_
 
 from cerite.core.errors import Span, StreamError, first_line
-from cerite.data.columns import STRINGS
+from cerite.data.columns import STRINGS, is_number
 from cerite.data.files.chunks import Chunk, lines_cut, quoted_cut
 from cerite.data.guesses import (
     ABSENT,
@@ -79,7 +79,7 @@ class Delimited:
         known = [name for name in self._names if name not in others]
         exact = self._exact(chunk, known + [name for name in others if _may_have_lost(table[name])])
         if _has_padding(chunk.data, self._delimiter):
-            exact |= self._exact(chunk, [name for name in others if _is_number(table[name].type)])
+            exact |= self._exact(chunk, [name for name in others if is_number(table[name].type)])
         columns = {name: self._declared(chunk, exact[name], name) for name in known}
         columns |= {name: self._settled(chunk, table[name], name, exact.get(name)) for name in others}
         return pa.table({name: columns[name] for name in self._names})
@@ -104,7 +104,7 @@ class Delimited:
             if without(text, nulls).null_count < len(text):
                 self.spelled.add(name)
             return column
-        if text is not None and _is_number(column.type) and pc.any(pc.match_substring_regex(text, PADDED)).as_py():
+        if text is not None and is_number(column.type) and pc.any(pc.match_substring_regex(text, PADDED)).as_py():
             return without(text, nulls)
         if is_.is_timestamp(column.type):
             return settled_times(column)
@@ -216,10 +216,6 @@ def _is_huge(column: pa.ChunkedArray) -> bool:
 def _may_have_lost(column: pa.ChunkedArray) -> bool:
     """Whether text that was not a missing value may have been taken for one."""
     return bool(is_.is_null(column.type) or (is_.is_string(column.type) and column.null_count > 0))
-
-
-def _is_number(arrow: pa.DataType) -> bool:
-    return bool(is_.is_integer(arrow) or is_.is_floating(arrow))
 
 
 def _has_padding(data: bytes, delimiter: str) -> bool:

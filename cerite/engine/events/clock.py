@@ -17,6 +17,7 @@ import pyarrow as pa
 from cerite.core.arrays import Flags, Longs
 from cerite.core.errors import StreamError
 from cerite.engine.events.keys import LEAST, MOST, below, keys_of, lowest, numbers, ordered, tick_text
+from cerite.predicate.columns.read import decoded_type
 
 _SIGN = 1 << 63
 
@@ -85,7 +86,7 @@ class Clock:
 
     @property
     def _plain(self) -> pa.DataType:
-        return self.kind.value_type if pa.types.is_dictionary(self.kind) else self.kind
+        return decoded_type(self.kind)
 
     @property
     def _is_float(self) -> bool:

@@ -19,6 +19,7 @@ from cerite.core.arrays import Flags, Longs
 from cerite.core.errors import Hint, OrderError, Setting, StreamError, listed
 from cerite.engine.events.keys import MOST, first_fall, numbers, signed, tick_text
 from cerite.engine.events.rows import Columns
+from cerite.predicate.columns.read import decoded
 
 
 class StreamOrder:
@@ -115,7 +116,7 @@ def positions_fall(name: str, order: Iterable[str]) -> StreamError:
 
 def equal_to_next(column: pa.Array) -> Flags:
     """Which values equal the next one; NULLs equal each other."""
-    column = column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
+    column = decoded(column)
     one, other = column.slice(0, len(column) - 1), column.slice(1)
     equal = pc.fill_null(pc.equal(one, other), False)
     if column.null_count:

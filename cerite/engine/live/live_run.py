@@ -23,7 +23,7 @@ from typing import Any, Literal
 import numpy as np
 import pyarrow as pa
 
-from cerite.core.arrays import Arrays, Longs
+from cerite.core.arrays import Arrays, Longs, under
 from cerite.core.errors import Hint, OrderError, Setting, SnapshotError, StreamError, in_plain_words
 from cerite.engine.bind import Program
 from cerite.engine.events.batches import joined
@@ -262,13 +262,13 @@ class LiveRun:
         self.__dict__.update(fresh.__dict__)
 
     def _take(self, arrays: Arrays) -> None:
-        run = _under("run.", arrays)
+        run = under("run.", arrays)
         if not self.counting:
             run.pop("counter", None)
         self._run.restore(run)
-        self._buffer.restore(_under("kept.", arrays))
+        self._buffer.restore(under("kept.", arrays))
         if self.sorter is not None:
-            self.sorter.restore(_under("sorter.", arrays))
+            self.sorter.restore(under("sorter.", arrays))
         if "schema" in arrays:
             self._schema = pa.ipc.read_schema(pa.py_buffer(arrays["schema"].tobytes()))
         *counters, self._floor, closed = arrays["counters"].tolist()
@@ -491,10 +491,6 @@ def _width(program: Program, measured: Measure | None, time: str | None) -> Frac
 
 def _prefixed(prefix: str, arrays: Arrays) -> Arrays:
     return {f"{prefix}{name}": value for name, value in arrays.items()}
-
-
-def _under(prefix: str, arrays: Arrays) -> Arrays:
-    return {name.removeprefix(prefix): value for name, value in arrays.items() if name.startswith(prefix)}
 
 
 def _columns(schema: pa.Schema) -> str:

@@ -29,6 +29,7 @@ from cerite.engine.events.clock import Clock
 from cerite.engine.events.ids import Ids
 from cerite.engine.events.keys import LEAST
 from cerite.engine.events.order import equal_to_next, tied
+from cerite.predicate.columns.read import decoded
 
 
 @dataclass(frozen=True)
@@ -273,7 +274,7 @@ def _order(events: Waiting, ties: tuple[str, ...]) -> Longs | None:
         swapped = (keys[1:] == keys[:-1]) & (arrival[1:] < arrival[:-1])
         return np.lexsort((events.arrival, events.keys)) if swapped.any() else order
     columns = {name: events.rows.column(name) for name in ties}
-    plain = [each.dictionary_decode() if pa.types.is_dictionary(each.type) else each for each in columns.values()]
+    plain = [decoded(each) for each in columns.values()]
     names = [f"{k}" for k in range(len(plain) + 2)]
     table = pa.table([pa.array(keys), *plain, pa.array(arrival)], names)
     try:

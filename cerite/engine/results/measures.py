@@ -28,7 +28,17 @@ from cerite.engine.results.output import Labels, MatchChunk, lists_of
 from cerite.pattern.query import Measure
 from cerite.predicate import expression as ex
 from cerite.predicate.columns.numbers import arrow_decimals, as_float
-from cerite.predicate.columns.read import Column, Decimals, Instants, Integers, Values, Wide, digits
+from cerite.predicate.columns.read import (
+    Column,
+    Decimals,
+    Instants,
+    Integers,
+    Values,
+    Wide,
+    decoded,
+    decoded_type,
+    digits,
+)
 from cerite.predicate.columns.truth import Block
 from cerite.predicate.expression import attributes
 from cerite.predicate.kinds import UNKNOWN, Kinds, kinds_of
@@ -265,7 +275,7 @@ def leaf_type(leaf: Leaf, events: pa.Schema, time: str | None) -> pa.DataType:
                                                                        names=events.names)).type  # fmt: skip
     else:
         kind = events.field(str(time) if isinstance(leaf, ex.Moment) else str(leaf.name)).type
-    kind = kind.value_type if is_.is_dictionary(kind) else kind
+    kind = decoded_type(kind)
     if not isinstance(leaf, ex.Aggregate) or leaf.function in _PICKS:
         return kind
     if leaf.function == "COLLECT":
@@ -285,8 +295,7 @@ def computed(expression: ex.Expression, rows: pa.RecordBatch) -> pa.Array:
 
 def _plain(column: pa.Array) -> pa.Array:
     """A column without dictionaries, NaN as NULL."""
-    if is_.is_dictionary(column.type):
-        column = column.dictionary_decode()
+    column = decoded(column)
     if is_.is_floating(column.type) and pc.any(pc.is_nan(column)).as_py():
         column = pc.if_else(pc.is_nan(column), pa.scalar(None, column.type), column)
     return column

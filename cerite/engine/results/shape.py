@@ -23,6 +23,7 @@ from cerite.engine.results.match_ids import FILE, ROW, Ids
 from cerite.engine.results.measures import Measures
 from cerite.engine.results.output import Labels, MatchChunk, lists_of
 from cerite.pattern.query import Measure
+from cerite.predicate.columns.read import decoded, decoded_type
 
 MOST = 1 << 16  # events in a batch of results
 LONG = ("match", "variable", "rank")
@@ -75,12 +76,12 @@ class Shape:
         """The columns of a result on events of this schema."""
         fields = [("match", pa.string())]
         if self.time is not None:
-            fields += [(name, plain(events.field(self.time).type)) for name in ("start_time", "end_time")]
+            fields += [(name, decoded_type(events.field(self.time).type)) for name in ("start_time", "end_time")]
         if self.position is not None:
             fields += [("start", pa.int64()), ("end", pa.int64())]
-        fields += [(name, plain(events.field(name).type)) for name in self.keys]
+        fields += [(name, decoded_type(events.field(name).type)) for name in self.keys]
         for each in self.shown:
-            struct = pa.struct([(name, plain(events.field(name).type)) for name in each.attributes])
+            struct = pa.struct([(name, decoded_type(events.field(name).type)) for name in each.attributes])
             fields.append((each.column, pa.list_(struct)))
         return pa.schema([*fields, *(self.measures.schema(events) if self.measured else ())])
 
@@ -137,7 +138,7 @@ class Shape:
 
         If a column of the events has one of the first three names, `_` is appended to its name.
         """
-        kinds = (plain(events.field(name).type) for name in self.attributes)
+        kinds = (decoded_type(events.field(name).type) for name in self.attributes)
         heads = zip(LONG, (pa.string(), pa.string(), pa.int64()), strict=True)
         return pa.schema([*heads, *zip(_apart(self.attributes), kinds, strict=True)])
 
@@ -178,15 +179,9 @@ def pieces(chunk: MatchChunk) -> Iterator[MatchChunk]:
         begin = stop
 
 
-def plain(kind: pa.DataType) -> pa.DataType:
-    """The type a column of this type has in a result: dictionaries decoded."""
-    return kind.value_type if pa.types.is_dictionary(kind) else kind
-
-
 def taken(rows: pa.RecordBatch, name: str, places: pa.Array) -> pa.Array:
     """A column's values at these places."""
-    values = rows.column(name).take(places)
-    return values.dictionary_decode() if pa.types.is_dictionary(values.type) else values
+    return decoded(rows.column(name).take(places))
 
 
 def _structs(lists: pa.ListArray, rows: pa.RecordBatch, attributes: tuple[str, ...]) -> pa.Array:

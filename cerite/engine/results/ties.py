@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 
 from cerite.core.arrays import Arrays, Flags, Longs
 from cerite.engine.events.batches import joined, packed, unpacked
+from cerite.predicate.columns.read import decoded
 
 
 class Ties:
@@ -70,7 +71,7 @@ class Ties:
 def _runs(columns: list[pa.Array]) -> Longs:
     """For every row the number of the stretch of equal rows that it is in; NULLs equal each other."""
     differ = np.zeros(len(columns[0]) - 1, np.bool_)
-    for column in map(_decoded, columns):
+    for column in map(decoded, columns):
         one, other = column.slice(1), column.slice(0, len(column) - 1)
         equal = pc.fill_null(pc.equal(one, other), False)
         if column.null_count:
@@ -83,10 +84,6 @@ def _codes(runs: Longs, columns: list[pa.Array]) -> Longs:
     """Equal numbers for rows of one stretch and equal keys."""
     codes = runs
     for column in columns:
-        indices = _decoded(column).dictionary_encode().indices.to_numpy(zero_copy_only=False).astype(np.int64)
+        indices = decoded(column).dictionary_encode().indices.to_numpy(zero_copy_only=False).astype(np.int64)
         _, codes = np.unique(codes * (indices.max(initial=0) + 1) + indices, return_inverse=True)
     return codes
-
-
-def _decoded(column: pa.Array) -> pa.Array:
-    return column.dictionary_decode() if pa.types.is_dictionary(column.type) else column

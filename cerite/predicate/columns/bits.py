@@ -24,7 +24,7 @@ from cerite.core.schema import Kind, Schema
 from cerite.predicate.columns.codes import Coded, Coder
 from cerite.predicate.columns.factors import factored
 from cerite.predicate.columns.kernels import Lookup, clear, gather, gather_and, gather_both
-from cerite.predicate.columns.read import Column
+from cerite.predicate.columns.read import Column, decoded_type
 from cerite.predicate.columns.truth import Block
 from cerite.predicate.expression import Attribute, Comparison, Expression, Literal, walk
 from cerite.predicate.formula import Formulas, atoms, attributes
@@ -233,7 +233,7 @@ def _check_columns(expression: Expression, schema: pa.Schema, kinds: Mapping[str
         indices = schema.get_all_field_indices(node.name)
         if len(indices) > 1:
             raise repeated_column(node.name, "the stream", SchemaError, node.span)
-        if indices and node.name not in kinds and not is_.is_null(_value_type(schema.field(indices[0]).type)):
+        if indices and node.name not in kinds and not is_.is_null(decoded_type(schema.field(indices[0]).type)):
             raise SchemaError(
                 f"column `{node.name}` is {schema.field(indices[0]).type}, which conditions cannot read",
                 span=node.span, hint="conditions read numbers, booleans, strings, timestamps and dates",
@@ -242,10 +242,6 @@ def _check_columns(expression: Expression, schema: pa.Schema, kinds: Mapping[str
 
 def _coded(kind: pa.DataType) -> bool:
     return bool(is_.is_dictionary(kind))
-
-
-def _value_type(kind: pa.DataType) -> pa.DataType:
-    return kind.value_type if is_.is_dictionary(kind) else kind
 
 
 def _split(conditions: int, words: int) -> Words:

@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 from cerite.core.arrays import Flags, Floats
 from cerite.core.errors import StreamError
 from cerite.predicate.columns.numbers import as_float
-from cerite.predicate.columns.read import Column, Decimals, Instants, Integers, Wide
+from cerite.predicate.columns.read import Column, Decimals, Instants, Integers, Wide, both
 from cerite.predicate.functions import EARLIEST, LATEST, MICROSECOND, PARTS, ROUNDING
 
 _MICRO = 1_000  # nanoseconds
@@ -37,7 +37,7 @@ def time_arithmetic(op: str, left: Any, right: Any) -> Instants | Floats:
     one, other = _block(left), _block(right)
     unit = min(one.unit, other.unit)
     a, b = _in_unit(one, unit), _in_unit(other, unit)
-    valid = _both(a.valid, b.valid)
+    valid = both(a.valid, b.valid)
     if op == "/":
         return _quotient(a, b, valid)
     result = a.values + b.values if op == "+" else a.values - b.values
@@ -46,7 +46,7 @@ def time_arithmetic(op: str, left: Any, right: Any) -> Instants | Floats:
     fits: Flags = np.greater_equal(signs, 0)
     if not is_duration and unit >= _MICRO:
         fits &= (result >= EARLIEST * _MICRO // unit) & (result <= LATEST * _MICRO // unit)
-    known = _both(valid, None if fits.all() else fits)  # of a duration that is too long, one flag for all rows
+    known = both(valid, None if fits.all() else fits)  # of a duration that is too long, one flag for all rows
     return Instants(result, unit, None if known is None else np.broadcast_to(known, result.shape), is_duration)
 
 
@@ -116,7 +116,7 @@ def _in_unit(value: Instants, unit: int) -> Instants:
     if factor == 1:
         return value
     fits: Flags = np.abs(value.values) <= _MOST // factor
-    return Instants(value.values * factor, unit, value.valid if fits.all() else _both(value.valid, fits), True)
+    return Instants(value.values * factor, unit, value.valid if fits.all() else both(value.valid, fits), True)
 
 
 def _quotient(a: Instants, b: Instants, valid: Flags | None) -> Floats:
@@ -146,7 +146,7 @@ def _absolute(value: Any) -> Any:
     if value.values.dtype == np.uint64:
         return value
     least = value.values == np.iinfo(np.int64).min
-    return Integers(np.abs(value.values), _both(value.valid, ~least) if least.any() else value.valid)
+    return Integers(np.abs(value.values), both(value.valid, ~least) if least.any() else value.valid)
 
 
 def _cased(name: str, value: pa.Array) -> pa.Array:
@@ -213,9 +213,3 @@ def _filled(parts: list[tuple[npt.NDArray[Any], Flags | None]], size: int) -> In
         filled = np.where(new, values, filled)
         known |= new
     return Integers(filled, None if known.all() else known)
-
-
-def _both(one: Flags | None, other: Flags | None) -> Flags | None:
-    if one is None or other is None:
-        return other if one is None else one
-    return one & other

@@ -22,7 +22,7 @@ import pyarrow.compute as pc
 
 from cerite.core.arrays import Flags, Floats, Longs, Words
 from cerite.core.errors import StreamError
-from cerite.predicate.columns.read import Decimals, Instants, Integers, Wide
+from cerite.predicate.columns.read import Decimals, Instants, Integers, Wide, both
 from cerite.predicate.evaluate import exactly, scale_of, written
 
 Operand = Union[Integers, Floats, Decimals, Wide, int, float]
@@ -88,7 +88,7 @@ def _too_wide(what: str, operand: Wide) -> StreamError:
 
 def _integers(op: str, left: Operand, right: Operand) -> Integers:
     values, fits = _remainder(left, right) if op == "%" else _exact(op, left, right)
-    return Integers(values, _both(_valid(left), _both(_valid(right), fits)))
+    return Integers(values, both(_valid(left), both(_valid(right), fits)))
 
 
 def _decimals(op: str, left: Operand, right: Operand) -> Decimals:
@@ -121,7 +121,7 @@ def _rescaled(operand: Operand, scale: int) -> Integers | int | None:
     factor = 10 ** (scale - _scale(operand))
     if factor < _SIGN:
         return block if factor == 1 and block.values.dtype == np.int64 else _integers("*", block, factor)
-    return Integers(np.zeros_like(block.values, np.int64), _both(block.valid, block.values == 0))
+    return Integers(np.zeros_like(block.values, np.int64), both(block.valid, block.values == 0))
 
 
 def at_scale(operand: Operand, scale: int) -> Integers:
@@ -202,7 +202,7 @@ def compare_numbers(op: str, left: Operand, right: Operand) -> Flags:
     if isinstance(right, np.ndarray):
         return _compare_floats(op, left, right)
     if isinstance(right, (Integers, Decimals)):
-        valid = _both(left.valid, right.valid)
+        valid = both(left.valid, right.valid)
         truth = _compare_scales(op, left, right)
     else:
         valid = left.valid
@@ -397,7 +397,7 @@ def compare_constant(op: str, values: npt.NDArray[Any], constant: Fraction) -> F
 def compare_instants(op: str, left: Instants, right: Instants | int) -> Flags:
     """Where `left op right` is true; a constant is in nanoseconds, of any size."""
     if isinstance(right, Instants):
-        valid = _both(left.valid, right.valid)
+        valid = both(left.valid, right.valid)
         truth = _compare_units(op, left, right)
     else:
         valid = left.valid
@@ -490,9 +490,3 @@ def _magnitude(operand: Operand) -> Any:
 
 def _valid(operand: Operand) -> Flags | None:
     return operand.valid if isinstance(operand, Integers) else None
-
-
-def _both(one: Flags | None, other: Flags | None) -> Flags | None:
-    if one is None or other is None:
-        return other if one is None else one
-    return one & other

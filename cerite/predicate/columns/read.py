@@ -137,6 +137,31 @@ def plain(array: pa.Array) -> pa.Array:
     return pc.cast(array, pa.large_string()) if is_.is_string_view(array.type) else array
 
 
+def decoded_type(kind: pa.DataType) -> pa.DataType:
+    """The type of a column's values: dictionaries decoded."""
+    return kind.value_type if is_.is_dictionary(kind) else kind
+
+
+def decoded(column: Any) -> Any:
+    """A column, in one or several chunks, without its dictionary.
+
+    >>> decoded(pa.array(["a", "a"]).dictionary_encode()).type
+    DataType(string)
+    """
+    if not is_.is_dictionary(column.type):
+        return column
+    if isinstance(column, pa.ChunkedArray):
+        return pa.chunked_array([chunk.dictionary_decode() for chunk in column.chunks], column.type.value_type)
+    return column.dictionary_decode()
+
+
+def both(one: Flags | None, other: Flags | None) -> Flags | None:
+    """Which rows two masks of valid rows have in common; None is every row."""
+    if one is None or other is None:
+        return other if one is None else one
+    return one & other
+
+
 def digits(array: pa.Array) -> Longs | None:
     """The digits of decimals as whole numbers (1.50 of scale 2 is 150), 0 where NULL; None if 64 bits are too few."""
     kind = array.type

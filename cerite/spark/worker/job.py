@@ -16,7 +16,7 @@ from typing import Union
 
 from cerite.automaton.absences import is_own
 from cerite.automaton.automaton import Automaton
-from cerite.automaton.guards import Guard, Reach, Test
+from cerite.automaton.guards import Guard, Reach, Test, distinct_tests
 from cerite.engine.plan import Plan
 from cerite.engine.results.shape import Shape, Shown
 from cerite.pattern.nodes import Size
@@ -83,14 +83,8 @@ class Job:
 
 def unary_tests(plan: Plan) -> tuple[Test, ...]:
     """The distinct conditions on one event: what Spark evaluates."""
-    tests: dict[Test, None] = {}
-    for guard in plan.every_guard:
-        for test in sorted(guard.tests | guard.negated, key=str):
-            if isinstance(test, Test) and not computed_by_intake(test):
-                alone = test.split()[0]
-                if alone != Test(None, None):
-                    tests.setdefault(alone)
-    return tuple(tests)
+    alone = (test.split()[0] for test in distinct_tests(plan.every_guard) if not computed_by_intake(test))
+    return tuple(dict.fromkeys(test for test in alone if test != Test(None, None)))
 
 
 def computed_by_intake(test: Test | Reach) -> bool:
@@ -101,8 +95,8 @@ def computed_by_intake(test: Test | Reach) -> bool:
 
 def attributes_across(plan: Plan) -> tuple[str, ...]:
     """The attributes that conditions across events read, of the event itself and of registers."""
-    tests = (test for guard in plan.every_guard for test in guard.tests | guard.negated if isinstance(test, Test))
-    read = frozenset().union(*(attributes(part) for test in tests for part in test.split()[1]))
+    parts = (part for test in distinct_tests(plan.every_guard) for part in test.split()[1])
+    read = frozenset().union(*map(attributes, parts))
     return tuple(sorted(name for name in read if not is_own(name)))
 
 

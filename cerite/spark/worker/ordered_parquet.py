@@ -24,6 +24,7 @@ from cerite.engine.events.keys import LEAST, Numbers, keys_of, numbers, value_ke
 from cerite.engine.events.rows import Columns
 from cerite.engine.results.match_ids import FILE, ROW
 from cerite.engine.run import count, find
+from cerite.predicate.columns.read import decoded
 from cerite.spark.worker import Batches
 from cerite.spark.worker.feed import check_order
 from cerite.spark.worker.footers import Footers, Group, located
@@ -163,10 +164,10 @@ class OrderedChunk(Source):
     def _sorted(self, tables: list[pa.Table]) -> pa.RecordBatch:
         """Rows by time and the order columns, refused where that leaves a tie."""
         table = pa.concat_tables(tables).unify_dictionaries().combine_chunks()
-        plain = {name: _decoded(table[name]) for name in self._of.sort}
+        plain = {name: decoded(table[name]) for name in self._of.sort}
         order = pc.sort_indices(pa.table(plain), [(name, "ascending") for name in plain])
         rows = table.take(order).to_batches()[0]
-        keys = {name: _decoded(rows.column(name)) for name in self._of.sort}
+        keys = {name: decoded(rows.column(name)) for name in self._of.sort}
         check_order(self._of.job, keys, np.zeros(rows.num_rows - 1, np.bool_))
         return rows
 
@@ -182,7 +183,3 @@ def has_cores() -> bool:
     """Whether this task may use more than one core."""
     context = TaskContext.get()
     return context is None or context.cpus() > 1
-
-
-def _decoded(column: Any) -> Any:
-    return column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column

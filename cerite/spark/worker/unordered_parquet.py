@@ -21,6 +21,7 @@ from cerite.core.arrays import Flags, Longs, Words
 from cerite.data.columns import canonical
 from cerite.engine.results.match_ids import FILE, ROW
 from cerite.predicate.columns.bits import ConditionBits
+from cerite.predicate.columns.read import decoded
 from cerite.predicate.expression import Attribute
 from cerite.predicate.formula import All, Formula, Negated, Some
 from cerite.spark.worker import Batches
@@ -97,7 +98,7 @@ def _kept(shares: Shares, group: Group, rows: pa.RecordBatch, conditions: Condit
         keep &= pc.invert(pc.is_null(rows.column(name), nan_is_null=True)).to_numpy(zero_copy_only=False)
     places = np.flatnonzero(keep)
     named = [name for name in shares.job.columns if name in rows.schema.names]
-    columns = {name: _plain(rows.column(name).take(pa.array(places))) for name in named}
+    columns = {name: decoded(rows.column(name).take(pa.array(places))) for name in named}
     before = shares.rows_before[group.file] if shares.addresses.numbered else 0
     columns[FILE] = pa.array(np.full(places.size, 0 if shares.addresses.numbered else group.file, np.int64))
     columns[ROW] = pa.array(places + group.first_row + before)
@@ -157,7 +158,3 @@ def words_of(bits: Words, tests: int) -> list[Longs]:
             word = word | bits[:, first + 1] << np.uint64(64 - shift)
         words.append((word & np.uint64((1 << min(WORD, tests - begin)) - 1)).view(np.int64))
     return words
-
-
-def _plain(column: pa.Array) -> pa.Array:
-    return column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
