@@ -12,8 +12,15 @@ from importlib import import_module
 from typing import Any
 
 
-def lazy(package: str, homes: Mapping[str, Iterable[str]], rooms: Iterable[str] = ()) -> Callable[[str], Any]:
+def lazy(
+    package: str,
+    homes: Mapping[str, Iterable[str]],
+    rooms: Iterable[str] = (),
+    load: Callable[[str], Any] = import_module,
+) -> Callable[[str], Any]:
     """The `__getattr__` of a package whose names are in these modules below `cerite`; `rooms` are modules of its own.
+
+    `load` imports a module: `extras.load` where one may need a package that is not installed.
 
     >>> lazy("cerite", {"core.match": ["Match"]})("Match").__name__
     'Match'
@@ -24,10 +31,10 @@ def lazy(package: str, homes: Mapping[str, Iterable[str]], rooms: Iterable[str] 
 
     def get(name: str) -> Any:
         if name in rooms:
-            return import_module(f"{package}.{name}")
+            return load(f"{package}.{name}")
         if name not in modules:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        value = getattr(import_module(modules[name]), name)
+        value = getattr(load(modules[name]), name)
         setattr(sys.modules[package], name, value)
         return value
 

@@ -21,7 +21,7 @@ from cerite.core.errors import suppress_without_time, unknown_column
 from cerite.core.rejected import Rejected
 from cerite.engine.counting.learnt import Learnt
 from cerite.engine.events.keys import Measure, measure, time_of
-from cerite.engine.events.relevant import Masks, masks_of
+from cerite.engine.events.masks import Masks, masks_of
 from cerite.engine.events.rows import Columns
 from cerite.engine.events.since import Since, SinceStates
 from cerite.engine.groups.grouping import Grouping, grouped, moved_one_by_one

@@ -10,17 +10,17 @@ imported before one of these is used.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from cerite.core.extras import load
+from cerite.core.lazy import lazy
 
 if TYPE_CHECKING:
-    from cerite.spark.api import OneTaskWarning, count, match
+    from cerite.spark.api import OneTaskWarning, count, match, table
     from cerite.spark.driver.live import finish
     from cerite.spark.explaining import explain
     from cerite.spark.following import Progress, progress, split, watch
     from cerite.spark.sessions import session
-    from cerite.spark.showing import table
     from cerite.spark.worker.failures import task_error
 
 __all__ = [
@@ -28,16 +28,14 @@ __all__ = [
     "task_error", "watch",
 ]  # fmt: skip
 
-_HOMES = {
-    "OneTaskWarning": "api", "Progress": "following", "count": "api", "explain": "explaining", "finish": "driver.live",
-    "match": "api", "progress": "following", "session": "sessions", "split": "following",
-    "table": "showing", "task_error": "worker.failures", "watch": "following",
-}  # fmt: skip
-
+_HOMES = {  # the imports above, for `__getattr__`
+    "spark.api": ("OneTaskWarning", "count", "match", "table"),
+    "spark.driver.live": ("finish",),
+    "spark.explaining": ("explain",),
+    "spark.following": ("Progress", "progress", "split", "watch"),
+    "spark.sessions": ("session",),
+    "spark.worker.failures": ("task_error",),
+}
 
 if not TYPE_CHECKING:  # for type checkers, a name that is not there is a mistake
-
-    def __getattr__(name: str) -> Any:
-        if name not in _HOMES:
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        return getattr(load(f"{__name__}.{_HOMES[name]}"), name)
+    __getattr__ = lazy(__name__, _HOMES, load=load)

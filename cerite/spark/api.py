@@ -1,4 +1,4 @@
-"""`cerite.spark.match`: the matches of a query in a DataFrame, as a DataFrame."""
+"""The matches of a query in a DataFrame: as a DataFrame (`match`), their number (`count`), the first ones (`table`)."""
 
 from __future__ import annotations
 
@@ -8,8 +8,10 @@ from dataclasses import dataclass
 from typing import Literal
 
 from pyspark.sql import DataFrame
+from rich.table import Table
 
 from cerite.api.query import AnyQuery
+from cerite.api.views import view
 from cerite.core.errors import ArgumentError, CeriteWarning, Hint, Setting, StreamError
 from cerite.core.rejected import Rejected
 from cerite.engine.events.rows import TimeUnit
@@ -19,7 +21,7 @@ from cerite.language.queries import SchemaLike
 from cerite.spark.driver.choose import Choice, choose
 from cerite.spark.driver.layout import laid_out
 from cerite.spark.driver.live import Late, LiveOptions, LivePlan, live_plan_of
-from cerite.spark.driver.parquet import ParquetPlan, parquet_plan, scanned, scanned_count
+from cerite.spark.driver.ordered_parquet import ParquetPlan, parquet_plan, scanned, scanned_count
 from cerite.spark.driver.placement import parallelism
 from cerite.spark.driver.request import Options, Request, make_request
 from cerite.spark.driver.shuffle import BY_SPARK, Shuffle, shuffle_of
@@ -178,3 +180,13 @@ def count(
     warn(route.choice, 2)
     with refusals():
         return sum(int(row[0]) for row in route.counts().collect())
+
+
+def table(matches: DataFrame, n: int = 10, *, time: str | None = None, type: str = "type") -> Table:
+    """The first n rows of what `match` gave as a Rich table, with their times and the values of their events.
+
+    `time` and `type` name the columns of the events as in `match`: a value that the match itself shows, and the type of
+    events that all have the same one, are not repeated for every event.
+    """
+    rows = [row.asDict(recursive=True) for row in matches.limit(n).collect()]
+    return view(rows, matches.columns, time=time, type=type).rich()

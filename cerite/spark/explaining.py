@@ -19,9 +19,9 @@ from cerite.predicate.formula import All, Formula, Negated, Some
 from cerite.spark.api import Reading, Route, live_route, routed
 from cerite.spark.driver.layout import Layout
 from cerite.spark.driver.live import LiveOptions, LivePlan
-from cerite.spark.driver.parquet import ParquetPlan, columns_read, stretches
+from cerite.spark.driver.ordered_parquet import ParquetPlan, columns_read, stretches
 from cerite.spark.driver.request import Options, Request, make_request
-from cerite.spark.driver.travelling import job_of
+from cerite.spark.driver.shipped_columns import job_of
 from cerite.spark.worker.job import Cut, unary_tests
 
 NAMES = {"partitions": "S&P, then R-CER per key", "chunks": "S&P, then T-CER", "sequence": "S&P, then R-CER, one task"}

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import cerite
-from cerite import errors, language
+from cerite import errors, language, spark, testing
 from cerite.core import errors as core_errors
 from cerite.errors import CeriteError, MissingExtraError
 
@@ -59,7 +59,7 @@ def test_a_query_runs_without_extras() -> None:
 
 
 def test_every_public_name_is_there_and_has_one_home() -> None:
-    for package in (cerite, language):
+    for package in (cerite, language, spark, testing):
         homes = [(module, name) for module, names in package._HOMES.items() for name in names]
         assert sorted(name for _, name in homes) == sorted(package.__all__)
         for module, name in homes:

@@ -17,7 +17,7 @@ from cerite.api.query import Query, query
 from cerite.core.rejected import Rejected
 from cerite.spark import OneTaskWarning, count, match
 from cerite.spark.api import Reading, routed
-from cerite.spark.driver.parquet import ParquetPlan
+from cerite.spark.driver.ordered_parquet import ParquetPlan
 from cerite.spark.driver.request import Options, make_request
 from tests.spark.support import POSITION, collect_all, difference, matches, some_by_day
 

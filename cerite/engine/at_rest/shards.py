@@ -32,7 +32,7 @@ from cerite.engine.at_rest.pipe import Pipe
 from cerite.engine.at_rest.segments import pieces
 from cerite.engine.bind import Program
 from cerite.engine.engines import Engines
-from cerite.engine.events.relevant import relevant_events
+from cerite.engine.events.masks import relevant_events
 from cerite.engine.events.rows import Rows
 from cerite.engine.intake import Intake
 from cerite.engine.recycle import Recycler

@@ -10,7 +10,7 @@ import numpy as np
 from cerite.automaton import Transition
 from cerite.automaton.automaton import PLAIN
 from cerite.core.arrays import Longs
-from cerite.engine.events.relevant import Masks
+from cerite.engine.events.masks import Masks
 from cerite.engine.registers import interpret as op
 from cerite.engine.registers import layout as lay
 from cerite.engine.registers.interpret import Code

@@ -11,7 +11,7 @@ import numpy as np
 
 from cerite.core.arrays import Buffers, Longs
 from cerite.core.jit import embedded, inlined, inner
-from cerite.engine.events.relevant import Masks, relevant_events
+from cerite.engine.events.masks import Masks, relevant_events
 from cerite.engine.events.rows import Rows
 from cerite.engine.registers.index import enter
 from cerite.engine.registers.interpret import STATE, VALUES, Code

@@ -18,7 +18,7 @@ from cerite.core.jit import inlined, kernel
 from cerite.engine.results.output import MatchChunk, alike
 
 
-class Matches(NamedTuple):
+class MatchArrays(NamedTuple):
     """The arrays of a chunk; labels are empty where they need not be copied."""
 
     starts: Longs
@@ -74,24 +74,24 @@ def _interleaved(a: MatchChunk, i: int, n: int, b: MatchChunk, j: int, m: int) -
     starts, ends, positions = (np.empty(each, np.int64) for each in (count, count, size))
     if a.sequence is not None and a.sequence == b.sequence:
         whole = alike(starts, ends, positions, a.sequence)
-        arrays = Matches(starts, ends, np.empty(count + 1, np.int64), positions, np.empty(0, np.int32))
+        arrays = MatchArrays(starts, ends, np.empty(count + 1, np.int64), positions, np.empty(0, np.int32))
     else:
         whole = MatchChunk(starts, ends, np.empty(count + 1, np.int64), positions, np.empty(size, np.int32))
-        arrays = Matches(starts, ends, whole.offsets, positions, whole.labels)
+        arrays = MatchArrays(starts, ends, whole.offsets, positions, whole.labels)
     interleave(_arrays(a), i, n, _arrays(b), j, m, arrays)
     return whole
 
 
-def _arrays(chunk: MatchChunk) -> Matches:
+def _arrays(chunk: MatchChunk) -> MatchArrays:
     """The arrays of a chunk as kernels know them."""
-    return Matches(
+    return MatchArrays(
         borrowed(chunk.starts), borrowed(chunk.ends), borrowed(chunk.offsets), borrowed(chunk.positions),
         borrowed(chunk.labels),
     )  # fmt: skip
 
 
 @kernel
-def interleave(a: Matches, i: int, n: int, b: Matches, j: int, m: int, whole: Matches) -> None:
+def interleave(a: MatchArrays, i: int, n: int, b: MatchArrays, j: int, m: int, whole: MatchArrays) -> None:
     """Copy matches i to n of `a` and j to m of `b`, in the order of their ends."""
     k, at = 0, 0
     whole.offsets[0] = 0
@@ -106,7 +106,7 @@ def interleave(a: Matches, i: int, n: int, b: Matches, j: int, m: int, whole: Ma
 
 
 @inlined
-def copy_match(of: Matches, i: int, k: int, at: int, whole: Matches) -> int:
+def copy_match(of: MatchArrays, i: int, k: int, at: int, whole: MatchArrays) -> int:
     """Make match i of a chunk the k-th, with its positions from `at` on; returns where the next ones go."""
     whole.starts[k], whole.ends[k] = of.starts[i], of.ends[i]
     for p in range(of.offsets[i], of.offsets[i + 1]):

@@ -33,7 +33,7 @@ from cerite.spark.driver.choose import Choice, choose_live
 from cerite.spark.driver.frame import Frame, ticks
 from cerite.spark.driver.placement import parallelism, placement
 from cerite.spark.driver.request import Request
-from cerite.spark.driver.travelling import bit_words, inner_name
+from cerite.spark.driver.shipped_columns import bit_words, inner_name
 from cerite.spark.worker.live_job import (
     COUNTS,
     FINAL,
@@ -47,9 +47,8 @@ from cerite.spark.worker.live_job import (
     LiveJob,
     ShardColumns,
 )
-from cerite.spark.worker.packing import packer
+from cerite.spark.worker.packing import packer, unpacker
 from cerite.spark.worker.task import mapped
-from cerite.spark.worker.unpacking import unpacker
 
 Late = Literal["count", "side"]
 LATE_COLUMN = "late"

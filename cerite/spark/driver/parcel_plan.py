@@ -20,8 +20,8 @@ from cerite.engine.results.match_ids import FILE
 from cerite.spark.driver.layout import Layout, candidates, hot_units
 from cerite.spark.driver.placement import placement
 from cerite.spark.driver.request import Request
+from cerite.spark.driver.shipped_columns import bit_words, inner_name
 from cerite.spark.driver.survey import bucket
-from cerite.spark.driver.travelling import bit_words, inner_name
 from cerite.spark.worker.job import Job
 from cerite.spark.worker.parcels import PARCELS, Addresses, sender
 from cerite.spark.worker.task import mapped

@@ -41,7 +41,7 @@ from cerite.pattern.query import QuerySpec
 from cerite.spark.driver.condition_columns import Conditions
 from cerite.spark.driver.frame import Frame, ticks, ticks_per_second
 from cerite.spark.driver.named_frames import streams_of, union_streams
-from cerite.spark.driver.row_filter import Relevance, relevance
+from cerite.spark.driver.row_filter import RowFilter, row_filter
 from cerite.spark.texts import is_text, sights
 from cerite.spark.worker.footers import Footers, footers, foreign_type, scan_obstacle
 from cerite.spark.worker.job import attributes_across, windows
@@ -93,9 +93,9 @@ class Request:
         return Conditions(self.frame, self.type)
 
     @cached_property
-    def relevance(self) -> Relevance:
+    def relevance(self) -> RowFilter:
         """Which rows can matter."""
-        return relevance(self.plan, self.conditions)
+        return row_filter(self.plan, self.conditions)
 
     @cached_property
     def ranked(self) -> bool:

@@ -13,8 +13,7 @@ from dataclasses import dataclass
 
 from cerite.automaton.automaton import TRUE, Automaton, Transition
 from cerite.automaton.guards import Guard, Reach, Test
-from cerite.automaton.relevance import relevance as shape_of
-from cerite.automaton.relevance import unconditional
+from cerite.automaton.relevance import relevance, unconditional
 from cerite.engine.plan import Plan
 from cerite.predicate.formula import Formula
 from cerite.spark.driver.condition_columns import Guards
@@ -22,7 +21,7 @@ from cerite.spark.worker.job import computed_by_intake
 
 
 @dataclass(frozen=True)
-class Relevance:
+class RowFilter:
     """Where a row matters by itself, and whether the row after such a row matters too."""
 
     formula: Formula
@@ -34,24 +33,24 @@ class Relevance:
         return self.formula is True
 
 
-def relevance(plan: Plan, conditions: Guards) -> Relevance:
+def row_filter(plan: Plan, conditions: Guards) -> RowFilter:
     """The rows that a plan needs."""
     if plan.late and plan.consume == "any":  # what is forgotten depends on which event closes a window
-        return Relevance(True, False)
+        return RowFilter(True, False)
     before = (each.automaton for each in plan.automaton.preceding)
-    every = [_relevance(each, conditions) for each in (plan.automaton.trim(), *before)]
-    return Relevance(conditions.some(each.formula for each in every), any(each.gaps for each in every))
+    every = [_row_filter(each, conditions) for each in (plan.automaton.trim(), *before)]
+    return RowFilter(conditions.some(each.formula for each in every), any(each.gaps for each in every))
 
 
-def _relevance(automaton: Automaton, conditions: Guards) -> Relevance:
-    shape = shape_of(automaton)
+def _row_filter(automaton: Automaton, conditions: Guards) -> RowFilter:
+    shape = relevance(automaton)
     moving = [_possible(automaton, each, conditions) for each in shape.moving]
     ending = [
         conditions.negated(conditions.some(_certain(automaton, each, conditions) for each in loops))
         for loops in shape.loops.values()
         if loops and not unconditional(loops)
     ]
-    return Relevance(conditions.some([*moving, *ending]), shape.gaps)
+    return RowFilter(conditions.some([*moving, *ending]), shape.gaps)
 
 
 def _unary(tests: frozenset[Test | Reach]) -> frozenset[Test | Reach]:

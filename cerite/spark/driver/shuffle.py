@@ -11,11 +11,11 @@ from pyspark.sql import DataFrame
 
 from cerite.core.rejected import Rejected
 from cerite.engine.results.match_ids import FILE
-from cerite.spark.driver import parcel_plan, unordered
+from cerite.spark.driver import parcel_plan, unordered_parquet
 from cerite.spark.driver.layout import Layout
 from cerite.spark.driver.request import Request
+from cerite.spark.driver.shipped_columns import job_of
 from cerite.spark.driver.sorted_rows import prepared
-from cerite.spark.driver.travelling import job_of
 from cerite.spark.worker.job import Job
 from cerite.spark.worker.task import COUNTS, counting_task, mapped, task
 
@@ -63,11 +63,11 @@ class Shuffle:
         if self.unpacked is not None:
             return prepared(request, self.layout, job)
         if self.read_by_tasks:
-            return unordered.read_parcels(request, self.layout, job, self.tasks)
+            return unordered_parquet.read_parcels(request, self.layout, job, self.tasks)
         return parcel_plan.parcelled(request, self.layout, job)
 
 
 def shuffle_of(request: Request, layout: Layout, tasks: int, *, by_spark: bool) -> Shuffle:
     """How the rows of a layout travel."""
-    unread = BY_SPARK if by_spark else unordered.obstacle(request, layout)
+    unread = BY_SPARK if by_spark else unordered_parquet.obstacle(request, layout)
     return Shuffle(layout, tasks, unread, parcel_plan.obstacle(request))

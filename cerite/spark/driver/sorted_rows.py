@@ -14,8 +14,8 @@ from cerite.spark.driver.cuts import step
 from cerite.spark.driver.layout import Layout, by_rank, candidates, hot_units
 from cerite.spark.driver.placement import placement
 from cerite.spark.driver.request import Request
+from cerite.spark.driver.shipped_columns import bit_words, inner_name
 from cerite.spark.driver.survey import Hot, bucket
-from cerite.spark.driver.travelling import bit_words, inner_name
 from cerite.spark.worker.job import CHUNK, OWNED, RANK, Cut, Job, Number
 
 _TICK, _OWN, _LAST, _BUCKET, _PLACE = ("cerite_tick", "cerite_own", "cerite_last", "cerite_bucket", "cerite_place")

@@ -29,7 +29,7 @@ from cerite.spark.worker import Batches
 from cerite.spark.worker.feed import check_order
 from cerite.spark.worker.footers import Footers, Group, located
 from cerite.spark.worker.job import OWNED, Cut, Job
-from cerite.spark.worker.output import Output
+from cerite.spark.worker.owned_matches import Output
 from cerite.spark.worker.row_buffer import RowBuffer
 from cerite.spark.worker.task import count_batch
 

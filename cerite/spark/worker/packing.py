@@ -1,8 +1,10 @@
-"""Before the exchange: the rows of a task become one row for each shard, with the shard's events as Arrow in it.
+"""What a live stream sends, in one wire format: events to shards, and from shards matches and late events.
 
-Every flush tells every shard the greatest time seen, even a shard that gets no event of it, so that all shards have the
-same watermark. Invariant: the packed rows of a task, in the order of `flush`, hold its events in their order, each once
-in its shard, or under T-CER once in every chunk that reads it.
+Before the exchange (`packer`) the rows of a task become one row for each shard, with the shard's events as Arrow in it;
+what shards report becomes the rows of the result (`unpacker`), matches and, on request, late events. Every flush tells
+every shard the greatest time seen, even a shard that gets no event of it, so that all shards have the same watermark.
+Invariant: the packed rows of a task, in the order of `flush`, hold its events in their order, each once in its shard,
+or under T-CER once in every chunk that reads it.
 """
 
 from __future__ import annotations
@@ -14,12 +16,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark import TaskContext
+from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.types import StructType
 
 from cerite.core.arrays import Flags, Longs
 from cerite.engine.events.keys import MOST, Numbers, keys_of, numbers
 from cerite.spark.worker import Batches
 from cerite.spark.worker.job import BIT, CHUNK, OWNED, WORD
-from cerite.spark.worker.live_job import FINAL, PLACEMENT, SOURCE, Chunking, LiveJob
+from cerite.spark.worker.live_job import FINAL, LATE, PLACEMENT, SOURCE, Chunking, LiveJob
 
 FLUSH_ROWS, FLUSH_BYTES = 1 << 20, 1 << 27
 _SCHEMA = pa.schema(
@@ -31,7 +35,7 @@ _SCHEMA = pa.schema(
 
 
 def packer(live: LiveJob) -> Callable[[Batches], Batches]:
-    """The function for `mapInArrow`."""
+    """The function for `mapInArrow` before the exchange."""
 
     def packed(batches: Batches) -> Batches:
         context = TaskContext.get()
@@ -172,3 +176,31 @@ def filled(rows: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
     columns = [pc.cast(have[each.name], each.type) if each.name in have else pa.nulls(rows.num_rows, each.type)
                for each in schema]  # fmt: skip
     return pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+def unpacker(schema: StructType, events: list[str], *, side: bool) -> Callable[[Batches], Batches]:
+    """The function for `mapInArrow` behind the shards.
+
+    With late events (`side`), a row holds a match or a late event.
+    """
+
+    def unpacked(batches: Batches) -> Batches:
+        whole = to_arrow_schema(schema, timezone="UTC") if side else None
+        for batch in batches:
+            for kind, payload in zip(*(batch.column(k).to_pylist() for k in range(2)), strict=True):
+                rows = read(payload)
+                if kind == LATE:
+                    rows = _late(rows, events)
+                yield rows if whole is None else filled(rows, whole)
+
+    return unpacked
+
+
+def _late(rows: pa.RecordBatch, events: list[str]) -> pa.RecordBatch:
+    """Late events as structs: the event, why it was not read, and how far it lies behind the watermark."""
+    late_by, reason = rows.column(rows.num_columns - 2), rows.column(rows.num_columns - 1)
+    if pa.types.is_duration(late_by.type):
+        late_by = pc.cast(late_by, pa.duration("us"))
+    event = pa.StructArray.from_arrays([rows.column(name) for name in events], names=events)
+    struct = pa.StructArray.from_arrays([event, reason, late_by], names=["event", "reason", "late_by"])
+    return pa.RecordBatch.from_arrays([struct], names=["late"])

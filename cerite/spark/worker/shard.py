@@ -41,7 +41,7 @@ from cerite.engine.state.snapshot import pack, unpack
 from cerite.spark.worker.failures import leave_quietly
 from cerite.spark.worker.job import BIT, OWNED
 from cerite.spark.worker.live_job import COUNTS, GAUGES, LATE, MATCH, NUMBERS, SHARD, LiveJob, check_identity
-from cerite.spark.worker.output import Output
+from cerite.spark.worker.owned_matches import Output
 from cerite.spark.worker.packing import filled, read, written
 from cerite.spark.worker.stored import bytes_of, text_of
 from cerite.spark.worker.task import settle

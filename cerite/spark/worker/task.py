@@ -24,7 +24,7 @@ from cerite.spark.worker.arrivals import arrived
 from cerite.spark.worker.failures import refusal_first
 from cerite.spark.worker.feed import Packs, TaskRows
 from cerite.spark.worker.job import Job
-from cerite.spark.worker.output import Output
+from cerite.spark.worker.owned_matches import Output
 
 COUNTS = StructType([StructField("count", StringType(), False)])
 

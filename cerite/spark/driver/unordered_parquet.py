@@ -16,11 +16,11 @@ from cerite.engine.results.match_ids import FILE, ROW
 from cerite.spark.driver.condition_columns import BitConditions
 from cerite.spark.driver.cuts import chunk_count
 from cerite.spark.driver.layout import Layout
+from cerite.spark.driver.ordered_parquet import columns_read, foreign_column
 from cerite.spark.driver.parcel_plan import addresses, exchanged
 from cerite.spark.driver.parcel_plan import obstacle as parcel_obstacle
-from cerite.spark.driver.parquet import columns_read, foreign_column
 from cerite.spark.driver.request import Request
-from cerite.spark.driver.row_filter import relevance
+from cerite.spark.driver.row_filter import row_filter
 from cerite.spark.worker.footers import Footers
 from cerite.spark.worker.job import Job, unary_tests
 from cerite.spark.worker.parcels import PARCELS
@@ -48,7 +48,7 @@ def read_parcels(request: Request, layout: Layout, job: Job, tasks: int) -> Data
     tied = tuple(name for name in (FILE, ROW) if name in request.order)
     numbered = request.counting and ROW in request.order
     where = replace(addresses(request, layout, (*request.shipped, *tied, *job.words)), numbered=numbered)
-    matter = relevance(request.plan, BitConditions(request.plan)).formula
+    matter = row_filter(request.plan, BitConditions(request.plan)).formula
     what = Shares(job, where, known, shares, columns_read(request), unary_tests(request.plan), request.type, matter)
     numbers = request.frame.original.sparkSession.range(0, len(shares), 1, len(shares))
     return exchanged(mapped(numbers, reader(what), PARCELS), layout)
