@@ -48,7 +48,7 @@ from cerite.pattern import nodes
 from cerite.pattern.absences import absences
 from cerite.pattern.nodes import Pattern, Size, conditions_of, transform, walk
 from cerite.pattern.references import orient_references, read_later
-from cerite.pattern.rewrite.absent import asked_before
+from cerite.pattern.rewrite.absent import condition_before_absence
 from cerite.pattern.rewrite.counts import bounded_counts
 from cerite.pattern.rewrite.lp import lp_normal
 from cerite.pattern.rewrite.skips import expand_skips
@@ -66,7 +66,7 @@ def build(pattern: Pattern, attribute: str | None = None) -> Automaton:
     >>> automaton.n_states, [str(guard) for guard in automaton.conditions]
     (4, ['A', 'B'])
     """
-    whole = transform(prepared(pattern), asked_before)
+    whole = transform(prepared(pattern), condition_before_absence)
     check_scopes(whole)
     inside = whole.operand if isinstance(whole, nodes.Select) else whole  # STRICT around everything
     builder = _Builder(whole, attribute, frozenset(map(id, absences(inside))))

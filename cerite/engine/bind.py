@@ -79,7 +79,7 @@ class Program:
         return grouped(self.plan, self.machine, typed=self.columns.type is not None)
 
     @cached_property
-    def found_in_groups(self) -> Grouping | None:
+    def grouping_for_matches(self) -> Grouping | None:
         """How matches are found with registers moved in groups; None if they are not."""
         grouping = self.grouping
         if not isinstance(grouping, Grouping) or moved_one_by_one(self.plan, grouping) is not None:

@@ -57,7 +57,7 @@ class Engines:
         return engine
 
     def _recogniser(self) -> Recogniser | RegisterRecogniser | GroupFinder:
-        plan, machine, grouping = self.program.plan, self.program.machine, self.program.found_in_groups
+        plan, machine, grouping = self.program.plan, self.program.machine, self.program.grouping_for_matches
         if grouping is not None and self._finds_in_groups:
             expect("find matches with conditions across events", read_groups, enumerate_runs)
             return GroupFinder(grouping, consume=plan.consume, limit=plan.limit, shared_clock=self.program.shared_clock)
@@ -100,7 +100,7 @@ class Engines:
 
     def read(self, rows: Rows) -> Iterator[MatchChunk]:
         """The matches that end in these rows, some at a time; to be read to the end before the rows after them."""
-        grouping = self.program.found_in_groups
+        grouping = self.program.grouping_for_matches
         if self._given is None and grouping is not None and "recogniser" not in self.__dict__:
             self._finds_in_groups = not are_few(grouping, rows)
         if self.suppressor is not None:

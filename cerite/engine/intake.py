@@ -224,9 +224,9 @@ class Intake:
         return max(partitions, strings, *(each.names for each in self._preceding))
 
     @property
-    def held(self) -> int:
+    def state_size(self) -> int:
         """How much of what must be absent there is to look at when something is to be forgotten."""
-        return sum(each.held for each in self._preceding)
+        return sum(each.state_size for each in self._preceding)
 
     def lows(self) -> Longs:
         """By partition, the least key at which a match that ends from now on may start."""

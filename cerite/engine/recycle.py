@@ -74,5 +74,5 @@ class Recycler:
                 engine.keep(partitions, strings)
             elif partitions is not None:
                 engine.keep(partitions)
-        self._enough = intake.names + max(FEWEST, intake.held + sum(engine.size for engine in engines))
+        self._enough = intake.names + max(FEWEST, intake.state_size + sum(engine.size for engine in engines))
         return partitions

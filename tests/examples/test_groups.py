@@ -72,7 +72,7 @@ def test_found_in_groups_or_why_not(query: str) -> None:
     program, reason = program_of(query), ONE_BY_ONE[query]
     assert isinstance(program.grouping, Grouping)
     said = moved_one_by_one(program.plan, program.grouping)
-    assert (program.found_in_groups is not None) == (said is None) == (reason is None)
+    assert (program.grouping_for_matches is not None) == (said is None) == (reason is None)
     assert reason is None or reason in str(said)
 
 

@@ -89,7 +89,7 @@ def one_task(columns: Sequence[str] = COLUMNS) -> Addresses:
 @pytest.mark.parametrize("seed", range(6))
 @pytest.mark.parametrize("held", [1 << 27, 4_000, 300])
 def test_rows_arrive_in_order(seed: int, held: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(arrivals, "HELD", held)
+    monkeypatch.setattr(arrivals, "MOST_IN_MEMORY", held)
     monkeypatch.setattr(arrivals, "PIECE", 200 + 100 * seed)
     monkeypatch.setenv("SPARK_LOCAL_DIRS", str(tmp_path))
     rng = np.random.default_rng(seed)

@@ -54,7 +54,7 @@ def explain_engine(tree: Tree, planned: Callable[[], Plan], schema: Schema | Non
     counting = "; counting enumerates nothing" if exact or runnable.reports_one else ""
     if exact and machine is not None:
         counting += f", {counted(program, machine)}"
-    walk = "" if program.found_in_groups is None else ", times the logarithm of the window at most"
+    walk = "" if program.grouping_for_matches is None else ", times the logarithm of the window at most"
     tree.add(f"per match: time linear in its number of events{walk}{counting}")
     tree.add(Text(f"on several cores, at rest: {divided(program)}"))
 
@@ -82,7 +82,7 @@ def _dropped(automaton: Automaton) -> str:
 
 def _cost(program: Program) -> str:
     plan = program.plan
-    if program.found_in_groups is not None:
+    if program.grouping_for_matches is not None:
         return "per event: the logarithm of the starts in the window, or the few entries that it wakes"
     if plan.has_registers:
         return "per event: the entries that it wakes, each touched once per label"

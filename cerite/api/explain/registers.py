@@ -15,7 +15,7 @@ from cerite.engine.registers.tables import Machine
 
 def explain_registers(tree: Tree, program: Program, machine: Machine) -> None:
     """Add to the tree what a run carries along and how it is looked up."""
-    plan, grouping, in_groups, words = program.plan, program.grouping, program.found_in_groups, described(machine)
+    plan, grouping, in_groups, words = program.plan, program.grouping, program.grouping_for_matches, described(machine)
     _branch(tree, "tests on one event, each evaluated once per batch", words.tests)
     if words.conditions:
         _branch(tree, "conditions across events, as small programs in the kernel", words.conditions)

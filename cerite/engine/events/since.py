@@ -45,7 +45,7 @@ class Since:
         return 0
 
     @property
-    def held(self) -> int:
+    def state_size(self) -> int:
         """How much there is to look through when something is to be forgotten."""
         return 0
 

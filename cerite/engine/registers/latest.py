@@ -85,7 +85,7 @@ class SinceSets(Since):
         return self._leaves.strings.count or 0
 
     @property
-    def held(self) -> int:
+    def state_size(self) -> int:
         """How much there is to look through when something is to be forgotten."""
         return self._engine.size
 

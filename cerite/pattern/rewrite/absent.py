@@ -128,20 +128,22 @@ def _begins(node: nodes.Pattern) -> bool:
     return False
 
 
-def asked_before(node: nodes.Pattern) -> nodes.Pattern:
+def condition_before_absence(node: nodes.Pattern) -> nodes.Pattern:
     """A condition on the whole, moved to what occurs and before what is absent: both only leave matches out."""
     if not isinstance(node, nodes.Having) or next(absences(node), None) is None:
         return node
     operand = node.operand
     if isinstance(operand, nodes.Union):
-        return replace(operand, parts=tuple(asked_before(replace(node, operand=part)) for part in operand.parts))
+        return replace(
+            operand, parts=tuple(condition_before_absence(replace(node, operand=part)) for part in operand.parts)
+        )
     hidden = isinstance(operand, nodes.Project) and (
         _counts_all(node) or not _reads(node) <= frozenset(operand.variables)
     )
     if isinstance(operand, (nodes.Filter, nodes.Project)) and not hidden:
-        return replace(operand, operand=asked_before(replace(node, operand=operand.operand)))
+        return replace(operand, operand=condition_before_absence(replace(node, operand=operand.operand)))
     if isinstance(operand, nodes.Named) and (named := _named_before(operand)) is not None:
-        return asked_before(replace(node, operand=named))
+        return condition_before_absence(replace(node, operand=named))
     if isinstance(operand, nodes.Sequence):
         occurs = replace(node, operand=replace(operand, before=(), after=()))
         return nodes.Sequence((occurs,), (), operand.before, operand.after, span=operand.span)

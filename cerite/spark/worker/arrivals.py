@@ -3,7 +3,7 @@
 Rows are sorted in memory as long as they fit there; more than that are sorted in runs, which wait in temporary files
 and are then merged. Columns are compared as 64-bit numbers in the order of their values, NULLs last, and only as many
 of them as it takes to tell rows apart. Invariant: rows come in the order of `job.unit` and `job.order`, so that those
-of a group are next to each other; about twice `HELD` bytes of rows are in memory, however many rows there are.
+of a group are next to each other; about twice `MOST_IN_MEMORY` bytes of rows are in memory, however many there are.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from cerite.spark.worker.job import Job
 from cerite.spark.worker.narrow import constants, first_number, joined, wide_bytes
 from cerite.spark.worker.packing import read
 
-HELD = 1 << 27  # bytes of rows that are sorted at once
+MOST_IN_MEMORY = 1 << 27  # bytes of rows that are sorted at once
 PIECE = 1 << 20  # bytes of a run that are looked at together
 _DIGIT = 16  # width in bits of the numbers that NumPy sorts without comparing
 
@@ -44,7 +44,7 @@ def arrived(job: Job, batches: Batches) -> Batches:
             for parcel in batch.column(0):
                 held.append(read(parcel.as_buffer()))
                 size += wide_bytes(held[-1])
-                if size >= HELD:
+                if size >= MOST_IN_MEMORY:
                     runs.add(_sorted(held, columns, lead))
                     size = 0
         if not runs.count:
