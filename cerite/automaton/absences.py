@@ -86,7 +86,7 @@ def preceded(fragment: Fragment, numbers: tuple[int, ...], node: Pattern, regist
     """
     if not all(entry.marks for entry in fragment.entries):
         raise PatternError(
-            "the engine does not run NOT before an event that the pattern does not mark", span=node.span,
+            "NOT before an event that the pattern does not mark is not supported", span=node.span,
             hint="mark the first event: leave SKIP out",
         )  # fmt: skip
 

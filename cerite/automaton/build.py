@@ -210,7 +210,7 @@ class _Builder:
         completing = [step for step in (*fragment.entries, *fragment.steps) if step.target in fragment.exits]
         if not all(step.marks for step in completing):
             raise PatternError(
-                "the engine does not run NOT after an event that the part does not mark", span=node.span,
+                "NOT after an event that the part does not mark is not supported", span=node.span,
                 hint="mark the last event: leave SKIP out",
             )  # fmt: skip
         gap = replace(self, attribute=size.attribute)._gap(node.after)
@@ -347,7 +347,7 @@ def _automaton(
     if pending:
         if any(each.kind == OTHERS for each in watched):
             raise PatternError(
-                "the engine does not run NOT at the end of a part with a strategy that reads outside variables",
+                "NOT at the end of a part with a strategy that reads outside variables is not supported",
                 hint="bind what the strategy reads inside it, or write two queries",
             )
         steps, tails = waited_for(steps, fragment.exits, pending)
@@ -403,4 +403,4 @@ class _Numbering:
 
 
 def _unsupported(node: Pattern, what: str, advice: str) -> PatternError:
-    return PatternError(f"the engine does not run {what} yet", span=node.span, hint=advice)
+    return PatternError(f"{what} is not supported", span=node.span, hint=advice)

@@ -27,8 +27,8 @@ Arrays = dict[str, npt.NDArray[Any]]
 
 
 class Buffers:
-    """Memory for what is computed of one batch after the other: large arrays that are asked for anew cost more than
-    what is written into them, above all where several threads do it.
+    """Memory for what is computed of one batch after the other: allocating large arrays again costs more than what is
+    written into them, above all where several threads do it.
 
     What was handed out under a name is overwritten when the name is used again.
 

@@ -1,6 +1,6 @@
 """Event-time streams (DEBS 2024, section 2.1): tuples ⟨τ, φ⟩ and, among them, watermarks (definition 1).
 
-A stream is any iterable of both. Invariant of a well-formed one: watermarks never go back, and no tuple is earlier
+A stream is any iterable of both. Invariant of a well-formed one: watermarks never decrease, and no tuple is earlier
 than the watermark before it; a tuple that is earlier all the same is *late*, which operators count and discard.
 """
 

@@ -4,8 +4,8 @@
 
 `bind` is the one place where a query meets a schema: names and kinds are checked, conditions are split into what one
 event decides and what needs stored values, and the engine is chosen. A `Program` is immutable and may be shared by any
-number of runs; all that changes while events are read is in `cerite.engine.run.Run`, just as the cache of a lazy
-automaton is kept apart from the automaton.
+number of runs; all that changes while events are read is in `cerite.engine.run.Run` and the `Engines` that it drives,
+just as the cache of a lazy automaton is kept apart from the automaton.
 """
 
 from __future__ import annotations

@@ -232,7 +232,7 @@ def check_streams(query: QuerySpec, data: Iterable[str], hint: str | None = None
     if missing:
         raise StreamError(
             f"FROM names {listed(missing)}, but the data has only {listed(names)}",
-            hint=hint or "a dictionary goes from the names of streams to their data",
+            hint=hint or "pass a dictionary that maps stream names to data",
         )
 
 

@@ -326,7 +326,7 @@ def _check_whole(node: nodes.Having, frames: tuple[_Frame, ...]) -> None:
         if isinstance(each, ex.Reference) and each.variable not in own and not _looks_back(each, whole, frames):
             raise PatternError(
                 f"`{each.variable}` is bound only after the pattern before FILTER", span=each.span,
-                hint=f"ask it of a single event inside NOT: `y[… {each}]`" if _awaited(each, frames)
+                hint=f"write the condition on a single event inside NOT: `y[… {each}]`" if _awaited(each, frames)
                 else "put the FILTER around both, in parentheses",
             )  # fmt: skip
 

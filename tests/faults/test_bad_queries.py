@@ -25,7 +25,7 @@ SCHEMA = parse_schema(
 CASES = sorted(GOLDEN.glob("*.txt"))
 WHERE_DATA_IS_BOUND = {  # what the text alone does not tell; tests of reading and of sources have these
     " by the query, but ", " by the schema", "the query distinguishes ", ", but no column holds the event type",
-    "a dictionary goes from the names of streams to their data", ", but the data has only ",
+    "pass a dictionary that maps stream names to data", ", but the data has only ",
 }  # fmt: skip
 
 

@@ -71,7 +71,7 @@ def test_a_stream_that_broke_off_while_recycling_refuses_to_go_on(
     monkeypatch.setattr(stream._run._run.recogniser, "keep", broken)
     with pytest.raises(StreamError if failure is MemoryError else KeyboardInterrupt):
         stream.push([event("B", 2)])
-    with pytest.raises(StreamError, match=r"broke off inside a push(.|\n)*restore a snapshot"):
+    with pytest.raises(StreamError, match=r"a push was interrupted(.|\n)*restore a snapshot"):
         stream.push([event("B", 2)])
 
 

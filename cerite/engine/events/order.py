@@ -1,4 +1,4 @@
-"""The order of a stream: its events' positions, and that neither these nor the times go back.
+"""The order of a stream: its events' positions, and that neither these nor the times decrease.
 
 Invariant: time never decreases and is never NULL, positions rise; the first row where that is not so is refused by its
 number. What was read before a refused batch is remembered as if the batch had not come.

@@ -465,7 +465,7 @@ class LiveRun:
     def _check_whole(self) -> None:
         if self._broken:
             raise StreamError(
-                "the stream broke off inside a push, so what it holds is not known",
+                "a push was interrupted, so the stream's state is unknown",
                 hint="restore a snapshot into a new stream, and push again what came after it",
             )
 

@@ -1,6 +1,6 @@
 """Events that arrive in any order, passed on in the order of the stream: S&P of the dataflow paper (DEBS 2024).
 
-The watermark is the greatest time seen less the delay, and never goes back. Events before it are *ready*: no event that
+The watermark is the greatest time seen less the delay, and never decreases. Events before it are *ready*: no event that
 would precede them is still waited for. Events at it or after it are *pending*, because one of the same instant may
 still come, and ties are broken as in data at rest. An event that arrives behind the watermark is *late*: it is set
 aside, never sorted in. The events of one batch are not late because of each other.

@@ -102,7 +102,7 @@ def kept_open(pattern: nodes.Pattern, within: nodes.Size | None) -> tuple[nodes.
         return pattern, None
     if within.measure != size.measure:
         raise PatternError(
-            f"the engine does not run NOT at the end of a part in a window of {size} inside one of {within}",
+            f"NOT at the end of a part in a window of {size} inside one of {within} is not supported",
             span=parts[0].span, hint="measure both windows by time, by events, or over the same attribute",
         )  # fmt: skip
     if not late and size.width <= within.width and _begins(pattern):
@@ -148,7 +148,7 @@ def condition_before_absence(node: nodes.Pattern) -> nodes.Pattern:
         occurs = replace(node, operand=replace(operand, before=(), after=()))
         return nodes.Sequence((occurs,), (), operand.before, operand.after, span=operand.span)
     raise PatternError(
-        "the engine does not run a condition on a whole pattern that names what a projection leaves of a NOT at an end",
+        "a condition on a whole pattern that names what a projection leaves of a NOT at an end is not supported",
         span=node.span, hint="put the condition on what occurs: `(φ FILTER COUNT(y) >= 5) ; NOT ν`",
     )  # fmt: skip
 

@@ -23,7 +23,8 @@ def expand_permute(pattern: Pattern) -> Pattern:
 def _orders(node: Permute) -> Pattern:
     if len(node.parts) > MOST_PARTS:
         raise PatternError(
-            f"PERMUTE of {len(node.parts)} patterns has too many orders; at most {MOST_PARTS} are taken", span=node.span
+            f"PERMUTE of {len(node.parts)} patterns has too many orders; at most {MOST_PARTS} are allowed",
+            span=node.span,
         )
     if len(node.parts) == 1:
         return node.parts[0]

@@ -19,7 +19,7 @@ from cerite.spark.driver.sorted_rows import prepared
 from cerite.spark.worker.job import Job
 from cerite.spark.worker.task import COUNTS, counting_task, mapped, task
 
-BY_SPARK = Rejected("Spark is asked to read")
+BY_SPARK = Rejected('read="spark" was set')
 
 
 @dataclass(frozen=True)

@@ -247,7 +247,7 @@ def _exact_decimals(op: str, left: Value, right: Value) -> Value:
     common = sum(places) if op == "*" else max(places)
     if common > MOST_PLACES:
         raise StreamError(
-            f"`{op}` would have {common} places behind the point; on Spark at most {MOST_PLACES} are exact",
+            f"`{op}` would have {common} decimal places; on Spark at most {MOST_PLACES} are exact",
             hint="cast the columns to decimals of fewer places, or to floats",
         )
     scales = places if op == "*" else (common, common)

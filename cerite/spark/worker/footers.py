@@ -170,7 +170,7 @@ def scan_obstacle(df: DataFrame) -> Rejected | None:
         return Rejected("the DataFrame is not a plain scan of files")
     if relation.fileFormat().getClass().getSimpleName() != "ParquetFileFormat":
         return Rejected("the files are not Parquet")
-    return Rejected("the files lie in partition folders") if relation.partitionSchema().size() else None
+    return Rejected("the files are in partition folders") if relation.partitionSchema().size() else None
 
 
 _ARROW: dict[type[ty.DataType], pa.DataType] = {
