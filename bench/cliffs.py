@@ -1,4 +1,4 @@
-"""Patterns whose cost once grew out of all proportion: `python -m bench.cliffs [--only NAME] [--limit SECONDS]`.
+"""Patterns that are expensive if handled naively: `python -m bench.cliffs [--only NAME] [--limit SECONDS]`.
 
 The matches of each case are counted at sizes that double, which shows the growth with the pattern, the stream and the
 window: a line has the size of the automaton, and the processor time of planning and of counting (so the machine need
