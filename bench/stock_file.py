@@ -14,12 +14,10 @@ import pyarrow.parquet as pq
 from bench.stock_figures import DAY_MS
 from bench.stocks import SCHEMA
 
-BESIDE = Path(__file__).parents[2] / "shared" / "data" / "stocks.parquet"
-
 
 def stock_file() -> Path | None:
-    """Where the file is: where CERITE_STOCKS says, or else in a folder next to the checkout."""
-    path = Path(os.environ.get("CERITE_STOCKS", BESIDE))
+    """Where the file is: where CERITE_STOCKS says."""
+    path = Path(os.environ.get("CERITE_STOCKS", ""))
     return path if path.is_file() else None
 
 

@@ -16,9 +16,7 @@ from cerite.language.wayeb import parse_wayeb, parse_wayeb_patterns
 from cerite.pattern import QuerySpec
 from cerite.pattern.check import check
 from cerite.reference.semantics import matches
-
-SHARED = Path(__file__).resolve().parents[3] / "shared"
-STOCKS = SHARED / "data" / "stocks.parquet"
+from tests.real_stocks import STOCKS, needs_expected, needs_stocks, reported
 
 
 def tick(kind: str, name: str, *more: str) -> str:
@@ -182,15 +180,15 @@ REPORTED = {
 }  # fmt: skip
 
 
-@pytest.mark.skipif(not STOCKS.exists(), reason="the stock stream (../shared/data) is not here")
+@needs_stocks
+@needs_expected
 @pytest.mark.parametrize("name", REPORTED)
 def test_match_by_match_as_wayeb_reports(name: str) -> None:
     """Wayeb's engine leaves out what is exactly as long as the window, so ours is one millisecond shorter."""
     written, window = REPORTED[name]
     query = cerite.query(parse_wayeb(f"{written}{{window:{window - 1}}}{{windowType:time}}"))
     matches = query.run(STOCKS, time="stock_time", semantics="complex-events")
-    lines = (SHARED / "expected" / name).read_text().split()
-    assert sorted(match.positions for match in matches) == sorted(tuple(map(int, line.split(","))) for line in lines)
+    assert sorted(match.positions for match in matches) == sorted(reported(name))
 
 
 SPELLINGS = {
