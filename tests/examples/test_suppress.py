@@ -87,7 +87,7 @@ def test_in_python_as_in_text(given: Any) -> None:
 def test_durations_of_python() -> None:
     built = cerite.query(event("A"), suppress=timedelta(minutes=10))
     assert str(built).endswith("SUPPRESS 600 seconds")
-    with pytest.raises(ArgumentError):
+    with pytest.raises(ArgumentError, match="`suppress` is text"):
         cerite.query(event("A"), suppress=600)  # type: ignore[arg-type]
     with pytest.raises(ArgumentError, match="own clauses"):
         cerite.query("SELECT * FROM S WHERE A", suppress="10 minutes")
@@ -98,7 +98,7 @@ def test_it_takes_a_time() -> None:
         with pytest.raises(PatternError, match="takes a time") as caught:
             cerite.query(f"SELECT * FROM S WHERE A SUPPRESS {size}")
         assert "10 minutes" in str(caught.value.hint)
-    with pytest.raises(QuerySyntaxError):
+    with pytest.raises(QuerySyntaxError, match="the query ends too early"):
         cerite.query("SELECT * FROM S WHERE A SUPPRESS 10 minutes PER")
     with pytest.raises(StreamError, match="SUPPRESS needs to know when") as missing:
         cerite.query("SELECT * FROM S WHERE A SUPPRESS 10 minutes").run(events("A"))

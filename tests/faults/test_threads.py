@@ -177,7 +177,7 @@ def test_what_a_shard_cannot_do_is_raised_and_leaves_no_thread_behind(monkeypatc
     types = [["A", "B", "B"][k * k % 7 % 3] for k in range(2000)]
     table = pa.table({"type": types, "at": range(2000), "key": [f"k{k % 3}" for k in range(2000)]}, KEYED)
     before = threading.active_count()
-    with pytest.raises(BudgetError):
+    with pytest.raises(BudgetError, match="more than 10 deterministic states"):
         query.run(table, threads=2).count()
     assert threading.active_count() == before
 
