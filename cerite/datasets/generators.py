@@ -248,7 +248,7 @@ def trades(rng: Random, rows: int) -> Stream:
     gain = np.where(np.arange(2 * half) < half, rng.uniform(0.05, 0.09, 2 * half), rng.uniform(0.0, 0.02, 2 * half))
     small = np.maximum(10, np.minimum(99, rng.lognormal(3, 0.9, at.size)).astype(np.int64) * 10)
     volume = np.concatenate([small, group.flat(lot_sizes(rng, group))])[order]
-    paid = pushed(walks(rng, symbol), symbol, group, order, at.size, gain)
+    paid = pushed(walks(rng, symbol), group, order, at.size, gain)
     return Stream(
         {
             "type": (side.astype(np.int64), ("BUY", "SELL")), "symbol": (symbol, SYMBOLS), "trader": 100 + trader,
@@ -275,7 +275,7 @@ def walks(rng: Random, symbol: Array) -> Array:
     return price
 
 
-def pushed(price: Array, symbol: Array, group: Groups, order: Array, background: int, gain: Array) -> Array:
+def pushed(price: Array, group: Groups, order: Array, background: int, gain: Array) -> Array:
     """The prices, with those of groups rising from the price at which the group began."""
     place = np.empty_like(order)
     place[order] = np.arange(order.size)

@@ -107,7 +107,7 @@ def _about_its_place(text: str, start: int, word: str, before: str, expected: fr
     if previous == "BY" and word.isidentifier() and "LSQB" in expected:
         return f"write `[{word}]`"
     if _in_brackets(before):
-        return _in_a_condition(word, previous, before, expected)
+        return _in_a_condition(word, before, expected)
     if word == "(" and previous and "SEMICOLON" in expected:
         return suggestion(previous, _OPERATORS) or f"the operators on patterns are {', '.join(_OPERATORS)}"
     if word == ";" and not text[start + 1 :].strip():
@@ -125,7 +125,7 @@ def _in_brackets(before: str) -> bool:
     return before.count("[") > before.count("]")
 
 
-def _in_a_condition(word: str, previous: str, before: str, expected: frozenset[str]) -> str | None:
+def _in_a_condition(word: str, before: str, expected: frozenset[str]) -> str | None:
     if word == "." and (dotted := re.search(r"([^\W\d]\w*)\.(\w+)\Z", before)):
         return f"a name that holds a dot goes in back-quotes: {dotted[1]}.`{dotted[2]}.…`"
     if re.fullmatch(r"[<>=!]+", word) and "_AND" in expected and "COMPARE" not in expected:

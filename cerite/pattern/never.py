@@ -65,7 +65,7 @@ def _impossible(node: nodes.Pattern, before: Names) -> Reason | None:
         case nodes.Nothing():
             return Reason("nothing can match NOTHING", node.span)
         case nodes.Event(condition=condition):
-            return None if condition is None else _unsatisfiable(condition, before, before)
+            return None if condition is None else _unsatisfiable(condition, before)
         case nodes.Filter(operand=operand, conditions=conditions):
             inner = _impossible(operand, before)
             return inner or next((why for on in conditions if (why := _filter(on, operand, before))), None)
@@ -99,10 +99,10 @@ def _filter(on: nodes.On, operand: nodes.Pattern, before: Names) -> Reason | Non
         return None  # where it binds nothing, the filter says nothing
     ahead = {each.variable for each in ex.references(on.condition) if each.later}
     others = frozenset(name for name in on.reads if name in ahead or may_precede_first(operand, name, on.variable))
-    return _unsatisfiable(on.condition, before | others, before)
+    return _unsatisfiable(on.condition, before | others)
 
 
-def _unsatisfiable(condition: ex.Expression, known: Names, before: Names) -> Reason | None:
+def _unsatisfiable(condition: ex.Expression, known: Names) -> Reason | None:
     for each in ex.references(condition):
         if each.variable not in known:
             name, place = each.variable, f"`{each}` is read before anything is bound to `{each.variable}`"

@@ -91,11 +91,10 @@ def split(batch: DataFrame) -> tuple[DataFrame, DataFrame]:
     return batch.filter(late.isNull()).drop(LATE_COLUMN), batch.filter(late.isNotNull()).select(f"{LATE_COLUMN}.*")
 
 
-def watch(query: StreamingQuery, metrics: str = "cerite", *, console: Console | None = None) -> None:
+def watch(query: StreamingQuery, metrics: str = "cerite") -> None:
     """Show a query's progress in the terminal until it ends; Ctrl-C stops the query after its micro-batch."""
-    shown = console or Console(stderr=True)
     totals = Totals()
-    with Live(console=shown, auto_refresh=False, transient=False) as live, refusals():
+    with Live(console=Console(stderr=True), auto_refresh=False, transient=False) as live, refusals():
         try:
             while query.isActive:
                 for each in query.recentProgress:

@@ -28,14 +28,14 @@ def placement(partitions: int) -> tuple[int, ...]:
     return tuple(hashed[partition] for partition in range(partitions))
 
 
-def murmur3(value: int, seed: int = 42) -> int:
-    """Spark's hash of an int: Murmur3_x86_32 of four bytes, as a signed number.
+def murmur3(value: int) -> int:
+    """Spark's hash of an int: Murmur3_x86_32 of four bytes with its seed, 42, as a signed number.
 
     >>> murmur3(0), murmur3(1), murmur3(-7)
     (933211791, -559580957, -1618159745)
     """
     k = _rotated(value & _MASK, 0xCC9E2D51, 15, 0x1B873593)
-    h = seed ^ k
+    h = 42 ^ k
     h = ((h << 13 | h >> 19) & _MASK) * 5 + 0xE6546B64 & _MASK
     h ^= 4
     h = (h ^ h >> 16) * 0x85EBCA6B & _MASK

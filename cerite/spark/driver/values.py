@@ -136,7 +136,7 @@ def compared(op: str, left: Value, right: Value) -> Column:
     if left.kind in ("string", "duration"):
         return _COMPARE[op](left.column, right.column)
     if left.kind == right.kind == "int":
-        return _beyond(op, left, right) if right.huge else _COMPARE[op](left.column, right.column)
+        return _beyond(op, left) if right.huge else _COMPARE[op](left.column, right.column)
     if left.is_decimal or right.is_decimal:
         return _decimals(op, left, right)
     if left.kind == "int" and isinstance(right.constant, float):
@@ -223,7 +223,7 @@ def _between(op: str, left: Value, constant: int) -> Column:
     return truth if op in ("<", "<=") else truth & ~fn.isnan(left.column)
 
 
-def _beyond(op: str, left: Value, right: Value) -> Column:
+def _beyond(op: str, left: Value) -> Column:
     """An integer against one above all of them."""
     return left.column.isNotNull() if op in ("<", "<=", "!=") else fn.lit(False)
 
