@@ -69,5 +69,7 @@ def inlined(function: F) -> F:
 def _compiled(function: F, options: dict[str, Any]) -> F:
     dispatcher: Any = njit(nogil=True, **options, **_PASSES)(function)
     if hasattr(dispatcher, "py_func"):  # and not the function itself, as NUMBA_DISABLE_JIT leaves it
-        dispatcher._cache = KernelCache(dispatcher.py_func, options)
+        dispatcher._cache = cache = KernelCache(dispatcher.py_func, options)
+        if hasattr(dispatcher, "_compiler"):
+            dispatcher._compiler.compile = cache.giving_up(dispatcher._compiler.compile)
     return cast(F, dispatcher)

@@ -29,7 +29,7 @@ import platform
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from enum import EnumMeta
 from pathlib import Path
@@ -86,12 +86,15 @@ class KernelCache(_Cache):  # type: ignore[misc]
             announce(self._function, folder)
             if self._wait(entries):
                 kernel = _first_whole(entries, target_context)
+            if kernel is not None:
+                self._end_turn(name)
         return kernel
 
     def _wait(self, entries: list[Path]) -> bool:
         """Take the turn to compile an entry; True: another process has written it meanwhile."""
         known = [_stamp(entry) for entry in entries]
         for entry in entries:
+            self._end_turn(entry.name)  # one that was interrupted: nobody waits for oneself
             with suppress(OSError):
                 entry.parent.mkdir(parents=True, exist_ok=True)
                 turn = take_turn(entry, lambda: [_stamp(each) for each in entries] != known)
@@ -111,9 +114,25 @@ class KernelCache(_Cache):  # type: ignore[misc]
         try:
             self._save(name, data)
         finally:
-            turn = self._turns.pop(name, None)
-            if turn is not None:
-                turn.end()
+            self._end_turn(name)
+
+    def _end_turn(self, name: str) -> None:
+        turn = self._turns.pop(name, None)
+        if turn is not None:
+            turn.end()
+
+    def giving_up(self, compiled: Callable[..., Any]) -> Callable[..., Any]:
+        """Numba's function that compiles the kernel; if it is interrupted or fails, other processes need not wait."""
+
+        def compile_or_give_up(*arguments: Any) -> Any:
+            try:
+                return compiled(*arguments)
+            except BaseException:
+                for name in list(self._turns):
+                    self._end_turn(name)
+                raise
+
+        return compile_or_give_up
 
     def _save(self, name: str, data: Any) -> None:
         if not self._enabled or data.library.has_dynamic_globals or any(not x.can_cache for x in data.lifted):

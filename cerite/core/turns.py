@@ -1,7 +1,8 @@
 """One process compiles a kernel at a time: others that need the same one wait for what it writes.
 
 Compiling takes seconds of a core, and processes that are started together, Spark's workers or tests, need the same
-kernels at the same moment. A turn is a lock on a file beside the entry, which goes with its process, however that ends.
+kernels at the same moment. A turn is a lock on a file beside the entry, which goes with its process, however that ends,
+and with a compilation that fails or is interrupted.
 
 Invariant: a turn only saves work. Where there are no such locks, where nothing can be written, and after `PATIENCE`
 seconds, everybody compiles. Nobody waits in a circle: who holds a turn waits only for what its kernel calls.

@@ -12,6 +12,7 @@ import pkgutil
 import shutil
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from enum import IntEnum
 from pathlib import Path
@@ -20,7 +21,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from numba.core import ir
+from numba.core import compiler, ir
 from numba.core.dispatcher import Dispatcher
 from numba.core.registry import cpu_target
 
@@ -158,6 +159,35 @@ def test_nobody_waits_for_a_process_that_was_killed(tree: Path) -> None:
         entry.unlink()
         entry.with_suffix(".lock").touch()  # without its process a lock is only a file
     assert outcome(start(tree)) == (10, 0)
+
+
+def test_nobody_waits_for_a_compilation_that_was_interrupted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where Ctrl-C does not end the process, as in a notebook, neither others wait for it nor it for itself."""
+    monkeypatch.setattr(kernel_cache, "places", lambda: iter([tmp_path]))
+
+    def interrupted(*_: object, **__: object) -> None:
+        assert len(list(tmp_path.rglob("*.lock"))) == 1, "a process that compiles has its turn"
+        raise KeyboardInterrupt
+
+    @jit.kernel
+    def doubled(n: int) -> int:
+        return 2 * n
+
+    whole = compiler.compile_extra
+    monkeypatch.setattr(compiler, "compile_extra", interrupted)
+    for _ in range(2):
+        with pytest.raises(KeyboardInterrupt):
+            doubled(3)
+        assert not list(tmp_path.rglob("*.lock"))
+    monkeypatch.setattr(compiler, "compile_extra", whole)
+    with monkeypatch.context() as patch:
+        patch.setattr(doubled._compiler, "compile", interrupted)  # type: ignore[attr-defined]  # gives nothing up
+        with pytest.raises(KeyboardInterrupt):
+            doubled(3)
+    began = time.monotonic()
+    assert doubled(3) == 6
+    assert time.monotonic() - began < turns.PATIENCE / 2
+    assert not list(tmp_path.rglob("*.lock"))
 
 
 def test_the_users_own_setting_is_the_place(tree: Path, tmp_path: Path) -> None:
