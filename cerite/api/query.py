@@ -145,8 +145,9 @@ class Query:
         against it. `null_values` are spellings of missing values in text files besides the usual ones, `delimiter`
         separates the values of CSV, and `format` is the format of files whose ending does not tell it.
 
-        Long streams are read by as many `threads` as there are cores, or as CERITE_THREADS says; the matches and their
-        order are the same as with one thread.
+        Long streams are read by as many `threads` as there are cores, or as CERITE_THREADS says; the matches and the
+        order of their ends are the same as with one thread. With several threads, matches that end at the same event
+        may come in another order each time they are read.
         """
         columns = Columns(type, time, position, checked_unit(time_unit))
         kinds = declared_kinds(self.query, self.schema, None if schema is None else declared(schema))
