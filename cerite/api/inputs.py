@@ -17,7 +17,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from cerite.api.guessed_kinds import columns_of
 from cerite.core.arrays import Longs
 from cerite.core.errors import (
     CeriteError,
@@ -43,6 +42,7 @@ from cerite.data.unify import unified
 from cerite.engine.bind import Program, bind
 from cerite.engine.events.order import no_time
 from cerite.engine.events.rows import Columns
+from cerite.engine.guessed_kinds import columns_of
 from cerite.engine.plan import Plan
 from cerite.pattern.check import check, check_streams, check_type_column, named_types
 from cerite.pattern.check_kinds import ordered_attributes, read_attributes

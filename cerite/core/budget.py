@@ -1,7 +1,8 @@
 """What one query may take: how many deterministic states, and how much memory for counting.
 
 Determinising a pattern may need exponentially many states (`(A OR B)* ; A ; (A OR B){20}` has to remember which of the
-last twenty events were an A), and counting in a window a number for every pair of states. `engine.outlook` warns of it
+last twenty events were an A), counting in a window a number for every pair of states, and a sum over events that may be
+taken or left (`A+ AS x FILTER SUM(x.v) > 9`) an entry for every value it can have. `engine.outlook` warns of it
 before anything runs, for `cerite check`; which states occur comes to light while events are read, and what exceeds the
 budget is then refused, with the number, before the memory is allocated.
 
@@ -12,9 +13,10 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Sequence
 from typing import NoReturn
 
-from cerite.core.errors import BudgetError, CeriteError
+from cerite.core.errors import BudgetError, CeriteError, listed
 
 STATES = 100_000
 MEMORY = 1 << 30
@@ -50,6 +52,17 @@ def check_counting(states: int, needed: int) -> None:
             f"{_shown(most)} it may take",
             hint="count without a window or with fewer repetitions, run the query with LIMIT instead of counting, or "
             "allow more memory with the environment variable CERITE_MEMORY",
+        )
+
+
+def check_sums(sums: Sequence[str], entries: int, needed: int, advice: str) -> None:
+    """Refuse sums over every choice of events once they take more bytes than the budget has."""
+    most = _setting("CERITE_MEMORY", MEMORY)
+    if needed > most:
+        raise BudgetError(
+            f"there are {entries:,} different values of {listed(sums)} already, since events may be taken or left, and "
+            f"room for more would take {_shown(needed)}, more than the {_shown(most)} it may take",
+            hint=f"{advice}; or allow more memory with the environment variable CERITE_MEMORY",
         )
 
 

@@ -22,7 +22,12 @@ from cerite.automaton import TRUE, Automaton
 from cerite.automaton.guards import Guard, Test
 from cerite.core.arrays import Words
 from cerite.core.budget import counting_note, most_states, refuse_states
+from cerite.core.errors import CeriteError
+from cerite.engine.bind import bind
+from cerite.engine.events.rows import Columns
+from cerite.engine.guessed_kinds import TIME, columns_of
 from cerite.engine.plan import Plan
+from cerite.engine.registers.description import ADVICE, sums_of_choices
 from cerite.pattern.check import Note
 
 SECONDS = 0.5  # of processor time that exploring may take
@@ -45,7 +50,7 @@ class Outlook:
 def notes(plan: Plan) -> list[Note]:
     """Warnings about what a query may cost; more deterministic states than the budget allows are refused."""
     if plan.has_registers:
-        return []
+        return _sums(plan)
     most = most_states()
     outlook = explored(plan, most)
     if outlook is None:
@@ -53,6 +58,18 @@ def notes(plan: Plan) -> list[Note]:
     if outlook.states > most and outlook.certain:
         refuse_states(most)
     return [Note(message, hint=hint) for message, hint in _warnings(plan, outlook, most)]
+
+
+def _sums(plan: Plan) -> list[Note]:
+    """Warnings about sums over events that may be taken or left."""
+    columns, _ = columns_of(plan, None)
+    try:
+        machine = bind(plan, columns, Columns(time=TIME)).machine
+    except CeriteError:  # raised where the kinds of columns are known
+        return []
+    sums = [] if machine is None else sums_of_choices(machine)
+    text = "{}: each of n events may be taken or left, which can give 2^n different sums, each kept apart"
+    return [Note(text.format(each), hint=ADVICE) for each in sums]
 
 
 def _warnings(plan: Plan, outlook: Outlook, most: int) -> Iterator[tuple[str, str]]:

@@ -41,6 +41,29 @@ def test_counting_with_exponentially_many_states_is_refused_before_the_memory_is
     assert "CERITE_MEMORY" in str(caught.value)
 
 
+@pytest.mark.parametrize("how", ["count", "find"])
+def test_sums_over_every_choice_of_events_are_refused_before_they_fill_the_memory(
+    monkeypatch: pytest.MonkeyPatch, how: str
+) -> None:
+    monkeypatch.setenv("CERITE_MEMORY", "1 MiB")
+    draw = random.Random(1)
+    rows = [{"type": "A", "v": draw.random()} for _ in range(200)]
+    free = cerite.query(select("A+ AS x FILTER SUM(x.v) > 1000 WITHIN 100 EVENTS"))
+    with pytest.raises(BudgetError, match=r"different values of `SUM\(x\.v\)` already, since events may be") as caught:
+        free.run(rows).count() if how == "count" else list(free.run(rows))
+    assert "write `:+` instead of `+`" in str(caught.value)
+    beside = cerite.query(select("(A AS x):+ FILTER SUM(x.v) > 3 WITHIN 100 EVENTS")).run(rows)
+    assert beside.count() == len(beside.to_arrow()) > 0
+
+
+def test_check_warns_of_sums_over_every_choice_of_events() -> None:
+    run = CliRunner().invoke(app, ["check", select("A+ AS x FILTER SUM(x.v) > 1000 WITHIN 100 EVENTS")])
+    assert run.exit_code == 0
+    assert "SUM(x.v): each of n events may be taken or left, which can give 2^n different sums" in run.output
+    run = CliRunner().invoke(app, ["check", select("(A AS x):+ FILTER SUM(x.v) > 1000 WITHIN 100 EVENTS")])
+    assert "2^n" not in run.output
+
+
 def test_what_another_run_has_learnt_is_within_the_budget(monkeypatch: pytest.MonkeyPatch) -> None:
     query = cerite.query(select("A ; B ; C ; A ; B WITHIN 60 EVENTS"))
     result = query.run(events(30, "ABC"))

@@ -9,7 +9,6 @@ from rich.tree import Tree
 
 from cerite.api.explain.keeping import explain_keeping
 from cerite.api.explain.registers import counted, explain_registers
-from cerite.api.guessed_kinds import TIME, columns_of
 from cerite.automaton import Automaton
 from cerite.automaton.automaton import Preceding
 from cerite.automaton.relevance import relevance, unconditional
@@ -18,6 +17,7 @@ from cerite.core.schema import Schema
 from cerite.engine.at_rest.threads import divided
 from cerite.engine.bind import Program, bind
 from cerite.engine.events.rows import Columns
+from cerite.engine.guessed_kinds import TIME, columns_of
 from cerite.engine.plan import Plan
 from cerite.engine.registers.description import readable
 

@@ -11,12 +11,14 @@ import numpy as np
 
 from cerite.automaton.automaton import PLAIN
 from cerite.core.arrays import Arrays, Flags, Ints, Longs, distinct, picked
+from cerite.core.budget import check_sums
 from cerite.core.errors import StreamError
 from cerite.core.jit import kernel, maker
 from cerite.engine.events.rows import Rows
 from cerite.engine.registers import layout as lay
 from cerite.engine.registers.compile import code_of, tables, watches
 from cerite.engine.registers.deadlines import Deadlines, nothing_noted, wait_for_all
+from cerite.engine.registers.description import ADVICE, sums_of_choices
 from cerite.engine.registers.index import NONE, empty, enter, link, new_index
 from cerite.engine.registers.interpret import FLAGS, KNOWN, SUM_WHOLE, VALUES, run
 from cerite.engine.registers.leaves import Running, Value
@@ -58,6 +60,7 @@ class RegisterEngine:
         commons = any(each.kind != PLAIN for each in watchers) or bool(machine.automaton.before)
         self.common: Longs = np.full((1, len(watchers) + 1 if commons else 0), NO_SET, np.int64)
         self._levels = max(machine.automaton.depth, int(watches(machine, maximal=maximal)))
+        self._sums = sums_of_choices(machine)
         self.sets = self._new_sets(FEWEST_SETS, FEWEST_SETS)
         self._entries = 4 * FEWEST_SETS
         self._spare = FEWEST_SETS
@@ -258,6 +261,8 @@ class RegisterEngine:
         self._scratch(self.scratch.order.size)
 
     def _new_sets(self, sets: int, rows: int) -> lay.Sets:
+        if self._sums:
+            check_sums(self._sums, self.cursor.sets, 8 * (sets * (KNOWN_MOVES + 5) + rows * self._width), ADVICE)
         begin, size, part, code = (np.zeros(sets, np.int64) for _ in range(4))
         table, known = np.full(2 * sets, -1, np.int32), np.full((sets, KNOWN_MOVES), -1, np.int64)
         return lay.Sets(begin, size, part, code, np.zeros((rows, self._width), np.int64), table, known, self.cursor)

@@ -22,6 +22,9 @@ from cerite.predicate.expression import Attribute, Literal
 
 _ORDERS = {LESS: "<", AT_MOST: "<=", MORE: ">", AT_LEAST: ">="}
 _OWN = re.compile("`?\N{PRIME}(.*?)[0-9]+`?(?![0-9`])")
+ADVICE = (
+    "write `:+` instead of `+`, so that the events lie side by side, or SKIP_NEXT((… AS y):+), which leaves none out"
+)
 _WATCHED = {
     PLAIN: "must not complete meanwhile",
     NEXT: "NEXT: every other run through the part is compared with this one",
@@ -178,10 +181,17 @@ def _changing(machine: Machine) -> Iterator[str]:
         elif not _chosen_freely(machine, slot):
             yield f"{text}: at most one value per event at which `{name}` may begin, as its events lie side by side"
         else:
-            yield (
-                f"{text}: `{name}` may take or leave each of n events, which can give 2^n sums, one entry each; write "
-                "`:+` instead of `+`, so that they lie side by side, or SKIP_NEXT((… AS y):+), which leaves none out"
-            )
+            choices = f"{text}: `{name}` may take or leave each of n events, which can give 2^n sums, one entry each"
+            yield f"{choices}; {ADVICE}"
+
+
+def sums_of_choices(machine: Machine) -> list[str]:
+    """The sums of which there may be one for every choice of events, exponentially many."""
+    return [
+        leaf.text(readable(register))
+        for slot, (register, leaf) in enumerate(machine.slots)
+        if isinstance(leaf, Running) and leaf.how in (SUM_WHOLE, SUM_FLOAT) and _chosen_freely(machine, slot)
+    ]
 
 
 def _chosen_freely(machine: Machine, slot: int) -> bool:

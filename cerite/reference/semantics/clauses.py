@@ -173,7 +173,7 @@ def _decided(each: Valuation, stream: Stream, whole: Stream) -> Decided:
     match = _reported(each, stream)
     ways = [Decided((match.end, inf), match, match.end, stream.events[_known(each.end)].time)]
     for size, start in each.waits:
-        clock, event = whole if size.is_time else stream, stream.events[start]
+        clock, event = whole if stream.measures_time(size) else stream, stream.events[start]
         closing = clock.past(size, event)
         moment = (len(whole.events) if closing is None else closing, _rank(size, event, clock))
         ways.append(Decided(moment, match, event.position, deadline(size, event)))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date, datetime, timedelta, timezone
 from decimal import Decimal
 from fractions import Fraction
@@ -29,9 +29,13 @@ class StreamEvent:
 
 @dataclass(frozen=True, slots=True)
 class Stream:
-    """Events in stream order; a substream (of a partition) keeps the positions of the whole."""
+    """Events in stream order; a substream (of a partition) keeps the positions of the whole.
+
+    `clock` is the attribute that holds the time, if one does: a window over it is one of time.
+    """
 
     events: tuple[StreamEvent, ...] = field(default_factory=tuple)
+    clock: str | None = None
 
     @staticmethod
     def of(rows: Iterable[Mapping[str, Any]], *, type: str = "type", time: str | None = None) -> Stream:
@@ -52,7 +56,7 @@ class Stream:
         for position, (one, two) in enumerate(pairwise(times)):
             if one is not None and two is not None and two < one:
                 raise StreamError(f"the stream is not sorted by time: event {position + 1} is before event {position}")
-        return Stream(tuple(events))
+        return Stream(tuple(events), time)
 
     def partitions(self, attributes: tuple[str, ...]) -> list[Stream]:
         """One substream per value tuple; events with a NULL there belong to none."""
@@ -63,15 +67,19 @@ class Stream:
             key = tuple(event.attributes.get(name) for name in attributes)
             if not any(value is None or value != value for value in key):
                 by_key.setdefault(tuple((type(value) is bool, value) for value in key), []).append(event)
-        return [Stream(tuple(events)) for events in by_key.values()]
+        return [replace(self, events=tuple(events)) for events in by_key.values()]
 
     def after(self, position: float) -> Stream:
         """The events after a position of the whole stream."""
-        return Stream(tuple(event for event in self.events if event.position > position))
+        return replace(self, events=tuple(event for event in self.events if event.position > position))
 
     def up_to(self, position: float) -> Stream:
         """The events up to a position of the whole stream."""
-        return Stream(tuple(event for event in self.events if event.position <= position))
+        return replace(self, events=tuple(event for event in self.events if event.position <= position))
+
+    def measures_time(self, size: Size) -> bool:
+        """Whether time drives a window of this size: then it closes for all partitions alike."""
+        return size.is_time or (self.clock is not None and size.attribute == self.clock)
 
     def past(self, size: Size, start: StreamEvent) -> int | None:
         """The position of the first event past the window that began at `start`; None if there is none."""
