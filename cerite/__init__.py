@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from cerite import pattern as pattern
     from cerite import reference as reference
     from cerite import spark as spark
-    from cerite.api.query import Query, query
+    from cerite.api.query import Query, check, query
     from cerite.api.result import Matches
     from cerite.api.stream import EventStream
     from cerite.core.errors import (
@@ -42,7 +42,6 @@ if TYPE_CHECKING:
     from cerite.data import open_events
     from cerite.language.builder import Builder, absent, event, permute, seconds, skip
     from cerite.language.terms import attr, var
-    from cerite.pattern.check import check
 
 __version__ = "0.1.0"
 
@@ -53,7 +52,7 @@ __all__ = [
 ]  # fmt: skip
 
 _HOMES = {  # the imports above, for `__getattr__`
-    "api.query": ("Query", "query"),
+    "api.query": ("Query", "check", "query"),
     "api.result": ("Matches",),
     "api.stream": ("EventStream",),
     "core.errors": (
@@ -64,7 +63,6 @@ _HOMES = {  # the imports above, for `__getattr__`
     "data": ("open_events",),
     "language.builder": ("Builder", "absent", "event", "permute", "seconds", "skip"),
     "language.terms": ("attr", "var"),
-    "pattern.check": ("check",),
 }  # fmt: skip
 _ROOMS = ("dataflow", "datasets", "errors", "functions", "language", "pattern", "reference", "spark")
 

@@ -23,7 +23,8 @@ from cerite.engine.events.rows import Columns, TimeUnit, checked_unit
 from cerite.engine.plan import Plan, Semantics, plan
 from cerite.language.builder import Builder, Width
 from cerite.language.queries import SchemaLike, Select, declared, make_query
-from cerite.pattern.check import declared_kinds
+from cerite.pattern.check import Note, declared_kinds
+from cerite.pattern.check import check as check_query
 from cerite.pattern.never import reason
 from cerite.pattern.nodes import Pattern
 from cerite.pattern.query import QuerySpec, Suppress
@@ -311,3 +312,14 @@ def query(
     if never is not None:
         warnings.warn(CeriteWarning(f"{never.message}; {never.hint}" if never.hint else never.message), stacklevel=2)
     return Query(spec, known)
+
+
+def check(source: AnyQuery, schema: SchemaLike | None = None) -> list[Note]:
+    """Raise the first error of a query, against a schema if there is one; return its warnings.
+
+    >>> [note.message for note in check("SELECT * FROM S WHERE A AS x ; B AS x WITHIN 5 EVENTS")]
+    ['`x` is bound more than once: it holds all these events']
+    """
+    known = source.schema if isinstance(source, Query) and schema is None else None
+    spec = make_query(source.query if isinstance(source, Query) else source)
+    return check_query(spec, known if schema is None else declared(schema))
