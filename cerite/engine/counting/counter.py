@@ -23,8 +23,8 @@ from cerite.engine.counting.two_stacks import Batch, How, Queue, Scratch, Starts
 from cerite.engine.events.keys import Reach, write_lows
 from cerite.engine.events.rows import Deferred, Rows
 from cerite.engine.state.chains import packed
-from cerite.engine.state.cursor import Cursor, Stop, new_cursor, of_longs, to_longs
-from cerite.engine.state.slots import CONSUME, grown
+from cerite.engine.state.cursor import Cursor, Stop, consumption, new_cursor, of_longs, to_longs
+from cerite.engine.state.slots import grown
 from cerite.engine.state.snapshot import fingerprint, pack, unpack
 from cerite.engine.subset.base import SubsetEngine
 from cerite.engine.subset.blocks import Block, bits_of, new_block, part_of
@@ -292,7 +292,7 @@ class Counter(SubsetEngine[CountedStates]):
     @property
     def _how(self) -> How:
         limit = np.uint64((1 << CEILING_BITS) // self.det.fan_in)
-        return How(self.windowed, CONSUME[self.consume], limit, self.det.n_dstates)
+        return How(self.windowed, consumption(self.consume), limit, self.det.n_dstates)
 
     @property
     def starts_by_slot(self) -> Starts:

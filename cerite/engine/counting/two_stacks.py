@@ -31,7 +31,7 @@ from cerite.engine.counting.steps import (
     unknown_state,
 )
 from cerite.engine.events.keys import Reach
-from cerite.engine.state.cursor import Cursor, Stop
+from cerite.engine.state.cursor import Consumption, Cursor, Stop
 from cerite.engine.subset.blocks import Block, look
 from cerite.engine.subset.determinise import INITIAL, MISSING
 from cerite.predicate.columns.kernels import Lookup
@@ -53,7 +53,7 @@ class How(NamedTuple):
     """How a query is counted, and with how many deterministic states so far."""
 
     windowed: bool
-    consume: int
+    consume: int  # a `Consumption`
     limit: np.uint64  # what numbers must not exceed
     size: int
 
@@ -195,7 +195,7 @@ def count_events(batch: Batch, how: How, steps: Steps, slots: Starts, queue: Que
             if fresh == 0:
                 if alone:
                     note_matches(alone, scratch.total, cursor)
-                    if consume == 2:
+                    if consume == Consumption.ANY:
                         cursor.epoch += 1
                 continue
             if cursor.free_slots == 0:
@@ -214,7 +214,7 @@ def count_events(batch: Batch, how: How, steps: Steps, slots: Starts, queue: Que
             slots.wide[s] = False
             slots.epochs[s] = cursor.epoch
         if slots.wide[s]:
-            if consume == 2:
+            if consume == Consumption.ANY:
                 return Stop.WIDE
             continue
         if cursor.free_node < 0:
@@ -252,7 +252,7 @@ def count_events(batch: Batch, how: How, steps: Steps, slots: Starts, queue: Que
         if matches:
             note_matches(matches, scratch.total, cursor)
             if consume:
-                if consume == 2:
+                if consume == Consumption.ANY:
                     cursor.epoch += 1
                 release(part, s, slots, queue)
                 continue

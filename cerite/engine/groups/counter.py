@@ -20,8 +20,8 @@ from cerite.engine.groups.base import Groups, room_for
 from cerite.engine.groups.grouping import Grouping
 from cerite.engine.groups.kernel import expire_all, hand_down_all, plant_all, read_groups
 from cerite.engine.groups.numbers import NARROW_BITS, Numbers
-from cerite.engine.state.cursor import Stop
-from cerite.engine.state.slots import CONSUME, grown
+from cerite.engine.state.cursor import Stop, consumption
+from cerite.engine.state.slots import grown
 from cerite.engine.state.snapshot import fingerprint, pack, unpack
 
 _OF_A_START = ("value", "null", "born", "key", "own")  # in a snapshot
@@ -45,7 +45,7 @@ class GroupCounter(Groups):
         before, place.next, why = place.occurrences, 0, -1
         while why != Stop.DONE:
             why = read_groups(
-                events, CONSUME[self.consume], self.steps.tables, self.forest, self._room, self.lows, self._numbers,
+                events, consumption(self.consume), self.steps.tables, self.forest, self._room, self.lows, self._numbers,
                 None,
             )  # fmt: skip
             if why == Stop.MISS:

@@ -27,8 +27,7 @@ from cerite.engine.groups.runs import JOIN, NOTHING, Runs
 from cerite.engine.groups.tree import NONE
 from cerite.engine.registers.layout import Events
 from cerite.engine.results.output import MatchChunk
-from cerite.engine.state.cursor import Stop
-from cerite.engine.state.slots import CONSUME
+from cerite.engine.state.cursor import Stop, consumption
 from cerite.engine.state.snapshot import fingerprint, pack, unpack
 from cerite.engine.tecs.finder import Finder
 from cerite.engine.tecs.nodes import KIND, OTHER, UNION, Roots
@@ -74,8 +73,9 @@ class GroupFinder(Groups, Finder):
         place.next = 0
         while why != Stop.DONE:
             why = read_groups(
-                events, CONSUME[self.consume], self.steps.tables, self.forest, self._room, self.lows, None, self.runs
-            )
+                events, consumption(self.consume), self.steps.tables, self.forest, self._room, self.lows, None,
+                self.runs,
+            )  # fmt: skip
             if why == Stop.MISS:
                 self.steps.meet(place.bits, place.code)
                 continue

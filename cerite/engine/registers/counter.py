@@ -13,8 +13,6 @@ from cerite.engine.events.keys import MOST
 from cerite.engine.events.rows import Rows
 from cerite.engine.registers.base import RegisterEngine
 from cerite.engine.registers.deadlines import (
-    ANY,
-    PARTITION,
     STALE,
     Deadlines,
     clock_of,
@@ -41,8 +39,8 @@ from cerite.engine.registers.moves import plan, starts
 from cerite.engine.registers.recogniser import MANY_SETS, consumed, remember
 from cerite.engine.registers.tables import Machine
 from cerite.engine.state.chains import packed
-from cerite.engine.state.cursor import Cursor, Stop, new_cursor
-from cerite.engine.state.slots import CONSUME, grown
+from cerite.engine.state.cursor import Consumption, Cursor, Stop, consumption, new_cursor
+from cerite.engine.state.slots import grown
 from cerite.engine.state.snapshot import fingerprint, pack, unpack
 from cerite.engine.tecs.nodes import drop_list, length, more_cells
 
@@ -80,7 +78,7 @@ class RegisterCounter(RegisterEngine):
         why = -1
         while why != Stop.DONE:
             why = count(
-                events, CONSUME[self.consume], self.windowed, self.configurations, self.code, self.watching,
+                events, consumption(self.consume), self.windowed, self.configurations, self.code, self.watching,
                 self.counts, self.deadlines,
             )  # fmt: skip
             self.refuse_beyond()
@@ -105,7 +103,7 @@ class RegisterCounter(RegisterEngine):
         """How many matches have windows that are over; arguments as for `RegisterRecogniser.decide`."""
         if self.deadlines is None:
             return Count(0, 0)
-        consume = CONSUME[self.consume]
+        consume = consumption(self.consume)
         clock = stop_clocks(consume, self.head, self.sets, self.deadlines) if everywhere else 0
         self._total = np.zeros(self.numbers.shape[1] + 2, np.uint64)
         before = self.cursor.occurrences
@@ -331,9 +329,9 @@ def decide(clock: int, low: int, consume: int, configs: Configurations, watching
             drop_list(counts, head[d, LIST])
             head[d, LIST] = -1
         for y in range(n if consume else 0):
-            if y == 0 or consume == PARTITION:
+            if y == 0 or consume == Consumption.PARTITION:
                 consumed(consume, sets.part[due[y]], configs, counts, watching)
-        if consume == ANY and cursor.sets > MANY_SETS:
+        if consume == Consumption.ANY and cursor.sets > MANY_SETS:
             deadlines.progress[STALE] = 1
 
 
@@ -393,7 +391,7 @@ def count(events: Events, consume: int, windowed: bool, configs: Configurations,
             cursor.occurrences += 1
             if consume:
                 consumed(consume, part, configs, counts, watching)
-        if cursor.wide or (completed and consume == ANY and cursor.sets > MANY_SETS):
+        if cursor.wide or (completed and consume == Consumption.ANY and cursor.sets > MANY_SETS):
             cursor.next = x + 1
             return Stop.MORE_LIMBS if cursor.wide else Stop.RESET
     cursor.next = events.selection.size

@@ -26,9 +26,9 @@ from cerite.core.jit import inlined, inner, kernel
 from cerite.engine.events.keys import LEAST, MOST
 from cerite.engine.registers.interpret import FLAGS, KNOWN, STATE, VALUES
 from cerite.engine.registers.layout import LIST, Events, Sets
+from cerite.engine.state.cursor import Consumption
 
 NONE = -1
-PARTITION, ANY = 1, 2  # CONSUME BY
 DUE, DONE_WITH, ROOT, STALE = range(4)  # places in `progress`
 
 
@@ -224,13 +224,13 @@ def stop_clocks(consume: int, head: Ints, sets: Sets, deadlines: Deadlines) -> i
     end first; else each clock goes on by itself.
     """
     first = deadlines.first
-    if consume == PARTITION:
+    if consume == Consumption.PARTITION:
         return 0
     earliest = 0
     for clock in range(first.size):
         while first[clock] >= 0 and head[first[clock], LIST] < 0:
             take_first(clock, sets, deadlines)
-        if consume == ANY:
+        if consume == Consumption.ANY:
             known = first[clock] >= 0
             if known and (first[earliest] < 0 or earlier(first[clock], first[earliest], sets, deadlines)):
                 earliest = clock

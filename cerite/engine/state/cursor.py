@@ -46,6 +46,23 @@ class Stop(IntEnum):
     CHOOSER_FULL = 16  # no room for best sets
 
 
+class Consumption(IntEnum):
+    """What an event at which matches end makes the run forget: CONSUME BY, as kernels know it."""
+
+    NONE = 0
+    PARTITION = 1  # the partial matches of its partition
+    ANY = 2  # all partial matches
+
+
+def consumption(consume: str) -> int:
+    """The number of what a plan consumes; not a member, which would be of a type of its own to Numba.
+
+    >>> consumption("partition")
+    1
+    """
+    return Consumption[consume.upper()].value
+
+
 def record(kind: type[R]) -> type[R]:
     """Give a record of whole numbers, named by its annotations, properties that read and write them."""
     for name in kind.__annotations__:

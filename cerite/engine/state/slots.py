@@ -13,7 +13,6 @@ from cerite.core.arrays import Ints, Longs
 
 S = TypeVar("S", bound=np.generic)
 
-CONSUME = {"none": 0, "partition": 1, "any": 2}
 FEWEST = 1 << 10  # up to so many slots are not worth saving
 
 

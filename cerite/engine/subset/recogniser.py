@@ -18,8 +18,8 @@ from cerite.core.arrays import Ints, Longs, bit_rows, long_column, partition_ids
 from cerite.core.jit import inlined, inner, kernel
 from cerite.engine.events.rows import Deferred, Rows
 from cerite.engine.results.output import MatchChunk
-from cerite.engine.state.cursor import Cursor, Stop, of_longs, to_longs
-from cerite.engine.state.slots import CONSUME, grown
+from cerite.engine.state.cursor import Consumption, Cursor, Stop, consumption, of_longs, to_longs
+from cerite.engine.state.slots import grown
 from cerite.engine.state.snapshot import fingerprint, pack, unpack
 from cerite.engine.subset.base import SubsetEngine
 from cerite.engine.subset.classes import EventClasses
@@ -166,7 +166,7 @@ class Recogniser(SubsetEngine[Determinised], Finder):
 
     def _update(self, batch: Batch) -> int:
         self.cursor.free_slots = self.slots.n_free
-        why = update(batch, CONSUME[self.consume], self.det.steps, self.lists, self.tecs, self.roots, self._moving)
+        why = update(batch, consumption(self.consume), self.det.steps, self.lists, self.tecs, self.roots, self._moving)
         self.slots.n_free = self.cursor.free_slots
         return why
 
@@ -385,9 +385,9 @@ def update(batch: Batch, consume: int, steps: Steps, lists: Lists, tecs: Tecs, r
                 cell = tecs.cell_next[cell]
         if cursor.roots > before:
             cursor.occurrences += 1
-            if consume == 1:
+            if consume == Consumption.PARTITION:
                 clear_slot(s, head, tecs)
-            elif consume == 2:
+            elif consume == Consumption.ANY:
                 cursor.epoch += 1
     cursor.next = batch.selection.size
     return Stop.DONE
