@@ -331,10 +331,10 @@ def test_numbers_become_short_again() -> None:
     run = Run(program)
     in_pieces(run, table, [], restored=False)
     assert isinstance(run.counter, counter.GroupCounter)
-    assert run.counter.forest.size[1] > 2
+    assert run.counter.forest.limbs > 2
     assert in_pieces(run, quiet, [301], restored=False) == [0, 1]
     run.recycle(now=True)
-    assert run.counter.forest.size[1] == 1
+    assert run.counter.forest.limbs == 1
 
 
 @pytest.mark.parametrize(("where", "values", "window", "groups"), [

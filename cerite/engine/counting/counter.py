@@ -19,7 +19,7 @@ from cerite.core.budget import check_counting, counting_bytes
 from cerite.engine.counting.learnt import Learnt, Tables
 from cerite.engine.counting.limbs import LimbSlot, to_kernel, to_limbs
 from cerite.engine.counting.steps import CountedStates
-from cerite.engine.counting.two_stacks import Batch, How, Queue, Scratch, Starts, count_blocks, count_events, sweep
+from cerite.engine.counting.two_stacks import LOW, Batch, How, Queue, Scratch, Starts, count_blocks, count_events, sweep
 from cerite.engine.events.keys import Reach, write_lows
 from cerite.engine.events.rows import Deferred, Rows
 from cerite.engine.state.chains import packed
@@ -129,12 +129,12 @@ class Counter(SubsetEngine[CountedStates]):
     def _begin(self) -> None:
         """Begin to count anew."""
         self._matches = 0
-        self._total[0] = 0
+        self._total[LOW] = 0
         self.cursor.next = self.cursor.high = self.cursor.occurrences = 0
 
     def _counted(self) -> Count:
         """What was counted since `_begin`."""
-        matches = self._matches + int(self._total[0]) + (self.cursor.high << 64)
+        matches = self._matches + int(self._total[LOW]) + (self.cursor.high << 64)
         return Count(matches, self.cursor.occurrences)
 
     def _read_blocks(self, key: Longs, deferred: Deferred) -> Count:

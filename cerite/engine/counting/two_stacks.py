@@ -37,6 +37,7 @@ from cerite.engine.subset.determinise import INITIAL, MISSING
 from cerite.predicate.columns.kernels import Lookup
 
 CEILING = 4.0e18  # below 2**62
+LOW = 0  # the only place of a total: its low word; how often that ran over is the cursor's `high`
 
 
 class Batch(NamedTuple):
@@ -170,8 +171,8 @@ def flip(s: int, size: int, limit: np.uint64, steps: Steps, slots: Starts, queue
 def note_matches(matches: np.uint64, total: Words, cursor: Cursor) -> None:
     """Add the matches that an event completes to the total."""
     cursor.occurrences += 1
-    total[0] += matches
-    if total[0] < matches:
+    total[LOW] += matches
+    if total[LOW] < matches:
         cursor.high += 1
 
 

@@ -109,12 +109,11 @@ class Groups:
         root, oldest, newest = (np.full(partitions, NONE, np.int64) for _ in range(3))
         return Forest(
             left, right, after, value, null, born, key, own, sums, np.zeros((starts, states * width), self._entries),
-            tagged, root, oldest, newest, np.array([states, limbs]), place,
+            tagged, root, oldest, newest, states, limbs, place,
         )  # fmt: skip
 
     def _make_room(self) -> None:
-        states, limbs = (int(each) for each in self.forest.size)
-        width = states * limbs
+        states, width = self.forest.states, self.forest.states * self.forest.limbs
         self._room = Room(
             np.zeros(DEEPEST, np.int64), np.zeros(2 * (states + 2) * width, self._entries),
             np.zeros(states * width, self._entries), np.zeros(MOST_COMPARISONS, np.int64),
@@ -141,7 +140,7 @@ class Groups:
                 return
         forest = self.forest
         old = forest.left.size
-        self._check(2 * old, int(forest.size[1]))
+        self._check(2 * old, forest.limbs)
         more: dict[str, Any] = {name: grown(getattr(forest, name), 2 * old) for name in BY_START}
         self.forest = forest._replace(**more)
         self.forest.after[old:-1] = np.arange(old + 1, 2 * old)

@@ -34,7 +34,7 @@ class GroupCounter(Groups):
 
     def __init__(self, grouping: Grouping, *, consume: str = "none", shared_clock: bool = False) -> None:
         unused, none = np.zeros(0, np.uint64), np.zeros(0, np.int64)
-        self._numbers = Numbers(unused, unused, unused, unused, none)
+        self._numbers = Numbers(unused, np.uint64(0), unused, unused, none)
         super().__init__(grouping, consume=consume, shared_clock=shared_clock, labelled=False)
 
     def read(self, rows: Rows) -> Count:
@@ -80,7 +80,7 @@ class GroupCounter(Groups):
 
     @property
     def _limbs(self) -> int:
-        return int(self.forest.size[1])
+        return self.forest.limbs
 
     def _fingerprint(self) -> str:
         states = [sorted(state) for state in self.grouping.states]
@@ -89,8 +89,8 @@ class GroupCounter(Groups):
     # ------------------------------------------------------------ room
     def _make_room(self) -> None:
         super()._make_room()
-        states, limbs = (int(each) for each in self.forest.size)
-        limit = np.array([(1 << NARROW_BITS) // self.steps.fan_in], np.uint64)
+        states, limbs = self.forest.states, self.forest.limbs
+        limit = np.uint64((1 << NARROW_BITS) // self.steps.fan_in)
         low, high = (np.zeros(2 * limbs + 2, np.uint64) for _ in range(2))
         total = grown(self._numbers.total, max(self._numbers.total.size, limbs + 4))
         self._numbers = Numbers(total, limit, low, high, np.zeros(states * states, np.int64))
@@ -109,10 +109,10 @@ class GroupCounter(Groups):
         more = 3 if limbs == 1 else limbs + max(1, limbs // 4)
         forest = self.forest
         self._check(forest.left.size, more)
-        forest.size[1], forest.place.wide = more, 0
+        forest.place.wide = 0
         self.forest = forest._replace(
             own=_widened(forest.own, limbs, more), sums=_widened(forest.sums, limbs, more),
-            pending=_widened(forest.pending, limbs, more),
+            pending=_widened(forest.pending, limbs, more), limbs=more,
         )  # fmt: skip
         self._make_room()
 

@@ -42,6 +42,7 @@ from cerite.engine.groups.tree import (
     VALUES,
     Forest,
     Room,
+    Stage,
     changes,
     clear_cut,
     hand_down,
@@ -67,7 +68,7 @@ def cut_values(i: int, events: Events, steps: Steps, cuts: Longs) -> int:
         leaf = steps.leaves[a]
         if np.int64(events.nulls[i]) >> leaf & 1:
             continue
-        value = sortable(events.values[i, leaf], steps.leaf[1])
+        value = sortable(events.values[i, leaf], steps.is_float)
         at = n
         while at > 0 and cuts[at - 1] > value:
             at -= 1
@@ -87,7 +88,7 @@ def code_of(stretch: int, n: int, i: int, events: Events, steps: Steps, cuts: Lo
     for a in range(steps.leaves.size):
         leaf, answer = steps.leaves[a], UNKNOWN
         if stretch <= 2 * n and not np.int64(events.nulls[i]) >> leaf & 1:
-            value = sortable(events.values[i, leaf], steps.leaf[1])
+            value = sortable(events.values[i, leaf], steps.is_float)
             at = 0
             while cuts[at] != value:
                 at += 1
@@ -192,12 +193,12 @@ def new_start(
 ) -> int:
     """A node for the start at event i, not planted yet; callers have ensured room."""
     x, first, place = forest.place.free, steps.begun_at[begins], forest.place
-    leaf, limbs = steps.leaf[0], forest.size[1]
+    leaf, limbs = steps.stored, forest.limbs
     forest.left[x] = forest.right[x] = NONE
     forest.tagged[x] = False
     null = steps.begun[first + 1] == 0 or np.int64(events.nulls[i]) >> leaf & 1 == 1
     forest.null[x] = null
-    forest.value[x] = 0 if null else sortable(events.values[i, leaf], steps.leaf[1])
+    forest.value[x] = 0 if null else sortable(events.values[i, leaf], steps.is_float)
     forest.born[x], forest.key[x] = place.born, events.key[i]
     for j in range(forest.own.shape[1]):
         forest.own[x, j] = np.uint64(0)
@@ -246,8 +247,8 @@ def clear_cuts(part: int, ranges: int, begins: int, forest: Forest, steps: Steps
         step, levels = room.ranges[which, STEP], 1
         if runs is not None and not changes(step, steps):
             continue
-        for end in (FROM, TO):
-            value, side = room.ranges[which, end], room.ranges[which, end + FROM_SIDE]
+        for value_at, side_at in ((FROM, FROM_SIDE), (TO, TO_SIDE)):
+            value, side = room.ranges[which, value_at], room.ranges[which, side_at]
             along = clear_cut(part, value, side, forest, room, numbers, runs)
             if along < 0:
                 return False
@@ -287,7 +288,7 @@ def begin_matches(begins: int, steps: Steps, forest: Forest, numbers: Numbers | 
 @inlined
 def move(i: int, part: int, c: int, begins: int, events: Events, steps: Steps, forest: Forest, room: Room,
          numbers: Numbers | None, runs: Runs | None) -> int:  # fmt: skip
-    """Move the starts of a partition by event i: `DONE` or why not; place.stage is then 1 or, if matches end, 2."""
+    """Move the starts of a partition by event i: `DONE` or why not; sets place.stage."""
     if not expire(part, events.low[i], forest, room, numbers, runs):
         return full(runs)
     some, ranges, place = False, 0, forest.place
@@ -311,7 +312,7 @@ def move(i: int, part: int, c: int, begins: int, events: Events, steps: Steps, f
         some = place.matches != EMPTY
         if some:
             note_root(i, (place.matches >> 1) - 1, runs.roots, runs.cursor)
-    place.stage = 2 if some else 1
+    place.stage = Stage.COMPLETED if some else Stage.MOVED
     return Stop.MORE_LIMBS if place.wide else Stop.DONE
 
 
@@ -332,7 +333,7 @@ def read_groups(events: Events, consume: int, steps: Steps, forest: Forest, room
         begins = steps.begins[c]
         lows[part] = events.low[i]
         place.position = events.position[i]
-        if place.stage == 0:
+        if place.stage == Stage.UNREAD:
             if begins < 0 and forest.root[part] < 0:
                 continue
             if runs is not None and runs.cursor.roots == runs.roots.node.size:
@@ -341,7 +342,7 @@ def read_groups(events: Events, consume: int, steps: Steps, forest: Forest, room
             if why != Stop.DONE:
                 place.bits = bits
                 return why
-        if consume and place.stage == 2:
+        if consume and place.stage == Stage.COMPLETED:
             clear(part, forest)
         elif begins >= 0 and steps.begun_at[begins + 1] > steps.begun_at[begins] + 2:
             if runs is not None and not has_room(beginning(begins, steps), runs):
@@ -350,8 +351,8 @@ def read_groups(events: Events, consume: int, steps: Steps, forest: Forest, room
             if not make_way(x, part, forest, room, numbers, runs):
                 return full(runs)
             begin(x, part, forest, room, numbers, runs)
-        place.occurrences += place.stage == 2
-        place.stage = 0
+        place.occurrences += place.stage == Stage.COMPLETED
+        place.stage = Stage.UNREAD
         if place.wide:
             place.next = at + 1
             return Stop.MORE_LIMBS

@@ -39,7 +39,7 @@ def read_range(part: int, which: int, forest: Forest, steps: Steps, room: Room, 
         return True
     if not take_matches(forest.own, at, LEFT_SIDE, forest, runs) or not carry_past(at, LEFT_SIDE, forest, runs):
         return False
-    for s in range(forest.size[0]):
+    for s in range(forest.states):
         runs.carried[RIGHT_SIDE, s] = runs.carried[LEFT_SIDE, s]
     return read_side(forest.left[at], LEFT_SIDE, low, from_side, forest, runs) and read_side(
         forest.right[at], RIGHT_SIDE, high, to_side, forest, runs
@@ -72,7 +72,7 @@ def begin_to_carry(step: int, forest: Forest, steps: Steps, runs: Runs) -> bool:
     first, end, carried = steps.accepting_at[step], steps.accepting_at[step + 1], runs.carried
     if not has_room(3 * (end - first), runs):
         return False
-    for s in range(forest.size[0]):
+    for s in range(forest.states):
         carried[LEFT_SIDE, s] = EMPTY
     for a in range(first, end):
         state = source_of(steps.accepting[a])
@@ -84,7 +84,7 @@ def begin_to_carry(step: int, forest: Forest, steps: Steps, runs: Runs) -> bool:
 @inner
 def carry_past(x: int, row: int, forest: Forest, runs: Runs) -> bool:
     """Put what a node's children have yet to do before what is carried; False if there is no room."""
-    size, carried, pending = forest.size[0], runs.carried, forest.pending
+    size, carried, pending = forest.states, runs.carried, forest.pending
     if not forest.tagged[x]:
         return True
     if not has_room(MOST_OF_A_TERM * size * size, runs):
@@ -104,7 +104,7 @@ def carry_past(x: int, row: int, forest: Forest, runs: Runs) -> bool:
 @inner
 def take_matches(rows: Entries, x: int, row: int, forest: Forest, runs: Runs) -> bool:
     """Join a row to what is carried, and add it to the event's matches; False where there is no room."""
-    size, place, carried = forest.size[0], forest.place, runs.carried
+    size, place, carried = forest.states, forest.place, runs.carried
     if not has_room(MOST_OF_A_TERM * size + 1, runs):
         return False
     for s in range(size):

@@ -46,7 +46,8 @@ class Steps(NamedTuple):
     accepting_at: Longs
     operations: Longs  # of the comparisons
     leaves: Longs
-    leaf: Longs  # of one number: what a start stores; and whether it is a float
+    stored: int  # the leaf that a start stores
+    is_float: bool  # whether that is a float
 
 
 @inlined
@@ -82,7 +83,7 @@ class StepTables:
             np.zeros(2, np.int64),
             np.array([each.op for each in comparisons], np.int64),
             np.array([each.leaf for each in comparisons], np.int64),
-            np.array([grouping.leaf, grouping.is_float], np.int64),
+            grouping.leaf, grouping.is_float,
         )  # fmt: skip
 
     def meet(self, bits: int, code: int) -> None:

@@ -16,6 +16,7 @@ down along its whole way, so that it can stop there and begin again with wider n
 
 from __future__ import annotations
 
+from enum import IntEnum
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -44,6 +45,14 @@ FIRST, BELOW, ABOVE, VALUES, LAST = range(5)
 DEEPEST = 1 << 10  # a treap is never that deep
 
 
+class Stage(IntEnum):
+    """How far an event has got; one that then stops for want of room goes on from there."""
+
+    UNREAD = 0
+    MOVED = 1  # it has moved what there was, and not yet begun anything
+    COMPLETED = 2  # the same, and matches end at it
+
+
 @record
 class Place(np.void):  # type: ignore[misc]
     """Where a counter is, and how much is in use."""
@@ -56,7 +65,7 @@ class Place(np.void):  # type: ignore[misc]
     free: int  # the first of the chain of unused nodes
     born: int  # starts so far: their places
     wide: int  # whether a number has outgrown its form
-    stage: int  # 1: the event at hand has moved what there was, and not yet begun anything
+    stage: int  # a `Stage`: how far the event at hand has got
     position: int  # of the event at hand
     matches: int  # the matches that this event completes, as an entry of `runs`
 
@@ -81,7 +90,8 @@ class Forest(NamedTuple):
     root: Longs  # by partition
     oldest: Longs
     newest: Longs
-    size: Longs  # of two numbers: states, and limbs of a number
+    states: int
+    limbs: int  # of a number
     place: Place
 
 
@@ -130,7 +140,7 @@ def hand_down(x: int, forest: Forest, room: Room, numbers: Numbers | None, runs:
     """Give a node's pending step to its children; False, with nothing changed, if there is no room."""
     if not forest.tagged[x]:
         return True
-    size, width = forest.size[0], forest.size[0] * forest.size[1]
+    size, width = forest.states, forest.states * forest.limbs
     own, sums, pending, kids = forest.own, forest.sums, forest.pending, room.kids
     if runs is not None and not has_room(2 * MOST_OF_A_TERM * (size + 2) * size * size, runs):
         return False
@@ -168,7 +178,7 @@ def hand_down(x: int, forest: Forest, room: Room, numbers: Numbers | None, runs:
 @inner
 def measure(pending: Words, x: int, forest: Forest, numbers: Numbers) -> None:
     """Note how long the numbers in a node's pending step are, if they may be long."""
-    size, limbs = forest.size[0], forest.size[1]
+    size, limbs = forest.states, forest.limbs
     if limbs > 1:
         for k in range(size * size):
             numbers.lengths[k] = length(pending, x, k * limbs, limbs)
@@ -179,16 +189,16 @@ def product(
     pending: Words, x: int, rows: Words, y: int, columns: int, out: Words, at: int, forest: Forest, numbers: Numbers
 ) -> bool:
     """out[at:] ← pending[x] · rows[y], of `columns` columns; False if a number has no room."""
-    size, limbs = forest.size[0], forest.size[1]
+    size, limbs = forest.states, forest.limbs
     if limbs == 1:
-        return narrow_product(pending, x, rows, y, size, columns, float(numbers.limit[0]), out, at)
+        return narrow_product(pending, x, rows, y, size, columns, float(numbers.limit), out, at)
     return wide_product(pending, x, rows, y, size, columns, limbs, out, at, numbers.low, numbers.high, numbers.lengths)
 
 
 @inlined
 def sum_up(x: int, forest: Forest, numbers: Numbers | None, runs: Runs | None) -> None:
     """Compute the sums of a node without a pending step from those of its children."""
-    size, limbs, own, sums = forest.size[0], forest.size[1], forest.own, forest.sums
+    size, limbs, own, sums = forest.states, forest.limbs, forest.own, forest.sums
     left, right = forest.left[x], forest.right[x]
     for j in range(size * limbs):
         if runs is not None:
@@ -204,7 +214,7 @@ def sum_up(x: int, forest: Forest, numbers: Numbers | None, runs: Runs | None) -
                 value += sums[right, j]
             sums[x, j] = value
     if numbers is not None:
-        forest.place.wide |= settled(sums, x, size * limbs, limbs, numbers.limit[0])
+        forest.place.wide |= settled(sums, x, size * limbs, limbs, numbers.limit)
 
 
 @inner
@@ -219,7 +229,7 @@ def can_sum_up(levels: int, forest: Forest, runs: Runs | None) -> bool:
     """Whether there is room to sum up so many nodes."""
     fits = True
     if runs is not None:
-        fits = has_room(2 * levels * forest.size[0], runs)
+        fits = has_room(2 * levels * forest.states, runs)
     return fits
 
 
@@ -340,7 +350,7 @@ def changes(step: int, steps: Steps) -> bool:
 def step_rows(rows: Entries, x: int, width: int, step: int, forest: Forest, steps: Steps, spare: Entries,
               numbers: Numbers | None, runs: Runs | None) -> None:  # fmt: skip
     """rows[x] ← M rows[x], where a row has `width` words for every state."""
-    size, limbs = forest.size[0], forest.size[1]
+    size, limbs = forest.states, forest.limbs
     for j in range(size * width):
         spare[j] = rows[x, j]
     at, end = steps.changed_at[step], steps.changed_at[step + 1]
@@ -356,7 +366,7 @@ def step_rows(rows: Entries, x: int, width: int, step: int, forest: Forest, step
                     value += spare[steps.changed[s] * width + j]
                 rows[x, target + j] = value
     if numbers is not None:
-        forest.place.wide |= settled(rows, x, size * width, limbs, numbers.limit[0])
+        forest.place.wide |= settled(rows, x, size * width, limbs, numbers.limit)
 
 
 @inlined
@@ -371,7 +381,7 @@ def accepted(
         some = matches != EMPTY
     if numbers is not None:
         for a in range(first, end):
-            some |= add_to(numbers.total, rows, x, steps.accepting[a] * forest.size[1], forest.size[1])
+            some |= add_to(numbers.total, rows, x, steps.accepting[a] * forest.limbs, forest.limbs)
     return some
 
 
@@ -382,7 +392,7 @@ def step_one(
     """Let one start do a step; whether it completes matches. Its sums are not right afterwards."""
     some = accepted(forest.own, x, step, forest, steps, numbers, runs)
     if changes(step, steps):
-        step_rows(forest.own, x, forest.size[1], step, forest, steps, room.spare, numbers, runs)
+        step_rows(forest.own, x, forest.limbs, step, forest, steps, room.spare, numbers, runs)
     return some
 
 
@@ -396,7 +406,7 @@ def step_all(
     some = accepted(forest.sums, x, step, forest, steps, numbers, runs)
     if not changes(step, steps):
         return some
-    size, limbs, pending = forest.size[0], forest.size[1], forest.pending
+    size, limbs, pending = forest.states, forest.limbs, forest.pending
     if not forest.tagged[x]:
         for j in range(size * size * limbs):
             pending[x, j] = np.uint64(0)
@@ -481,6 +491,6 @@ def step_nodes(step: int, forest: Forest, steps: Steps) -> int:
     """How many nodes of `runs` a step needs at most: for one start, for all that is below it, and for summing up."""
     sources = steps.changed_at[step + 1] - steps.changed_at[step]
     accepting = steps.accepting_at[step + 1] - steps.accepting_at[step]
-    size = forest.size[0]
+    size = forest.states
     most: int = (3 * sources * (size + 2) + 2 * (3 * accepting + 1)) * 2 + 2 * size
     return most

@@ -106,7 +106,7 @@ class RegisterEngine:
 
     def refuse_beyond(self) -> None:
         """Refuse the batch if a sum has left 64 bits in it: from there on it would be a wrong number."""
-        if self.tables.beyond[0] or (self.code is not None and self.code.beyond[0]):
+        if self.tables.beyond[lay.RAN_OVER] or (self.code is not None and self.code.beyond[lay.RAN_OVER]):
             sums = [
                 leaf.text(register.strip("\N{PRIME}0123456789"))
                 for register, leaf in self.machine.slots
@@ -295,12 +295,11 @@ class RegisterEngine:
             progress, noted = np.zeros(4, np.int64), nothing_noted(0)
             if old is not None:
                 progress, noted = old.progress, old.noted
-            known = np.array([machine.begun, machine.ended, machine.tick, len(set(machine.sooner))], np.int64)
             self.deadlines = Deadlines(
                 tails, np.array(machine.waits, np.int64), np.array(machine.began, np.int64),
-                np.array(machine.sooner, np.int64), known,
-                np.array([self.shared_clock]), first, np.zeros(sets, np.bool_), start, key, child, sibling, due,
-                progress, noted,
+                np.array(machine.sooner, np.int64), machine.begun, machine.ended, machine.tick,
+                len(set(machine.sooner)), self.shared_clock, first, np.zeros(sets, np.bool_), start, key,
+                child, sibling, due, progress, noted,
             )  # fmt: skip
         holding = np.flatnonzero(self.head[: self.cursor.sets, lay.LIST] >= 0)
         if holding.size and self.deadlines is not None:

@@ -17,6 +17,7 @@ import numpy as np
 
 from cerite.core.arrays import Longs
 from cerite.core.jit import embedded, inlined, inner
+from cerite.engine.registers.layout import RAN_OVER
 from cerite.predicate.columns.functions import civil as _civil
 
 EVENT, STORED, CONSTANT, TO_FLOAT, COMPARE_INT, COMPARE_FLOAT, COMPARE_STRING = range(7)
@@ -47,7 +48,7 @@ class Code(NamedTuple):
     string_order: Longs
     stack: Longs
     unknown: Longs
-    beyond: Longs  # of one number: 1 once a sum has left 64 bits
+    beyond: Longs  # in place `RAN_OVER`: 1 once a sum has left 64 bits
 
 
 civil = inner(_civil)
@@ -131,7 +132,7 @@ def run(p: int, row: Longs, values: Longs, nulls: int, table: Longs, code: Code)
                 stack[top], lost = accumulated(
                     argument, stack[top], unknown[top] == 0, stack[top + 1], code.string_order
                 )
-                unknown[top], code.beyond[0] = 0, code.beyond[0] | lost
+                unknown[top], code.beyond[RAN_OVER] = 0, code.beyond[RAN_OVER] | lost
         elif name >= ABS:
             if not unknown[top]:
                 apply(name, argument, top, constants, stack, unknown)

@@ -18,7 +18,6 @@ from cerite.engine.registers.base import LEAST, RegisterEngine
 from cerite.engine.registers.deadlines import (
     DONE_WITH,
     DUE,
-    ENDED,
     ROOT,
     STALE,
     Deadlines,
@@ -345,7 +344,7 @@ def note_decided(d: int, head: Ints, sets: Sets, tecs: Tecs, roots: Roots, deadl
     if cursor.roots + cells * (end - begin) > roots.node.size:
         cursor.need = cells * (end - begin)
         return False
-    ended = deadlines.known[ENDED]
+    ended = deadlines.end_slot
     for r in range(begin, end):
         if not deadlines.tails[sets.rows[r, STATE]]:
             continue

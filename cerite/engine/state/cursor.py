@@ -5,8 +5,8 @@ automaton, or more room. It then returns the reason, leaves in its `Cursor` ever
 called again with the same cursor. Kernels read and write the fields as attributes, at no more cost than an array;
 Python does so by the properties that `record` adds.
 
-Invariant: a field means one thing, whichever engine uses it, and a `Stop` means one reason. All
-engines have the same record, so that the kernels they share are compiled once.
+Invariant: a field means one thing, whichever engine uses it, and a `Stop` means one reason. Engines that share kernels
+have the same record, so that these are compiled once; what only trees of groups need is in their own (`tree.Place`).
 """
 
 from __future__ import annotations
