@@ -21,6 +21,7 @@ from cerite.core.budget import check_counting
 from cerite.core.jit import inner, kernel
 from cerite.engine.counting.steps import CountedStates, Steps, advance_matrix, retreat_matrix
 from cerite.engine.counting.two_stacks import Batch, Scratch, free_chain
+from cerite.engine.events.keys import LEAST
 from cerite.engine.state.cursor import Cursor, Stop, new_cursor, of_longs, to_longs
 from cerite.engine.state.slots import grown
 from cerite.engine.subset.determinise import INITIAL, MISSING
@@ -236,7 +237,6 @@ def count_limbs(batch: Batch, windowed: bool, consume: bool, limit: np.uint64, s
 # anything was taken out, put back or grown; `tests/engine_core/wide.py` does the same with Python's integers.
 
 BASE_BITS = 32
-LEAST = int(np.iinfo(np.int64).min)
 _STATE = ("back_class", "back_key", "front_key", "front_v", "p", "v")
 
 

@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 
 from cerite.core.arrays import Longs, distinct, picked
+from cerite.engine.events.keys import LEAST
 from cerite.engine.events.rows import Rows
 from cerite.engine.groups.grouping import MOST_COMPARISONS, Grouping
 from cerite.engine.groups.kernel import list_starts
 from cerite.engine.groups.steps import StepTables
 from cerite.engine.groups.tree import DEEPEST, NONE, STEP, Forest, Place, Room
-from cerite.engine.registers.base import LEAST
 from cerite.engine.registers.compile import tables
 from cerite.engine.registers.layout import Events
 from cerite.engine.registers.moves import laid_out

@@ -30,16 +30,16 @@ from cerite.engine.groups.runs import (
 from cerite.engine.groups.steps import CODE_BITS, MISSING, Steps, label_of, source_of
 from cerite.engine.groups.tree import (
     ABOVE,
+    BEFORE_NULLS,
     BELOW,
-    FIRST,
     FROM,
     FROM_SIDE,
-    LAST,
+    LEFT_END,
     NONE,
+    RIGHT_END,
     STEP,
     TO,
     TO_SIDE,
-    VALUES,
     Forest,
     Room,
     Stage,
@@ -109,9 +109,9 @@ def find_ranges(i: int, c: int, events: Events, steps: Steps, forest: Forest, ro
         if step == MISSING:
             forest.place.code = code
             return -1
-        value, side = np.int64(0), np.int64(FIRST)
+        value, side = np.int64(0), np.int64(LEFT_END)
         if stretch == 2 * n + 1:
-            side = np.int64(VALUES)
+            side = np.int64(BEFORE_NULLS)
         elif stretch > 0:
             value, side = room.cuts[(stretch - 1) // 2], np.int64(BELOW if stretch % 2 else ABOVE)
         if step != before and before > 0:
@@ -121,7 +121,7 @@ def find_ranges(i: int, c: int, events: Events, steps: Steps, forest: Forest, ro
             count += 1
         before = step
     if before > 0:
-        room.ranges[count - 1, TO], room.ranges[count - 1, TO_SIDE] = 0, LAST
+        room.ranges[count - 1, TO], room.ranges[count - 1, TO_SIDE] = 0, RIGHT_END
     return count
 
 

@@ -13,7 +13,19 @@ from __future__ import annotations
 from cerite.core.jit import inner
 from cerite.engine.groups.runs import EMPTY, MOST_OF_A_TERM, UNCHANGED, Runs, has_room, joined, marked, united
 from cerite.engine.groups.steps import Steps, label_of, source_of
-from cerite.engine.groups.tree import FIRST, FROM, FROM_SIDE, LAST, STEP, TO, TO_SIDE, Entries, Forest, Room, is_left
+from cerite.engine.groups.tree import (
+    FROM,
+    FROM_SIDE,
+    LEFT_END,
+    RIGHT_END,
+    STEP,
+    TO,
+    TO_SIDE,
+    Entries,
+    Forest,
+    Room,
+    is_left,
+)
 
 LEFT_SIDE, RIGHT_SIDE, SPARE = range(3)  # rows of `Runs.carried`: for the two ends of a stretch, and while it changes
 
@@ -26,7 +38,7 @@ def read_range(part: int, which: int, forest: Forest, steps: Steps, room: Room, 
     if not begin_to_carry(step, forest, steps, runs):
         return False
     at = forest.root[part]
-    if from_side == FIRST and to_side == LAST:
+    if from_side == LEFT_END and to_side == RIGHT_END:
         return take_matches(forest.sums, at, LEFT_SIDE, forest, runs)
     while at >= 0:
         below = is_left(at, low, from_side, forest)
@@ -50,7 +62,7 @@ def read_range(part: int, which: int, forest: Forest, steps: Steps, room: Room, 
 def read_side(at: int, row: int, value: int, side: int, forest: Forest, runs: Runs) -> bool:
     """Take the matches below a node that lie right of the cut at a stretch's left end, or left of that at its right."""
     while at >= 0:
-        if side == (LAST if row == RIGHT_SIDE else FIRST):
+        if side == (RIGHT_END if row == RIGHT_SIDE else LEFT_END):
             return take_matches(forest.sums, at, row, forest, runs)
         outward, inward = forest.left[at], forest.right[at]
         if row == RIGHT_SIDE:

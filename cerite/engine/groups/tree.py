@@ -41,7 +41,7 @@ from cerite.engine.state.cursor import record
 
 NONE = -1
 # sides of a cut: before all values, before or after those that equal its value, after all values, after NULLs as well
-FIRST, BELOW, ABOVE, VALUES, LAST = range(5)
+LEFT_END, BELOW, ABOVE, BEFORE_NULLS, RIGHT_END = range(5)
 DEEPEST = 1 << 10  # a treap is never that deep
 
 
@@ -118,11 +118,11 @@ def priority(x: int, forest: Forest) -> np.uint64:
 @inlined
 def is_left(x: int, value: int, side: int, forest: Forest) -> bool:
     """Whether a start lies to the left of a cut."""
-    if side in (FIRST, LAST):
-        return bool(side == LAST)
+    if side in (LEFT_END, RIGHT_END):
+        return bool(side == RIGHT_END)
     if forest.null[x]:
         return False
-    return bool(side == VALUES or forest.value[x] < value or (side == ABOVE and forest.value[x] == value))
+    return bool(side == BEFORE_NULLS or forest.value[x] < value or (side == ABOVE and forest.value[x] == value))
 
 
 @inlined
@@ -425,7 +425,7 @@ def clear_cut(
 ) -> int:
     """Hand down on both sides of a cut; returns how many nodes lie along it, or -1 if there is no room."""
     at, levels = forest.root[part], 0
-    while at >= 0 and FIRST < side < LAST:
+    while at >= 0 and LEFT_END < side < RIGHT_END:
         if forest.tagged[at] and not hand_down(at, forest, room, numbers, runs):
             return -1
         at = forest.right[at] if is_left(at, value, side, forest) else forest.left[at]
@@ -441,7 +441,7 @@ def step_range(part: int, which: int, forest: Forest, steps: Steps, room: Room, 
     low, from_side = room.ranges[which, FROM], room.ranges[which, FROM_SIDE]
     high, to_side, step = room.ranges[which, TO], room.ranges[which, TO_SIDE], room.ranges[which, STEP]
     at = forest.root[part]
-    if from_side == FIRST and to_side == LAST:
+    if from_side == LEFT_END and to_side == RIGHT_END:
         return step_all(at, step, forest, steps, room, numbers, runs)
     n = 0
     while at >= 0:
@@ -457,10 +457,10 @@ def step_range(part: int, which: int, forest: Forest, steps: Steps, room: Room, 
     n += 1
     some = step_one(at, step, forest, steps, room, numbers, runs)
     smaller, larger = left[at], right[at]
-    if from_side == FIRST:
+    if from_side == LEFT_END:
         some |= step_all(smaller, step, forest, steps, room, numbers, runs)
         smaller = np.int64(NONE)
-    if to_side == LAST:
+    if to_side == RIGHT_END:
         some |= step_all(larger, step, forest, steps, room, numbers, runs)
         larger = np.int64(NONE)
     while smaller >= 0:

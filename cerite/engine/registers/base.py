@@ -13,6 +13,7 @@ from cerite.automaton.automaton import PLAIN
 from cerite.core.arrays import Arrays, Flags, Ints, Longs, distinct, picked
 from cerite.core.errors import StreamError
 from cerite.core.jit import kernel, maker
+from cerite.engine.events.keys import LEAST
 from cerite.engine.events.rows import Rows
 from cerite.engine.registers import layout as lay
 from cerite.engine.registers.compile import code_of, tables, watches
@@ -27,7 +28,6 @@ from cerite.engine.registers.watch import advance_common, watch
 from cerite.engine.state.cursor import Cursor, Stop, of_longs, to_longs
 from cerite.engine.state.slots import grown
 
-LEAST = np.iinfo(np.int64).min
 FEWEST_SETS = 1 << 10  # room to begin with; more would not stay in the cache, and tests begin with less
 FEWEST_ROWS = 1 << 6
 
@@ -269,7 +269,7 @@ class RegisterEngine:
             if (old.place.size, old.begin.size - 1, old.first.size) == sizes:
                 empty(old, self.cursor.entries)
             else:
-                self.index = new_index(*sizes, equal=bool((self.tables.signatures[:, lay.KIND] == lay.SAME).any()))
+                self.index = new_index(*sizes, equal=bool((self.tables.signatures[:, lay.WAKE_KIND] == lay.SAME).any()))
             self.cursor.buckets = self.cursor.entries = self.cursor.entered = 0
             if _enter_all(self.tables, self.sets, self.index, self.head):
                 return

@@ -24,9 +24,10 @@ from cerite.core.arrays import Arrays, Flags, Ints, Longs, distinct, picked
 from cerite.core.errors import CeriteError
 from cerite.core.jit import inlined, kernel
 from cerite.engine.events.combined import combined
+from cerite.engine.events.keys import LEAST
 from cerite.engine.events.rows import Columns, Rows
 from cerite.engine.events.since import Since
-from cerite.engine.registers.base import LEAST, RegisterEngine
+from cerite.engine.registers.base import RegisterEngine
 from cerite.engine.registers.index import link, touched
 from cerite.engine.registers.interpret import Code
 from cerite.engine.registers.layout import (

@@ -14,7 +14,7 @@ from cerite.engine.state.cursor import Cursor
 # wake signatures: which events a state may be moved by
 # PAST is an ORDER that stored values satisfy once and for all; LISTED wakes on nothing: it finds a partition's sets
 ALWAYS, WHEN, UNLESS, SAME, ORDER, PAST, LISTED = range(7)
-KIND, WAKE_BIT, WAKE_LEAF, WAKE_SLOT, WAKE_OP, WAKE_FLOAT = range(6)
+WAKE_KIND, WAKE_BIT, WAKE_LEAF, WAKE_SLOT, WAKE_OP, WAKE_FLOAT = range(6)
 
 
 class Tables(NamedTuple):

@@ -12,9 +12,9 @@ import numpy as np
 
 from cerite.core.arrays import Flags, Ints, Longs
 from cerite.core.jit import inlined, inner, kernel
-from cerite.engine.events.keys import MOST
+from cerite.engine.events.keys import LEAST, MOST
 from cerite.engine.events.rows import Rows
-from cerite.engine.registers.base import LEAST, RegisterEngine
+from cerite.engine.registers.base import RegisterEngine
 from cerite.engine.registers.deadlines import (
     DONE_WITH,
     DUE,

@@ -23,7 +23,7 @@ from cerite.core.errors import PatternError, StreamError
 from cerite.engine.events.keys import time_of, width_of
 from cerite.engine.registers.column_types import ColumnTypes
 from cerite.engine.registers.condition_programs import Compiler
-from cerite.engine.registers.interpret import LEAST_TEXT, MOST_TEXT
+from cerite.engine.registers.interpret import MAXIMUM_TEXT, MINIMUM_TEXT
 from cerite.engine.registers.leaves import Leaf, LeafColumns, Mark, Running, Value
 from cerite.engine.registers.programs import Pool, Program, Slot
 from cerite.pattern.nodes import Size
@@ -84,7 +84,7 @@ class Machine:
         self.live = self._liveness()
         self.watching = self._watching()
         orders = any(program.orders_strings for program in self.programs)
-        orders |= any(isinstance(leaf, Running) and leaf.how in (LEAST_TEXT, MOST_TEXT) for _, leaf in self.slots)
+        orders |= any(isinstance(leaf, Running) and leaf.how in (MINIMUM_TEXT, MAXIMUM_TEXT) for _, leaf in self.slots)
         self._leaf_columns = partial(LeafColumns, self.leaves, types.kinds, (time, unit), types.finest, ordered=orders)
         self.read = frozenset(leaf_name for leaf in self.leaves for leaf_name in _attributes(leaf, time))
 
