@@ -150,7 +150,7 @@ FAULTS = (
         "counting forgets, when it flips, the events that start nothing",
     ),
     Fault(
-        "subset/blocks.py", "write_lows(key[begin:end], reach", "write_lows(key[: end - begin], reach",
+        "counting/blocks.py", "write_lows(key[begin:end], reach", "write_lows(key[: end - begin], reach",
         "counting by blocks takes the windows of the first block for all of them",
     ),
     Fault(

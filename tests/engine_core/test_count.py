@@ -9,11 +9,11 @@ from hypothesis import given, settings
 
 from cerite.automaton import TRUE, Automaton, Transition
 from cerite.core.arrays import Buffers, Ints
+from cerite.engine.counting import blocks
 from cerite.engine.counting import counter as count_module
 from cerite.engine.counting.counter import Counter
 from cerite.engine.events.keys import reach_of
 from cerite.engine.events.rows import Deferred, Rows
-from cerite.engine.subset import blocks
 from cerite.engine.subset.recogniser import Recogniser
 from cerite.predicate.columns.kernels import Lookup
 from tests.engine_core.cases import Case, cases

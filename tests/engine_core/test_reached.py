@@ -28,13 +28,13 @@ from cerite.engine.plan import plan
 from cerite.engine.registers.recogniser import RegisterRecogniser
 from cerite.engine.results.output import MatchChunk
 from cerite.engine.run import Run
-from cerite.engine.subset.invariants import check_3_bounded, check_duplicate_free, check_lists, check_time_ordered
 from cerite.engine.subset.recogniser import Recogniser
 from cerite.engine.tecs.finder import Finder
 from cerite.language.ceql import parse_query
 from cerite.reference.semantics import Stream
 from cerite.reference.semantics import matches as judged
 from tests.engine_core.cases import Case
+from tests.engine_core.invariants import check_3_bounded, check_duplicate_free, check_lists, check_time_ordered
 from tests.engine_core.oracle import Event, Match, matches
 from tests.engine_core.reach import (
     COMPACTIONS,

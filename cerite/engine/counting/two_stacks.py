@@ -22,6 +22,7 @@ import numpy as np
 
 from cerite.core.arrays import Flags, Ints, Longs, Words
 from cerite.core.jit import inlined, inner, kernel
+from cerite.engine.counting.blocks import Block, look
 from cerite.engine.counting.steps import (
     Steps,
     advance_matrix,
@@ -32,7 +33,7 @@ from cerite.engine.counting.steps import (
 )
 from cerite.engine.events.keys import Reach
 from cerite.engine.state.cursor import Consumption, Cursor, Stop
-from cerite.engine.subset.blocks import Block, look
+from cerite.engine.subset.base import Batch
 from cerite.engine.subset.determinise import INITIAL, MISSING
 from cerite.predicate.columns.kernels import Lookup
 
@@ -40,17 +41,7 @@ CEILING = 4.0e18  # below 2**62
 LOW = 0  # the only place of a total: its low word; how often that ran over is the cursor's `high`
 
 
-class Batch(NamedTuple):
-    """A batch and its relevant events, as the kernels read them; `partition` is empty for a single stream."""
-
-    selection: Longs  # the events to read, rising
-    classes: Ints
-    key: Longs
-    low: Longs
-    partition: Longs
-
-
-class How(NamedTuple):
+class CountingOptions(NamedTuple):
     """How a query is counted, and with how many deterministic states so far."""
 
     windowed: bool
@@ -177,9 +168,11 @@ def note_matches(matches: np.uint64, total: Words, cursor: Cursor) -> None:
 
 
 @kernel
-def count_events(batch: Batch, how: How, steps: Steps, slots: Starts, queue: Queue, scratch: Scratch) -> int:
+def count_events(
+    batch: Batch, options: CountingOptions, steps: Steps, slots: Starts, queue: Queue, scratch: Scratch
+) -> int:
     """Count over batch.selection[cursor.next:]; returns why it stopped, `DONE` at the end of the batch."""
-    windowed, consume, limit, size = how.windowed, how.consume, how.limit, how.size
+    windowed, consume, limit, size = options.windowed, options.consume, options.limit, options.size
     cursor, entry, succ = queue.cursor, steps.entry, steps.succ
     front, back, starts, p, v, spare = slots.front, slots.back, slots.starts, slots.p, slots.v, scratch.spare
     for x in range(cursor.next, batch.selection.size):
@@ -284,8 +277,8 @@ def count_events(batch: Batch, how: How, steps: Steps, slots: Starts, queue: Que
 
 
 @kernel
-def count_blocks(begin: int, key: Longs, lookup: Lookup, reach: Reach, block: Block, how: How, steps: Steps,
-                 slots: Starts, queue: Queue, scratch: Scratch) -> tuple[int, int, int]:  # fmt: skip
+def count_blocks(begin: int, key: Longs, lookup: Lookup, reach: Reach, block: Block, options: CountingOptions,
+                 steps: Steps, slots: Starts, queue: Queue, scratch: Scratch) -> tuple[int, int, int]:  # fmt: skip
     """Count all events of a single stream from `begin` on, block by block.
 
     Returns the first event of the block that it stopped in (at the end, the number of events), how many events of that
@@ -299,7 +292,7 @@ def count_blocks(begin: int, key: Longs, lookup: Lookup, reach: Reach, block: Bl
             return at, relevant, Stop.MISS
         queue.cursor.next = 0
         batch = Batch(block.relevant[:relevant], block.classes[:n], key[at : at + n], block.low[:n], none)
-        why = count_events(batch, how, steps, slots, queue, scratch)
+        why = count_events(batch, options, steps, slots, queue, scratch)
         if why != Stop.DONE:
             return at, relevant, why
     return key.size, 0, Stop.DONE

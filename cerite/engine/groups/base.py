@@ -21,6 +21,7 @@ from cerite.engine.registers.layout import Events
 from cerite.engine.registers.moves import laid_out
 from cerite.engine.state.cursor import fresh
 from cerite.engine.state.slots import grown
+from cerite.engine.state.snapshot import fingerprint
 
 FEWEST_STARTS = 1 << 6  # room to begin with; tests begin with less
 BY_START = ("left", "right", "after", "value", "null", "born", "key", "own", "sums", "pending", "tagged")
@@ -74,6 +75,10 @@ class Groups:
         """How much there is to look through when something is to be forgotten."""
         return self.forest.place.nodes + self.lows.size
 
+    def _fingerprint(self) -> str:
+        states = [sorted(state) for state in self.grouping.states]
+        return fingerprint(self.machine.automaton, consume=self.consume, states=states)
+
     # ------------------------------------------------------------ a batch
     def _events(self, rows: Rows) -> Events:
         events = laid_out(rows, self._masks)
@@ -126,10 +131,6 @@ class Groups:
     def _expire(self) -> None:
         """Take out all starts that have left their windows."""
         raise NotImplementedError
-
-    def _raise_lows(self, lows: Longs) -> None:
-        known = lows[: self.lows.size]
-        self.lows[: known.size] = np.maximum(self.lows[: known.size], known)
 
     def _more_starts(self, events: Events) -> None:
         """Make room for twice as many starts, unless enough of them, in silent partitions, have left their windows."""

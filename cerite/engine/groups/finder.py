@@ -28,7 +28,8 @@ from cerite.engine.groups.tree import NONE
 from cerite.engine.registers.layout import Events
 from cerite.engine.results.output import MatchChunk
 from cerite.engine.state.cursor import Stop, consumption
-from cerite.engine.state.snapshot import fingerprint, pack, unpack
+from cerite.engine.state.slots import raise_lows
+from cerite.engine.state.snapshot import pack, unpack
 from cerite.engine.tecs.finder import Finder
 from cerite.engine.tecs.nodes import KIND, OTHER, UNION, Roots
 
@@ -102,7 +103,7 @@ class GroupFinder(Groups, Finder):
 
     def forget(self, lows: Longs) -> None:
         """Forget all that no event can bind any more; `lows` is by partition, for matches that end from now on."""
-        self._raise_lows(lows)
+        raise_lows(self.lows, lows)
         self._expire()
         self.reclaim()
         if self.forest.left.size > max(base.FEWEST_STARTS, 4 * self.forest.place.nodes):
@@ -128,10 +129,6 @@ class GroupFinder(Groups, Finder):
         self._take(arrays)
         self._take_nodes(arrays["nodes"])
         self.cursor.nodes = arrays["nodes"].shape[0]
-
-    def _fingerprint(self) -> str:
-        states = [sorted(state) for state in self.grouping.states]
-        return fingerprint(self.machine.automaton, consume=self.consume, states=states)
 
     def _packed(self) -> Arrays:
         """The trees with all starts in the order in which they came, and without room for more."""

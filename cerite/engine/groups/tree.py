@@ -235,7 +235,7 @@ def can_sum_up(levels: int, forest: Forest, runs: Runs | None) -> bool:
 
 # ------------------------------------------------------------ starts come and go
 @inner
-def make_way(x: int, part: int, forest: Forest, room: Room, numbers: Numbers | None, runs: Runs | None) -> bool:
+def prepare_path(x: int, part: int, forest: Forest, room: Room, numbers: Numbers | None, runs: Runs | None) -> bool:
     """Hand down along the way to the place where start x is, or will be; False if there is no room."""
     at, levels = forest.root[part], 1
     while at >= 0 and at != x:
@@ -248,7 +248,7 @@ def make_way(x: int, part: int, forest: Forest, room: Room, numbers: Numbers | N
 
 @inlined
 def plant(x: int, part: int, forest: Forest, room: Room, numbers: Numbers | None, runs: Runs | None) -> None:
-    """Put a start into the tree, after `make_way`; its `own` is set already."""
+    """Put a start into the tree, after `prepare_path`; its `own` is set already."""
     left, right, path = forest.left, forest.right, room.path
     n, above, to_right, at = 0, np.int64(NONE), False, forest.root[part]
     mine = priority(x, forest)
@@ -296,7 +296,7 @@ def plant(x: int, part: int, forest: Forest, room: Room, numbers: Numbers | None
 def uproot(x: int, part: int, forest: Forest, room: Room, numbers: Numbers | None, runs: Runs | None) -> bool:
     """Take a start out of its tree; False, with no start changed, if there is no room."""
     left, right, path = forest.left, forest.right, room.path
-    if not make_way(x, part, forest, room, numbers, runs) or not hand_down(x, forest, room, numbers, runs):
+    if not prepare_path(x, part, forest, room, numbers, runs) or not hand_down(x, forest, room, numbers, runs):
         return False
     smaller, larger, below = left[x], right[x], 0
     while smaller >= 0 and larger >= 0:

@@ -186,11 +186,6 @@ class RegisterEngine:
         self._entries = max(4 * FEWEST_SETS, _power(2 * self.cursor.entries))
         self.rebuild(partitions, strings)
 
-    def raise_lows(self, lows: Longs) -> None:
-        """Matches that end from now on start at these keys or later, by partition."""
-        known = lows[: self.lows.size]
-        self.lows[: known.size] = np.maximum(self.lows[: known.size], known)
-
     @property
     def partitions(self) -> Longs:
         """The partitions of sets that hold something, and those with runs that all later ones are compared with."""

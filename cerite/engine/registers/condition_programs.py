@@ -17,7 +17,7 @@ from cerite.engine.registers import interpret as op
 from cerite.engine.registers.aggregates import emit_aggregate, emit_text_end, no_text, text_end
 from cerite.engine.registers.column_types import ColumnTypes
 from cerite.engine.registers.leaves import PRESENCE, Mark, Running, Value
-from cerite.engine.registers.programs import Pool, Program, Simple
+from cerite.engine.registers.programs import Operands, Postfix, Simple
 from cerite.engine.registers.simplify import as_attribute, simplified, since_1970, source_of
 from cerite.predicate import expression as ex
 from cerite.predicate.columns.read import LONG_DIGITS
@@ -38,39 +38,41 @@ _LEAST, _MOST = -(2**63), 2**63 - 1
 class Compiler:
     """Builds the programs of one query, which share leaves, stored values and constants."""
 
-    def __init__(self, types: ColumnTypes, pool: Pool) -> None:
+    def __init__(self, types: ColumnTypes, operands: Operands) -> None:
         self._types = types
-        self._pool = pool
+        self._operands = operands
 
-    def window(self, reach: Reach) -> Program:
+    def window(self, reach: Reach) -> Postfix:
         """The condition that the event lies within the reach of the one in the register, or past it."""
         size, how = reach.size, op.MORE if reach.past else op.AT_MOST
-        leaf, slot = self._pool.leaf(Mark(size, low=True)), self._pool.slot(reach.register, Mark(size, low=False))
+        leaf = self._operands.leaf(Mark(size, low=True))
+        slot = self._operands.slot(reach.register, Mark(size, low=False))
         code = [(op.EVENT, leaf), (op.STORED, slot), (op.COMPARE_INT, how)]
         words = f"{'AFTER' if reach.past else 'WITHIN'} {size}"
-        return Program(code, frozenset((slot,)), frozenset((slot,)), Simple(how, leaf, slot, False), words)
+        return Postfix(code, frozenset((slot,)), frozenset((slot,)), Simple(how, leaf, slot, False), words)
 
-    def condition(self, condition: ex.Expression) -> Program:
+    def condition(self, condition: ex.Expression) -> Postfix:
         """The program of a condition that reads at least one register."""
         check_condition(condition, self._types.possible)
         plain = simplified(condition, self._types)
-        program = Program(text=str(condition))
+        program = Postfix(text=str(condition))
         self._emit(plain, program)
         self._note_slots(plain, program)
         program.simple = one_comparison(program.code)
         return program
 
-    def _note_slots(self, node: ex.Expression, program: Program) -> None:
+    def _note_slots(self, node: ex.Expression, program: Postfix) -> None:
         """Note what the program reads; registers that it refers to must hold an event, even if no value is read."""
         read = {argument for name, argument in program.code if name in (op.STORED, op.COUNTED)}
-        of = {slot: register for (register, leaf), slot in self._pool.slots.items() if not isinstance(leaf, Running)}
+        slots = self._operands.slots.items()
+        of = {slot: register for (register, leaf), slot in slots if not isinstance(leaf, Running)}
         needed = {slot: of[slot] for slot in read if slot in of}
         for each in ex.walk(node):
             if isinstance(each, ex.Reference) and each.variable not in needed.values():
-                needed[self._pool.slot(each.variable, PRESENCE)] = each.variable
+                needed[self._operands.slot(each.variable, PRESENCE)] = each.variable
         program.needs, program.slots = frozenset(needed), frozenset(read | needed.keys())
 
-    def _emit(self, node: ex.Expression, program: Program, as_float: bool = False) -> ValueKind | None:
+    def _emit(self, node: ex.Expression, program: Postfix, as_float: bool = False) -> ValueKind | None:
         """Append the node's code; returns the kind of its value, None if that is always NULL."""
         source = source_of(node)
         if source is not None:
@@ -79,7 +81,7 @@ class Compiler:
             return self._emit_constant(node, program, as_float)
         end = text_end(node, self._types)
         if end is not None:
-            emit_text_end(node, end, program, self._pool)
+            emit_text_end(node, end, program, self._operands)
             return "bool"
         kind = self._emit_node(node, program)
         scale = self._types.scale(ex.transform(node, as_attribute))
@@ -90,7 +92,7 @@ class Compiler:
             return "float"
         return kind
 
-    def _emit_leaf(self, node: ex.Expression, source: str, program: Program, as_float: bool) -> ValueKind | None:
+    def _emit_leaf(self, node: ex.Expression, source: str, program: Postfix, as_float: bool) -> ValueKind | None:
         plain = ex.transform(node, as_attribute)
         kind = self._types.kind(plain)
         if kind is None:
@@ -98,27 +100,27 @@ class Compiler:
             return None
         if as_float and kind == "int":
             kind = "float"
-        self._pool.read(Value(plain, kind), source, program)
+        self._operands.read(Value(plain, kind), source, program)
         return kind
 
-    def _emit_constant(self, node: ex.Expression, program: Program, as_float: bool) -> ValueKind | None:
+    def _emit_constant(self, node: ex.Expression, program: Postfix, as_float: bool) -> ValueKind | None:
         value = value_of(node, {})
         if isinstance(value, timedelta):
-            self._pool.push(value // MICROSECOND * 1_000 // self._types.finest, program)
+            self._operands.push(value // MICROSECOND * 1_000 // self._types.finest, program)
             return "duration"
         if value is None:
             program.code.append((op.NULL, 0))
             return None
         if isinstance(value, str):  # by its number, as any other event's text
-            self._pool.read(Value(ex.Literal(value), "string"), "", program)
+            self._operands.read(Value(ex.Literal(value), "string"), "", program)
             return "string"
         kind: Kind = "bool" if isinstance(value, bool) else "float" if isinstance(value, float) or as_float else "int"
-        self._pool.push(
+        self._operands.push(
             int(np.array([value], np.float64).view(np.int64)[0]) if kind == "float" else int(value), program
         )
         return kind
 
-    def _emit_node(self, node: ex.Expression, program: Program) -> ValueKind | None:
+    def _emit_node(self, node: ex.Expression, program: Postfix) -> ValueKind | None:
         match node:
             case ex.Comparison(op=sign, left=left, right=right):
                 self._emit_comparison(sign, left, right, program)
@@ -140,13 +142,13 @@ class Compiler:
             case ex.Call():
                 return self._emit_call(node, program)
             case ex.Aggregate():
-                return emit_aggregate(node, program, self._pool, self._types)
+                return emit_aggregate(node, program, self._operands, self._types)
             case ex.Like():
                 raise no_text(node)
         raise TypeError(f"not an expression: {node!r}")
 
     def _emit_comparison(
-        self, sign: ex.ComparisonOp, left: ex.Expression, right: ex.Expression, program: Program
+        self, sign: ex.ComparisonOp, left: ex.Expression, right: ex.Expression, program: Postfix
     ) -> None:
         plain = [ex.transform(side, as_attribute) for side in (left, right)]
         kinds = {self._types.kind(side) for side in plain}
@@ -173,16 +175,16 @@ class Compiler:
             name = op.COMPARE_STRING if "string" in kinds else op.COMPARE_FLOAT if "float" in kinds else op.COMPARE_INT
             program.code.append((name, COMPARISONS[sign]))
 
-    def _emit_leaves(self, form: str, scale: int, sides: tuple[ex.Expression, ...], program: Program) -> None:
+    def _emit_leaves(self, form: str, scale: int, sides: tuple[ex.Expression, ...], program: Postfix) -> None:
         for side in sides:
             source, plain = source_of(side), ex.transform(side, as_attribute)
             kind = self._types.kind(plain)
             assert source is not None
             assert kind is not None
-            self._pool.read(Value(plain, kind, form, scale), source, program)
+            self._operands.read(Value(plain, kind, form, scale), source, program)
 
     def _emit_decimals(
-        self, sign: ex.ComparisonOp, left: ex.Expression, right: ex.Expression, program: Program
+        self, sign: ex.ComparisonOp, left: ex.Expression, right: ex.Expression, program: Postfix
     ) -> None:
         """A comparison of which at least one side is a decimal."""
         sides = (left, right)
@@ -211,7 +213,7 @@ class Compiler:
             program.code.append((op.COMPARE_SCALED, op.PLACES * abs(first - second) + COMPARISONS[sign]))
 
     def _emit_with_float(
-        self, sign: ex.ComparisonOp, sides: tuple[ex.Expression, ...], scale: int, program: Program
+        self, sign: ex.ComparisonOp, sides: tuple[ex.Expression, ...], scale: int, program: Postfix
     ) -> None:
         """A decimal against a float, at least one of which is computed from several events."""
         exact, other = sides
@@ -224,7 +226,7 @@ class Compiler:
         self._emit(other, program, as_float=True)
         program.code.append((op.COMPARE_MIXED, op.PLACES * scale + COMPARISONS[sign]))
 
-    def _emit_digits(self, node: ex.Expression, scale: int, program: Program) -> None:
+    def _emit_digits(self, node: ex.Expression, scale: int, program: Postfix) -> None:
         """A whole number or decimal by its digits at this scale, NULL where they are too many."""
         source, plain = source_of(node), ex.transform(node, as_attribute)
         if ex.is_constant(node):
@@ -233,19 +235,19 @@ class Compiler:
             if exact is None:
                 program.code.append((op.NULL, 0))
             else:
-                self._pool.push(max(_LEAST, min(_MOST, int(exact * 10**scale))), program)
+                self._operands.push(max(_LEAST, min(_MOST, int(exact * 10**scale))), program)
         elif source is not None:
             kind = self._types.kind(plain)
             assert kind is not None
-            self._pool.read(Value(plain, kind, "digits or NULL", scale), source, program)
+            self._operands.read(Value(plain, kind, "digits or NULL", scale), source, program)
         else:
             self._emit(node, program)
             own = self._types.places(plain) or 0
             if scale > own:
-                self._pool.push(10 ** min(scale - own, 18), program)
+                self._operands.push(10 ** min(scale - own, 18), program)
                 program.code.append((op.MULTIPLY, 0))
 
-    def _emit_call(self, node: ex.Call, program: Program) -> ValueKind | None:
+    def _emit_call(self, node: ex.Call, program: Postfix) -> ValueKind | None:
         """A function of values of several events; for texts it has been spread, for one event it is a leaf."""
         kind = self._types.kind(ex.transform(node, as_attribute))
         if node.function == "coalesce":
@@ -258,15 +260,15 @@ class Compiler:
         own = self._types.kind(ex.transform(node.arguments[0], as_attribute))
         self._emit(node.arguments[0], program, own == "float")  # a decimal is taken as a float
         if node.function in PARTS:
-            program.code.append((op.PART, len(self._pool.constants)))
-            self._pool.constants += [PARTS.index(node.function), 1_000_000_000 // self._types.finest]
+            program.code.append((op.PART, len(self._operands.constants)))
+            self._operands.constants += [PARTS.index(node.function), 1_000_000_000 // self._types.finest]
         elif node.function == "abs":
             program.code.append((op.ABS_FLOAT if own == "float" else op.ABS, 0))
         elif own == "float":
             program.code.append((_UNARY[node.function], 0))
         return kind
 
-    def _emit_times(self, sign: str, left: ex.Expression, right: ex.Expression, program: Program) -> ValueKind:
+    def _emit_times(self, sign: str, left: ex.Expression, right: ex.Expression, program: Postfix) -> ValueKind:
         kinds = [self._types.kind(ex.transform(side, as_attribute)) for side in (left, right)]
         for side in (left, right):
             self._emit(side, program)
@@ -278,11 +280,11 @@ class Compiler:
         if "timestamp" not in kinds or kinds[0] == kinds[1]:
             return "duration"
         if self._types.finest >= 1_000:  # nanoseconds cannot leave the range of years
-            program.code.append((op.IN_YEARS, len(self._pool.constants)))
-            self._pool.constants += [each * 1_000 // self._types.finest for each in (EARLIEST, LATEST)]
+            program.code.append((op.IN_YEARS, len(self._operands.constants)))
+            self._operands.constants += [each * 1_000 // self._types.finest for each in (EARLIEST, LATEST)]
         return "timestamp"
 
-    def _emit_arithmetic(self, sign: str, left: ex.Expression, right: ex.Expression, program: Program) -> ValueKind:
+    def _emit_arithmetic(self, sign: str, left: ex.Expression, right: ex.Expression, program: Postfix) -> ValueKind:
         plain = [ex.transform(side, as_attribute) for side in (left, right)]
         scales = [self._types.places(side) for side in plain]
         kinds = {self._types.kind(side) for side in plain}

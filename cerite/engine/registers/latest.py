@@ -45,7 +45,7 @@ from cerite.engine.registers.moves import plan, starts
 from cerite.engine.registers.recogniser import remember
 from cerite.engine.registers.tables import Machine
 from cerite.engine.state.cursor import Stop, new_cursor
-from cerite.engine.state.slots import grown
+from cerite.engine.state.slots import grown, raise_lows
 from cerite.engine.state.snapshot import fingerprint, pack, unpack
 from cerite.predicate.columns.bits import ConditionBits
 
@@ -186,7 +186,7 @@ class LatestStarts(RegisterEngine):
 
     def forget(self, lows: Longs) -> None:
         """Forget all that no window reaches any more; `lows` is by partition."""
-        self.raise_lows(lows)
+        raise_lows(self.lows, lows)
         self._trim()
 
     def keep(self, partitions: Longs | None, strings: Longs) -> None:

@@ -26,7 +26,7 @@ class Simple:
 
 
 @dataclass
-class Program:
+class Postfix:
     """One condition: its code, the stored values it reads, and the one comparison it may be."""
 
     code: list[tuple[int, int]] = field(default_factory=list)
@@ -41,7 +41,7 @@ class Program:
         return any(name == op.COMPARE_STRING and how not in (op.EQUAL, op.DIFFERENT) for name, how in self.code)
 
 
-class Pool:
+class Operands:
     """What the programs of one query share: leaves, stored values and constants, each by its number."""
 
     def __init__(self) -> None:
@@ -58,11 +58,11 @@ class Pool:
         self.leaf(leaf.of if isinstance(leaf, Running) else leaf)
         return self.slots.setdefault((register, leaf), len(self.slots))
 
-    def push(self, payload: int, program: Program) -> None:
+    def push(self, payload: int, program: Postfix) -> None:
         """Let a program put a constant on the stack."""
         program.code.append((op.CONSTANT, len(self.constants)))
         self.constants.append(payload)
 
-    def read(self, leaf: Leaf, source: str, program: Program) -> None:
+    def read(self, leaf: Leaf, source: str, program: Postfix) -> None:
         """Let a program put a leaf of the event at hand (source '') or of a register's event on the stack."""
         program.code.append((op.STORED, self.slot(source, leaf)) if source else (op.EVENT, self.leaf(leaf)))

@@ -48,6 +48,7 @@ from cerite.engine.registers.sets import NO_SET
 from cerite.engine.registers.tables import Machine
 from cerite.engine.results.output import MatchChunk
 from cerite.engine.state.cursor import Consumption, Stop, consumption
+from cerite.engine.state.slots import raise_lows
 from cerite.engine.state.snapshot import fingerprint, pack, unpack
 from cerite.engine.subset.recogniser import give
 from cerite.engine.tecs.compact import compact
@@ -197,7 +198,7 @@ class RegisterRecogniser(RegisterEngine, Finder):
 
     def forget(self, lows: Longs) -> None:
         """Forget all that no event can bind any more; `lows` is by partition, for matches that end from now on."""
-        self.raise_lows(lows)
+        raise_lows(self.lows, lows)
         self.reclaim()
         self._pack_cells()
 

@@ -22,6 +22,17 @@ def grown(array: npt.NDArray[S], size: int, fill: int = 0) -> npt.NDArray[S]:
     return np.concatenate([array, more])
 
 
+def doubled(array: npt.NDArray[S]) -> npt.NDArray[S]:
+    """`array` with twice the room along its first axis; its contents stay at the front."""
+    return grown(array, 2 * array.shape[0])
+
+
+def raise_lows(known: Longs, lows: Longs) -> None:
+    """Let no match start before these keys, by partition; partitions that are not known have none."""
+    lows = lows[: known.size]
+    np.maximum(known[: lows.size], lows, out=known[: lows.size])
+
+
 class Slots:
     """The partition → slot map and the stack of free slots."""
 

@@ -14,15 +14,15 @@ Invariant: `best_set[n]` is the winner among the open matches of n with start >=
 """
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from cerite.core.arrays import Flags, Ints, Longs
 from cerite.core.hashing import fold
 from cerite.core.jit import inner, kernel
 from cerite.engine.results.output import MatchChunk, concatenate
+from cerite.engine.state.slots import doubled
 from cerite.engine.tecs.nodes import BOTTOM, KIND, LEFT, MAX, OTHER, UNION, Roots
 
 UNKNOWN = -1
@@ -203,8 +203,8 @@ class Selector:
         if self._chooser is not None:
             chooser = self._chooser
             self._chooser = chooser._replace(
-                table=np.zeros(2 * chooser.table.size, np.int32), position=_doubled(chooser.position),
-                before=_doubled(chooser.before), size=_doubled(chooser.size), jump=_doubled(chooser.jump),
+                table=np.zeros(2 * chooser.table.size, np.int32), position=doubled(chooser.position),
+                before=doubled(chooser.before), size=doubled(chooser.size), jump=doubled(chooser.jump),
             )  # fmt: skip
             rehash(self._chooser)
 
@@ -216,10 +216,6 @@ class Selector:
             position=np.zeros(room, np.int64), before=np.zeros(room, np.int32), size=np.zeros(room, np.int32),
             jump=np.zeros(room, np.int32), sets=np.ones(1, np.int64),
         )  # fmt: skip
-
-
-def _doubled(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    return np.concatenate([values, np.zeros_like(values)])
 
 
 # MAX (ICDT 2019, section 4): of the matches with one end, those whose set of positions no other one strictly contains.
