@@ -1,7 +1,7 @@
 """The two stacks of counting: matches are counted, not enumerated, at a cost that does not grow with the window.
 
-`counter` owns the arrays and calls these kernels. They stand apart because `limbs`, which has the same two stacks over
-wide numbers, needs them and not `counter`, which imports it.
+`counter` owns the arrays and calls these kernels. The kernels are here, not in `counter`, so that `limbs`, which has
+the same two stacks over wide numbers, can import them without a cycle.
 
 A partition's live starts form a queue, aggregated with two stacks (Tangwongsan et al., "two-stacks"): the back stack
 lists the events since the last flip with their product P and the vector v of the starts among them; the front stack

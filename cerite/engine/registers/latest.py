@@ -1,4 +1,4 @@
-"""`NOT ν ; φ` where ν has memory: the latest start of an occurrence of ν, for every event (see `events.since`).
+"""`NOT ν ; φ` where ν is stateful: the latest start of an occurrence of ν, for every event (see `events.since`).
 
 ν is followed like any pattern with registers, in sets of configurations (`sets`, `moves`), but it does not matter which
 events it bound: of all runs in a set only the latest start counts, because a window that reaches an earlier start
@@ -53,7 +53,7 @@ _KIND = "latest starts"
 
 
 class SinceSets(Since):
-    """Follows a pattern with memory: one key per set of configurations."""
+    """Follows a stateful pattern: one key per set of configurations."""
 
     def __init__(self, preceding: Preceding, machine: Machine, conditions: ConditionBits, columns: Columns) -> None:
         super().__init__(columns, preceding.size)

@@ -1,7 +1,8 @@
-"""Finding matches with registers: the register counterpart of `engine.recogniser`, on the same tECS.
+"""Finding matches with registers: the counterpart of `engine.subset.recogniser`, on the same tECS.
 
-Invariants: as there. Matches of an event are enumerated before the nodes under them can be reclaimed; results do not
-depend on where batches are cut; memory follows the window.
+Invariants: results do not depend on where batches are cut; matches of an event are enumerated before the nodes under
+them can be reclaimed; memory follows the window. `low` must not decrease inside a partition, nor, with `shared_clock`,
+over the whole stream. A batch's chunks are read to the end before the next batch.
 """
 
 from __future__ import annotations
