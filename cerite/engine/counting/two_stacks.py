@@ -194,6 +194,8 @@ def count_events(
                 continue
             if cursor.free_slots == 0:
                 return Stop.MORE_SLOTS
+            if cursor.free_node < 0:  # `sweep` would free a slot that is taken and holds nothing, again and again
+                return Stop.MORE_NODES
             cursor.free_slots -= 1
             s = slots.free[cursor.free_slots]
             slots.slot_of[part] = s
