@@ -38,6 +38,7 @@ from cerite.engine.run import Run
 from cerite.engine.tecs import finder as tecs_finder
 from cerite.engine.tecs.nodes import UNION
 from cerite.reference.semantics import Stream, matches
+from tests.engine_core.common import in_groups
 from tests.telling import often
 
 OPS = st.sampled_from(["<", "<=", ">", ">=", "=", "!="])
@@ -126,17 +127,6 @@ def in_pieces(run: Run, table: pa.Table, cuts: list[int], *, restored: bool) -> 
     return counts
 
 
-def by_groups(program: Program) -> Run:
-    """A run that finds in groups whatever the chooser thinks of it."""
-    run, grouping = Run(program), program.grouping
-    if isinstance(grouping, Grouping):
-        plan = program.plan
-        engine = GroupFinder(grouping, consume=plan.consume, limit=plan.limit, shared_clock=program.shared_clock)
-        engine.suppressor = run.suppressor
-        run.__dict__["recogniser"] = engine
-    return run
-
-
 Named = tuple[int, int, tuple[int, ...], tuple[tuple[str, int], ...]]  # end, start, positions, what is bound
 
 
@@ -168,7 +158,7 @@ def found_in_pieces(run: Run, table: pa.Table, cuts: list[int], *, restored: boo
         if isinstance(run.recogniser, GroupFinder):
             check_nodes(run.recogniser)
         if restored:
-            again = by_groups(run.program)
+            again = in_groups(run.program)
             again.restore(run.state())
             assert again.state()["recogniser"].tobytes() == run.state()["recogniser"].tobytes()
             run = again
@@ -259,7 +249,7 @@ def test_found_as_the_judge_does(drawn: tuple[str, str], semantics: Any, seed: i
     cuts = sorted(rng.randrange(table.num_rows) for _ in range(rng.randrange(4)))
     judged = matches(cerite.query(text).query, Stream.of(table.to_pylist(), time="at"), semantics=semantics)
     with few(rng):
-        pieces = found_in_pieces(by_groups(program), table, cuts, restored=rng.random() < 0.7)
+        pieces = found_in_pieces(in_groups(program), table, cuts, restored=rng.random() < 0.7)
     ends = zip([0, *cuts], [*cuts, table.num_rows], strict=True)
     for piece, (begin, end) in zip(pieces, ends, strict=True):
         assert [each[0] for each in piece] == sorted(each[0] for each in piece)
@@ -280,7 +270,7 @@ def test_found_as_one_by_one(drawn: tuple[str, str], semantics: Any, seed: int) 
     assume(sum(in_pieces(Run(program), table, [], restored=False)) < 20_000)
     expected = found_in_pieces(by_registers(program), table, cuts, restored=False)
     with few(rng), patch.object(Recycler, "due", rng.random() < 0.5):
-        pieces = found_in_pieces(by_groups(program), table, cuts, restored=rng.random() < 0.3)
+        pieces = found_in_pieces(in_groups(program), table, cuts, restored=rng.random() < 0.3)
     assert list(map(sorted, pieces)) == list(map(sorted, expected)), text
 
 
@@ -389,14 +379,14 @@ def test_found_in_a_crowd(where: str, seed: int) -> None:
     cuts = sorted(rng.sample(range(120), rng.randrange(12)))
     expected = found_in_pieces(by_registers(program), table, cuts, restored=False)
     with few(rng):
-        pieces = found_in_pieces(by_groups(program), table, cuts, restored=rng.random() < 0.6)
+        pieces = found_in_pieces(in_groups(program), table, cuts, restored=rng.random() < 0.6)
     assert list(map(sorted, pieces)) == list(map(sorted, expected)), where
 
 
 def test_nodes_follow_the_window() -> None:
     table = streamed(20_000, 3)
     program = bound(KLEENE.format(20), table, "valuations")
-    run = by_groups(program)
+    run = in_groups(program)
     for begin in range(0, table.num_rows, 1_000):
         for batch in table.slice(begin, 1_000).to_batches():
             chunks = run.find(batch)
@@ -419,7 +409,7 @@ def test_limit_and_suppress_choose_among_the_matches(clauses: str) -> None:
     program, every = (bound(each, table, "valuations") for each in (f"{text} {clauses}", text))
     whole = {each for piece in found_in_pieces(by_registers(every), table, [], restored=False) for each in piece}
     cuts = [100, 250]
-    chosen = found_in_pieces(by_groups(program), table, cuts, restored=True)
+    chosen = found_in_pieces(in_groups(program), table, cuts, restored=True)
     others = found_in_pieces(by_registers(program), table, cuts, restored=False)
     assert [Counter(end for end, *_ in piece) for piece in chosen] == [
         Counter(end for end, *_ in piece) for piece in others
@@ -432,7 +422,7 @@ def test_astronomically_many_matches_are_read_as_far_as_wanted() -> None:
     """What nobody reads costs nothing, and what is read late is what it was when its event came."""
     table = streamed(3_000, 7)
     program = bound(KLEENE.format(600), table, "valuations")
-    run, (batch,) = by_groups(program), table.combine_chunks().to_batches()
+    run, (batch,) = in_groups(program), table.combine_chunks().to_batches()
     chunks = run.find(batch)
     some = named(next(chunks), program.plan.automaton.labels)
     run.recogniser.discard(chunks)
