@@ -39,7 +39,8 @@ from cerite.engine.tecs import finder as tecs_finder
 from cerite.engine.tecs.nodes import UNION
 from cerite.reference.semantics import Stream, matches
 from tests.engine_core.common import in_groups
-from tests.telling import often
+from tests.properties.agreement import cases
+from tests.telling import Share, often
 
 OPS = st.sampled_from(["<", "<=", ">", ">=", "=", "!="])
 VALUES: dict[str, tuple[pa.DataType, list[Any]]] = {
@@ -258,9 +259,8 @@ def test_found_as_the_judge_does(drawn: tuple[str, str], semantics: Any, seed: i
         assert shown == sorted(named_by_judge(each) for each in judged if begin <= each.end < end), text
 
 
-@often(120)
-@given(DRAWN, SEMANTICS, st.integers(0, 2**32))
-def test_found_as_one_by_one(drawn: tuple[str, str], semantics: Any, seed: int) -> None:
+@cases(often(120), DRAWN, SEMANTICS, st.integers(0, 2**32), least=1 / 5)
+def test_found_as_one_by_one(share: Share, drawn: tuple[str, str], semantics: Any, seed: int) -> None:
     """Longer streams and wider windows against the register engine, the numbers of strings and partitions recycled."""
     (kind, text), rng = drawn, chance.Random(seed)
     text = text.replace("7 EVENTS", "12 EVENTS").replace("9 milliseconds", "10 milliseconds")
@@ -272,6 +272,7 @@ def test_found_as_one_by_one(drawn: tuple[str, str], semantics: Any, seed: int) 
     with few(rng), patch.object(Recycler, "due", rng.random() < 0.5):
         pieces = found_in_pieces(in_groups(program), table, cuts, restored=rng.random() < 0.3)
     assert list(map(sorted, pieces)) == list(map(sorted, expected)), text
+    share.note(any(expected) and isinstance(program.grouping, Grouping))
 
 
 @pytest.mark.parametrize("kind", VALUES)
@@ -364,9 +365,8 @@ CROWDED = [
 ]  # fmt: skip
 
 
-@often(60)
-@given(st.sampled_from(CROWDED), st.integers(0, 2**32))
-def test_found_in_a_crowd(where: str, seed: int) -> None:
+@cases(often(60), st.sampled_from(CROWDED), st.integers(0, 2**32), least=2 / 3)
+def test_found_in_a_crowd(share: Share, where: str, seed: int) -> None:
     """Trees of some dozen starts with equal values among them, and something pending wherever a snapshot is taken."""
     rng = chance.Random(seed)
     types, values = rng.choice(("AAAAAABC", "AAABBC", "ABC")), rng.choice((8, 50))
@@ -381,6 +381,7 @@ def test_found_in_a_crowd(where: str, seed: int) -> None:
     with few(rng):
         pieces = found_in_pieces(in_groups(program), table, cuts, restored=rng.random() < 0.6)
     assert list(map(sorted, pieces)) == list(map(sorted, expected)), where
+    share.note(any(expected))
 
 
 def test_nodes_follow_the_window() -> None:
