@@ -59,7 +59,7 @@ def parse() -> list[QuerySpec]:
     letters = language.parse_sremo("SELL . BUY")
     print(language.sremo_text(letters), condition, schema, sep="\n")
     wayeb = language.parse_wayeb(";(IsEventTypePredicate(SELL),IsEventTypePredicate(BUY))")
-    print([note.message for note in cerite.check(TEXT, schema=None)])
+    print([note.message for note in cerite.check(language.parse_query(TEXT), schema=None)])
     return [QuerySpec(pattern), QuerySpec(letters), wayeb]
 
 

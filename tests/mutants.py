@@ -46,11 +46,13 @@ class Fault:
         path.write_text(path.read_text("utf-8").replace(self.old, self.new), "utf-8")
 
 
-COMPACT, NODES, SUBSET, REGISTERS = (
+COMPACT, NODES, SUBSET, REGISTERS, TREE, GROUPS = (
     "tecs/compact.py",
     "tecs/nodes.py",
     "subset/recogniser.py",
     "registers/recogniser.py",
+    "groups/tree.py",
+    "groups/kernel.py",
 )
 
 FAULTS = (
@@ -150,7 +152,7 @@ FAULTS = (
         "counting forgets, when it flips, the events that start nothing",
     ),
     Fault(
-        "subset/blocks.py", "write_lows(key[begin:end], reach", "write_lows(key[: end - begin], reach",
+        "counting/blocks.py", "write_lows(key[begin:end], reach", "write_lows(key[: end - begin], reach",
         "counting by blocks takes the windows of the first block for all of them",
     ),
     Fault(
@@ -200,6 +202,38 @@ FAULTS = (
     Fault(
         "suppress.py", "picked(self._last, partitions), picked(self._known, partitions)", "self._last, self._known",
         "recycling leaves reports with the partitions that had the numbers before",
+    ),
+    Fault(
+        GROUPS, "and forest.key[x] < low:", "and forest.key[x] <= low:",
+        "in groups, a start exactly at the window's edge is taken out",
+    ),
+    Fault(
+        GROUPS, " or np.int64(events.nulls[i]) >> leaf & 1 == 1\n", "\n",
+        "in groups, NULL is stored as a value",
+    ),
+    Fault(
+        GROUPS, "if place.stage == Stage.UNREAD:", "if place.stage < Stage.COMPLETED:",
+        "in groups, an event that goes on with more room moves all starts once more",
+    ),
+    Fault(
+        GROUPS, "            keep_entries(forest.pending, x, target)\n", "            pass\n",
+        "in groups, compaction forgets what only pending steps refer to",
+    ),
+    Fault(
+        TREE, "(side == ABOVE and forest.value[x] == value)", "(side == BELOW and forest.value[x] == value)",
+        "in groups, values equal to an event's lie on the wrong side of its cuts",
+    ),
+    Fault(
+        TREE, "united(own[x, j], below, runs)", "united(sums[x, j], below, runs)",
+        "in groups, the two sides of a union have words in common",
+    ),
+    Fault(
+        TREE, "hand_down(at, forest, room, numbers, runs):\n            return -1", "(at >= 0):\n            return -1",
+        "in groups, starts are stepped below a node that has not handed down its pending step",
+    ),
+    Fault(
+        "groups/numbers.py", "                carry = value >> SHIFT\n", "                carry = np.uint64(0)\n",
+        "in groups, a product of numbers with several limbs loses its carries",
     ),
 )  # fmt: skip
 

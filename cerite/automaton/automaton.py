@@ -21,7 +21,7 @@ from cerite.pattern.nodes import Size
 
 # Watchers: sets of configurations that a run carries along, to know about other runs through the same events.
 #
-# Negation, complement and the selection strategies ask what *no* run does. Where the watched pattern has no memory
+# Negation, complement and the selection strategies ask what *no* run does. Where the watched pattern is not stateful
 # the subset construction answers that beforehand (`determine`); else a run carries the set of the watched pattern's
 # configurations, step by step (the SRT report's determinisation, algorithms 7 and 8, on the fly and not unrolled).
 #
@@ -194,7 +194,7 @@ class Preceding:
     through: bool = False  # whether it is followed through the match's first event, which it reads, or up to it
 
     @property
-    def has_memory(self) -> bool:
+    def is_stateful(self) -> bool:
         """Whether its runs carry more than their states."""
         return bool(self.automaton.watchers) or any(guard.reads for guard in self.automaton.conditions)
 

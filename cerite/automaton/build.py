@@ -41,7 +41,7 @@ from cerite.automaton.scopes import (
     written_after,
     written_before,
 )
-from cerite.automaton.watchers import Watched, carried, has_memory, marked_late, missed, selected, watched_gap
+from cerite.automaton.watchers import Watched, carried, is_stateful, marked_late, missed, selected, watched_gap
 from cerite.automaton.wholes import completed, counted_before, refuse_distinct
 from cerite.core.errors import PatternError
 from cerite.pattern import nodes
@@ -146,7 +146,7 @@ class _Builder:
                 self.windows.update((id(each), (size, register)) for each in absences(operand))
                 return windowed(self.fragment(operand), size, register, ending=self.depth > 0)
             case nodes.Complement(operand=operand):
-                if has_memory(operand):
+                if is_stateful(operand):
                     return missed(self._watched(operand, PLAIN), nullable(operand))
                 return complement(self.fragment(operand))
             case nodes.Select(strategy=nodes.Strategy.STRICT, operand=operand):
@@ -243,7 +243,7 @@ class _Builder:
 
     def _gap(self, absent: tuple[Pattern, ...]) -> Gap:
         """The gap in which none of these occurs, as far as the window around can place their last events."""
-        if any(map(has_memory, absent)):
+        if any(map(is_stateful, absent)):
             return watched_gap(self._watched(nodes.Union(absent), PLAIN, inside=True))
         return avoiding(union(self._inside(self.fragment(each)) for each in absent))
 
@@ -255,7 +255,7 @@ class _Builder:
 
     def _avoiding(self, absent: tuple[Pattern, ...]) -> Gap:
         """The gap in which none of these occurs."""
-        if any(map(has_memory, absent)):
+        if any(map(is_stateful, absent)):
             return watched_gap(self._watched(nodes.Union(absent), PLAIN))
         return avoiding(union(map(self.fragment, absent)))
 

@@ -16,7 +16,7 @@ from cerite.pattern.nodes import Pattern
 class Link:
     """How one part follows another: at the very next event, or after a gap in which none of `absent` occurs.
 
-    `gap` makes that gap; it knows whether what is absent has a memory of its own.
+    `gap` makes that gap; it knows whether what is absent is stateful.
     """
 
     contiguous: bool
@@ -182,7 +182,7 @@ def _minterms(leaving: list[Step]) -> Iterator[tuple[Guard, Subset]]:
     tests = sorted({test for step in leaving for test in step.guard.tests | step.guard.negated}, key=str)
     if len(tests) > MOST_TESTS:
         raise PatternError(
-            f"a negated pattern asks for more than {MOST_TESTS} different events at once",
+            f"a negated pattern has more than {MOST_TESTS} distinct tests for one event",
             hint="negate something simpler",
         )
     for count in range(len(tests) + 1):

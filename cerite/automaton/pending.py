@@ -1,11 +1,11 @@
 """Parts that are decided after their last event: `(φ ; NOT ν WITHIN ε) ; χ` (docs/semantics.md, *Absence*).
 
 What completes φ *opens* a gap in which ν does not occur, and goes on to χ at once; the gap is followed in parallel to
-what comes next, until an event lies past the window of ε, which closes it. A way that is complete while gaps are open
+what comes next, until an event lies past the window of ε, which closes it. A run that is complete while gaps are open
 is not a match yet: it waits in a *tail*, one for each choice of open gaps, until their last window is over. Nothing
 opens the same gap twice (the builder sees to that), so the open gaps are a few numbers, each with its state.
 
-Invariant: a way reaches the final state, or stays in a tail until all windows are over, exactly where φ … χ matches and
+Invariant: a run reaches the final state, or stays in a tail until all windows are over, exactly where φ … χ matches and
 no ν lies in a window; the register of a gap's window is empty once the gap is closed.
 """
 

@@ -16,7 +16,7 @@ from cerite.automaton.scopes import read_unwritten, remembers, renamed
 from cerite.pattern import nodes
 
 
-def has_memory(pattern: nodes.Pattern) -> bool:
+def is_stateful(pattern: nodes.Pattern) -> bool:
     """Whether what a pattern, or a part that it negates, does next depends on more than its state."""
     return remembers(pattern) or any(
         isinstance(node, nodes.Window)

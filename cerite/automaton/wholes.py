@@ -79,7 +79,8 @@ def counted_before(fragment: Fragment, registers: Registers) -> Fragment:
 def asked_too_early(node: ex.Aggregate) -> PatternError:
     """The error for a number of different values where no state knows it."""
     return PatternError(
-        f"the engine does not know `{node}` inside NOT or a strategy, nor of what a projection hides", span=node.span,
+        f"`{node}` is not supported inside NOT or a strategy, or on a variable that a projection hides",
+        span=node.span,
         hint=f"write it outside of the brackets, around all it is about: `FILTER {node} >= 3`",
     )  # fmt: skip
 
@@ -217,7 +218,8 @@ def _values_needed(condition: ex.Expression, node: ex.Aggregate) -> int:
         )  # fmt: skip
     if max(needed) > MOST_APART:
         raise PatternError(
-            f"the engine tells up to {MOST_APART} different values apart, not {max(needed)}", span=node.span,
+            f"the engine can distinguish at most {MOST_APART} values; this compares with {max(needed)}",
+            span=node.span,
             hint="compare with a smaller number, or count the different values of the matches as a measure",
         )  # fmt: skip
     return max(needed)

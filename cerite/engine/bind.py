@@ -145,7 +145,7 @@ def bind(plan: Plan, schema: pa.Schema, columns: Columns) -> Program:
     conditions = ConditionBits([(test.type, test.condition) for test in tests], every, columns.type)
     stored = () if machine is None else sorted(machine.read & set(schema.names))
     preceding = tuple(
-        SinceSets.of(each, every, columns) if each.has_memory else SinceStates(each, every, columns)
+        SinceSets.of(each, every, columns) if each.is_stateful else SinceStates(each, every, columns)
         for each in plan.automaton.preceding
     )
     before = (name for each in preceding for name in each.columns)

@@ -3,7 +3,11 @@
 from itertools import pairwise
 
 from cerite.automaton import TRUE, Automaton, Transition
+from cerite.engine.bind import Program
+from cerite.engine.groups.finder import GroupFinder
+from cerite.engine.groups.grouping import Grouping
 from cerite.engine.results.output import MatchChunk
+from cerite.engine.run import Run
 from cerite.engine.subset.recogniser import Recogniser
 from tests.engine_core.cases import Batch, Case
 from tests.engine_core.oracle import Match, matches
@@ -14,6 +18,17 @@ def expected_counts(case: Case) -> tuple[list[int], list[int]]:
     bounds = [0, *case.cuts, len(case.events)]
     parts = [expected[a:b] for a, b in pairwise(bounds)]
     return [sum(map(len, part)) for part in parts], [sum(map(bool, part)) for part in parts]
+
+
+def in_groups(program: Program) -> Run:
+    """A run that finds in groups whatever the chooser thinks of it, if that is possible at all."""
+    run, grouping = Run(program), program.grouping
+    if isinstance(grouping, Grouping):
+        plan = program.plan
+        engine = GroupFinder(grouping, consume=plan.consume, limit=plan.limit, shared_clock=program.shared_clock)
+        engine.suppressor = run.suppressor
+        run.__dict__["recogniser"] = engine
+    return run
 
 
 def kleene() -> Automaton:

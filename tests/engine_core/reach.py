@@ -2,12 +2,13 @@
 
 - `little_room` lets every arena begin with next to nothing, so that all of them grow, are compacted and rebuilt all the
   time; the constants it sets are read by Python when an engine is created.
-- `tallied` puts wrappers around the kernels that Python calls (`update`, `compact`, `enumerate_roots`): how often each
-  stopped and why, how often the tECS was compacted, and how often something alive then started exactly at its window's
-  edge.
+- `tallied` puts wrappers around the kernels that Python calls (`KERNELS`, `compact`): how often each stopped and why,
+  how often the tECS was compacted, and how often something alive then started exactly at its window's edge.
 - `interpreted` replaces every kernel in `cerite.engine` by the Python function that it is compiled from. A helper of
   kernels, as `union`, is then looked up when it is called and can be wrapped, too: so gadgets are counted, and no event
   may take more nodes than it reserved. It also makes `MANY_SETS`, a constant in machine code, one that can be set.
+
+Invariant: every `Stop` is among the reasons of some kernel, and a kernel that stops for any other fails its test.
 """
 
 from __future__ import annotations
@@ -16,13 +17,22 @@ import sys
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
+from types import ModuleType
 from typing import Any
 
 import numpy as np
 import pytest
 from numba.core.dispatcher import Dispatcher
 
+from cerite.engine.counting import counter as counting
+from cerite.engine.counting import learnt, limbs
+from cerite.engine.groups import base as groups
+from cerite.engine.groups import counter as group_counting
+from cerite.engine.groups import enumerate as run_enumerator
+from cerite.engine.groups import finder as group_finding
 from cerite.engine.registers import base
+from cerite.engine.registers import counter as register_counting
 from cerite.engine.registers import recogniser as registers
 from cerite.engine.state import cursor, slots
 from cerite.engine.subset import recogniser as subset
@@ -33,9 +43,41 @@ Tally = Counter[str]
 
 GADGETS = {f"gadget ({letter})" for letter in "abcd"}
 COMPACTIONS = {"compacted", "compacted with a start at the edge", "compacted with a start beyond it"}
-STOPS = ("DONE", "MISS", "MORE_SLOTS", "MORE_NODES", "MORE_CELLS", "ROOTS_FULL")
-REGISTER_STOPS = ("DONE", "MORE_SETS", "MORE_SCRATCH", "MORE_INDEX", "MORE_NODES", "MORE_CELLS", "ROOTS_FULL", "RESET")
-WALK_STOPS = ("DONE", "CHUNK_FULL", "DEEPER", "CHOOSER_FULL")
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """A kernel that Python calls by this name in this module, and why it stops; told apart by `prefix` in a tally."""
+
+    module: ModuleType
+    name: str
+    stops: tuple[str, ...]
+    prefix: str = ""
+
+    @property
+    def reached(self) -> frozenset[str]:
+        """What a tally holds once it has stopped for every reason."""
+        return frozenset(self.prefix + name for name in self.stops)
+
+
+FINDING = Kernel(subset, "update", ("DONE", "MISS", "MORE_SLOTS", "MORE_NODES", "MORE_CELLS", "ROOTS_FULL"))
+REGISTERS = Kernel(
+    registers, "update",
+    ("DONE", "MORE_SETS", "MORE_SCRATCH", "MORE_INDEX", "MORE_NODES", "MORE_CELLS", "ROOTS_FULL", "RESET"),
+)  # fmt: skip
+WALKING = Kernel(enumerator, "enumerate_roots", ("DONE", "CHUNK_FULL", "DEEPER", "CHOOSER_FULL"), "walk ")
+COUNTING = Kernel(counting, "count_events", ("DONE", "MISS", "MORE_SLOTS", "MORE_NODES", "HOT", "WIDE"))
+LIMBS = Kernel(limbs, "count_limbs", ("DONE", "MISS", "MORE_LIMBS"), "limbs ")
+COUNTING_REGISTERS = Kernel(
+    register_counting, "count",
+    ("DONE", "MORE_SETS", "MORE_SCRATCH", "MORE_INDEX", "MORE_CELLS", "MORE_LIMBS", "RESET"),
+)  # fmt: skip
+COUNTING_GROUPS = Kernel(group_counting, "read_groups", ("DONE", "MISS", "MORE_STARTS", "MORE_LIMBS"))
+FINDING_GROUPS = Kernel(group_finding, "read_groups", ("DONE", "MISS", "MORE_STARTS", "MORE_NODES", "ROOTS_FULL"))
+WALKING_RUNS = Kernel(run_enumerator, "enumerate_runs", ("DONE", "CHUNK_FULL", "DEEPER"), "walk ")
+KERNELS = (
+    FINDING, REGISTERS, WALKING, COUNTING, LIMBS, COUNTING_REGISTERS, COUNTING_GROUPS, FINDING_GROUPS, WALKING_RUNS,
+)  # fmt: skip
 
 
 @contextmanager
@@ -51,6 +93,10 @@ def little_room(nodes_before_compaction: int) -> Iterator[None]:
         patch.setattr(select, "FEWEST_SETS", 2)
         patch.setattr(base, "FEWEST_SETS", 2)
         patch.setattr(base, "FEWEST_ROWS", 1)
+        patch.setattr(learnt, "FEWEST_NODES", 1)
+        patch.setattr(groups, "FEWEST_STARTS", 1)
+        patch.setattr(group_finding, "MOST_ROOTS", 1)
+        patch.setattr(run_enumerator, "FEWEST_MARKS", 1)
         yield
 
 
@@ -59,12 +105,11 @@ def tallied() -> Iterator[Tally]:
     """Count why kernels stop, and compactions."""
     tally: Tally = Counter()
     with pytest.MonkeyPatch.context() as patch:
-        for module, names in ((subset, STOPS), (registers, REGISTER_STOPS)):
-            codes: dict[int, str] = {cursor.Stop[name]: name for name in names}
-            patch.setattr(module, "update", _counting(module.update, codes, tally))
+        for each in KERNELS:
+            codes: dict[int, str] = {cursor.Stop[name]: each.prefix + name for name in each.stops}
+            patch.setattr(each.module, each.name, _counting(getattr(each.module, each.name), codes, tally))
+        for module in (subset, registers):
             patch.setattr(module, "compact", _compacting(module.compact, tally))
-        walk: dict[int, str] = {cursor.Stop[name]: f"walk {name}" for name in WALK_STOPS}
-        patch.setattr(enumerator, "enumerate_roots", _counting(enumerator.enumerate_roots, walk, tally))
         yield tally
 
 
@@ -77,7 +122,8 @@ def interpreted() -> Iterator[Tally]:
                 for attribute, value in list(vars(module).items()):
                     if isinstance(value, Dispatcher):
                         patch.setattr(module, attribute, value.py_func)
-        patch.setattr(registers, "MANY_SETS", 1)
+        for module in (registers, register_counting):
+            patch.setattr(module, "MANY_SETS", 1)
         with tallied() as tally:
             patch.setattr(nodes, "union", _uniting(nodes.union, tally))
             promised = Promise()

@@ -9,11 +9,12 @@ from hypothesis import given, settings
 
 from cerite.automaton import TRUE, Automaton, Transition
 from cerite.core.arrays import Buffers, Ints
+from cerite.engine.counting import blocks
 from cerite.engine.counting import counter as count_module
 from cerite.engine.counting.counter import Counter
+from cerite.engine.counting.learnt import FEWEST_NODES
 from cerite.engine.events.keys import reach_of
 from cerite.engine.events.rows import Deferred, Rows
-from cerite.engine.subset import blocks
 from cerite.engine.subset.recogniser import Recogniser
 from cerite.predicate.columns.kernels import Lookup
 from tests.engine_core.cases import Case, cases
@@ -145,6 +146,14 @@ def test_silent_partitions_lose_their_slots() -> None:
     counter.feed(bits, key, key - 10, key)
     assert counter.slots.n_slots <= 4096  # about a sixteenth of the partitions
     assert counter.node_next.size <= 4096
+
+
+def test_a_partition_that_begins_where_the_nodes_are_used_up_is_counted() -> None:
+    """It took a slot, which was swept as soon as more nodes were asked for, and so for ever."""
+    starts = FEWEST_NODES
+    bits = np.array([1] * starts + [1, 2, 4], np.uint64).reshape(-1, 1)
+    key, partition = np.arange(1, len(bits) + 1, dtype=np.int64), np.array([0] * starts + [1] * 3, np.int64)
+    assert Counter(kleene(), shared_clock=True).feed(bits, key, np.ones_like(key), partition).matches == 1
 
 
 def test_columns_are_checked_and_may_be_read_only() -> None:

@@ -1,10 +1,10 @@
-"""Both engines that find matches, on cases that reach what makes them work, and a count that says that they do.
+"""The engines, on cases that reach what makes them work, and a count that says that they do.
 
 Patterns are drawn in which three and more runs from one start meet in one deterministic state (several labels for one
 move, unmarked moves that join), streams in which many events have one time, so that starts lie exactly at the window's
 edge, and arenas have room for next to nothing, so that everything is compacted, grown and rebuilt all the time. After
-every batch the invariants of the tECS are checked, and in the end all matches, against an oracle. All cases follow from
-their seeds.
+every batch the invariants of the tECS are checked, and in the end all matches, against an oracle. Counting, and what is
+moved in groups, read such streams as well, and numbers soon outgrow their form. All cases follow from their seeds.
 
 How it is counted what was reached, and at no cost to the product: see `tests.engine_core.reach`.
 """
@@ -17,38 +17,52 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
 from cerite.automaton import TRUE, Automaton, Transition
 from cerite.core.match import Match as Named
 from cerite.engine.bind import bind
+from cerite.engine.counting import counter as counting
+from cerite.engine.counting.counter import Counter
 from cerite.engine.events.rows import Columns
+from cerite.engine.groups import counter as group_counting
+from cerite.engine.groups.counter import GroupCounter
+from cerite.engine.groups.finder import GroupFinder
 from cerite.engine.plan import plan
+from cerite.engine.registers.counter import RegisterCounter
 from cerite.engine.registers.recogniser import RegisterRecogniser
 from cerite.engine.results.output import MatchChunk
 from cerite.engine.run import Run
-from cerite.engine.subset.invariants import check_3_bounded, check_duplicate_free, check_lists, check_time_ordered
+from cerite.engine.state.cursor import Stop
 from cerite.engine.subset.recogniser import Recogniser
 from cerite.engine.tecs.finder import Finder
 from cerite.language.ceql import parse_query
 from cerite.reference.semantics import Stream
 from cerite.reference.semantics import matches as judged
 from tests.engine_core.cases import Case
+from tests.engine_core.common import expected_counts, in_groups, kleene
+from tests.engine_core.invariants import check_3_bounded, check_duplicate_free, check_lists, check_time_ordered
 from tests.engine_core.oracle import Event, Match, matches
 from tests.engine_core.reach import (
     COMPACTIONS,
+    COUNTING,
+    COUNTING_GROUPS,
+    COUNTING_REGISTERS,
+    FINDING,
+    FINDING_GROUPS,
     GADGETS,
-    REGISTER_STOPS,
-    STOPS,
-    WALK_STOPS,
+    KERNELS,
+    LIMBS,
+    REGISTERS,
+    WALKING,
+    WALKING_RUNS,
     Tally,
     interpreted,
     little_room,
     tallied,
 )
-
-WALKED = {f"walk {name}" for name in WALK_STOPS}
 
 
 def check(finder: Finder) -> None:
@@ -203,6 +217,105 @@ def named(match: Match, labels: tuple[frozenset[str], ...]) -> Named:
     return Named.of(start, end, [(name, position) for position, label in marks for name in labels[label]])
 
 
+# ---------------------------------------------------------------- counting
+
+MANY = 70  # events in an iteration: more runs than 64 bits count
+
+
+def run_counting(seed: int) -> None:
+    """Numbers are wide as soon as they reach 1 or 4, or never; every twentieth case needs more than 64 bits."""
+    rng = random.Random(seed)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(counting, "CEILING_BITS", rng.choice((1, 3, 62)))
+        patch.setattr(counting, "SMALL", 2)
+        if seed % 20 == 0:
+            bits = np.array([1] + [2] * MANY + [4], np.uint64).reshape(-1, 1)
+            key = np.arange(len(bits), dtype=np.int64)
+            assert Counter(kleene()).feed(bits, key, key - len(bits)).matches == 2**MANY - 1
+            return
+        case = tied_case(rng)
+        counter = Counter(case.automaton, consume=case.consume, shared_clock=seed % 2 == 0)
+        counts = [counter.feed(b.bits, b.key, b.low, b.partition) for b in case.batches()]
+    assert ([c.matches for c in counts], [c.occurrences for c in counts]) == expected_counts(case), f"seed {seed}"
+
+
+def in_pieces(rng: random.Random, rows: list[dict[str, Any]]) -> list[tuple[int, int]]:
+    return [*pairwise([0, *sorted(rng.randrange(len(rows)) for _ in range(rng.randint(0, 3))), len(rows)])]
+
+
+def check_counts(run: Run, rows: list[dict[str, Any]], pieces: list[tuple[int, int]], text: str) -> None:
+    ends = [match.end for match in judged(parse_query(text), Stream.of(rows, time="at"))]
+    for begin, end in pieces:
+        counted = run.count(pa.RecordBatch.from_pylist(rows[begin:end], SCHEMA))
+        assert counted == sum(begin <= each < end for each in ends), text
+
+
+def check_many(in_groups: bool) -> None:
+    """Two of three A are below both C; at the second, numbers that have come up to the first are multiplied."""
+    text = "SELECT * FROM S WHERE A AS x ; (B OR B AS y)+ ; C[id > x.id] WITHIN 100 EVENTS"
+    half = "B" * (MANY // 2)
+    rows = [{"type": kind, "id": min(at, 2), "at": at} for at, kind in enumerate(f"AAA{half}C{half}C")]
+    run = Run(bind(plan(parse_query(text)), SCHEMA, Columns("type", "at")), in_groups=in_groups)
+    counted = run.count(pa.RecordBatch.from_pylist(rows, SCHEMA))
+    assert counted == 2 * (3 ** len(half) - 1) + 2 * (3**MANY - 1)
+
+
+def run_counting_registers(seed: int) -> None:
+    rng = random.Random(seed)
+    text, rows = read_case(rng)
+    text = text.replace("SELECT LAST", "SELECT")
+    if seed % 20 == 0:
+        check_many(in_groups=False)
+        return
+    run = Run(bind(plan(parse_query(text)), SCHEMA, Columns("type", "at")), in_groups=False)
+    check_counts(run, rows, in_pieces(rng, rows), text)
+    assert isinstance(run.counter, RegisterCounter)
+
+
+# ---------------------------------------------------------------- groups
+
+
+def grouped_case(rng: random.Random) -> tuple[str, list[dict[str, Any]]]:
+    """A query whose registers are moved in groups, and a stream of few different values."""
+    where = rng.choice((
+        "A AS x ; B+ ; C[id > x.id]", "A AS x ; B[id < x.id]+ ; C[id != x.id]", "A AS x ; (B[id >= x.id] ; C)+ ; A",
+        "A AS x : (B[id >= x.id] OR A AS y) ; C[id <= x.id]", "(A AS x OR C) ; B ; C[id = x.id]",
+        "A AS x ; B AS y ; C[id > x.id] AS z ; A[id < x.id]",
+    ))  # fmt: skip
+    window = rng.choice(("4 EVENTS", "9 EVENTS", "2 milliseconds", "5 milliseconds"))
+    consume = rng.choice(("NONE", "NONE", "NONE", "ANY"))
+    rows = tied_rows(rng, "".join(rng.choices("AAABBC", k=rng.randint(9, 14))), (0, 0, 1, 1, 2))
+    for row in rows:
+        row["id"] = rng.choice((0, 1, 1, 2, 3, None))
+    return f"SELECT * FROM S WHERE {where} WITHIN {window} CONSUME BY {consume}", rows
+
+
+def run_counting_groups(seed: int) -> None:
+    rng = random.Random(seed)
+    text, rows = grouped_case(rng)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(group_counting, "NARROW_BITS", rng.choice((4, 60)))
+        if seed % 20 == 0:
+            check_many(in_groups=True)
+            return
+        run = Run(bind(plan(parse_query(text)), SCHEMA, Columns("type", "at")), in_groups=True)
+        check_counts(run, rows, in_pieces(rng, rows), text)
+    assert isinstance(run.counter, GroupCounter)
+
+
+def run_finding_groups(seed: int) -> None:
+    rng = random.Random(seed)
+    text, rows = grouped_case(rng)
+    run = in_groups(bind(plan(parse_query(text)), SCHEMA, Columns("type", "at")))
+    assert isinstance(run.recogniser, GroupFinder)
+    labels, matches = run.program.plan.automaton.labels, list[Named]()
+    for begin, end in in_pieces(rng, rows):
+        for chunk in run.find(pa.RecordBatch.from_pylist(rows[begin:end], SCHEMA)):
+            matches += [named(match, labels) for match in as_tuples(chunk)]
+    assert len(matches) == len(set(matches)), "no match is reported twice"
+    assert sorted(matches) == sorted(judged(parse_query(text), Stream.of(rows, time="at"))), f"seed {seed}: {text}"
+
+
 # ---------------------------------------------------------------- what is reached
 
 ROOM = (4, 4, 256)  # nodes before the first compaction
@@ -210,18 +323,39 @@ ROOM = (4, 4, 256)  # nodes before the first compaction
 
 @dataclass(frozen=True)
 class Engine:
-    """How a case of a seed is run, which seeds, and what stops the kernel that reads events."""
+    """How a case of a seed is run, which seeds, and what has to be reached, in any form or only in Python."""
 
     run: Callable[[int], None]
     compiled: range
     interpreted: range
-    stops: frozenset[str]
+    reaches: frozenset[str]
+    in_python: frozenset[str] = frozenset()
 
 
+FOUND = frozenset(COMPACTIONS) | WALKING.reached
+RESET = frozenset({"RESET"})  # which takes thousands of sets in machine code
 ENGINES = {
-    "plain": Engine(run_plain, range(300), range(500), frozenset(STOPS)),
-    "registers": Engine(run_registers, range(120), range(120), frozenset(REGISTER_STOPS)),
+    "plain": Engine(run_plain, range(300), range(500), FINDING.reached | FOUND, frozenset(GADGETS)),
+    "registers": Engine(
+        run_registers, range(120), range(120), (REGISTERS.reached | FOUND) - RESET, RESET | frozenset(GADGETS)
+    ),
+    "counting": Engine(run_counting, range(300), range(120), COUNTING.reached | LIMBS.reached),
+    "counting with registers": Engine(
+        run_counting_registers, range(120), range(120), COUNTING_REGISTERS.reached - RESET, RESET
+    ),
+    "counting in groups": Engine(run_counting_groups, range(200), range(200), COUNTING_GROUPS.reached),
+    "finding in groups": Engine(
+        run_finding_groups, range(200), range(200), FINDING_GROUPS.reached | WALKING_RUNS.reached
+    ),
 }
+
+
+def test_every_reason_to_stop_is_expected_of_some_kernel() -> None:
+    """A new `Stop` that no test reaches would not be missed otherwise."""
+    assert {name for kernel in KERNELS for name in kernel.stops} == set(Stop.__members__)
+    assert {each for engine in ENGINES.values() for each in engine.reaches | engine.in_python} >= {
+        each for kernel in KERNELS for each in kernel.reached
+    }
 
 
 def run(engine: Engine, seeds: range) -> None:
@@ -230,7 +364,7 @@ def run(engine: Engine, seeds: range) -> None:
             engine.run(seed)
 
 
-def reached(tally: Tally, every: set[str]) -> None:
+def reached(tally: Tally, every: frozenset[str]) -> None:
     missing = sorted(every - set(+tally))
     assert not missing, f"never reached: {', '.join(missing)}; reached were {dict(tally)}"
 
@@ -240,7 +374,7 @@ def test_every_gadget_stop_and_compaction_as_python(name: str) -> None:
     engine = ENGINES[name]
     with interpreted() as tally:
         run(engine, engine.interpreted)
-    reached(tally, {*engine.stops, *COMPACTIONS, *WALKED, *GADGETS})
+    reached(tally, engine.reaches | engine.in_python)
 
 
 @pytest.mark.parametrize("name", ENGINES)
@@ -248,4 +382,4 @@ def test_every_stop_and_compaction_as_machine_code(name: str) -> None:
     engine = ENGINES[name]
     with tallied() as tally:
         run(engine, engine.compiled)
-    reached(tally, {*engine.stops, *COMPACTIONS, *WALKED} - {"RESET"})  # which takes thousands of sets there
+    reached(tally, engine.reaches)

@@ -3,10 +3,10 @@
 import numpy as np
 from hypothesis import given, settings
 
-from cerite.engine.subset.invariants import check_3_bounded, check_duplicate_free, check_lists, check_time_ordered
 from cerite.engine.subset.recogniser import Recogniser
 from tests.engine_core.cases import Case, cases
 from tests.engine_core.common import by_end, in_order, kleene, read
+from tests.engine_core.invariants import check_3_bounded, check_duplicate_free, check_lists, check_time_ordered
 from tests.engine_core.oracle import matches
 
 

@@ -50,7 +50,7 @@ def test_a_sum_up_to_the_last_number_is_taken() -> None:
         ("B+ AS y ; NOT (A AS u ; A[v > u.v AND COUNT(DISTINCT y.v) > 1]) ; C", "write it outside of the brackets"),
         ("NEXT(B+ AS y ; C AS z FILTER z[COUNT(DISTINCT y.v) > 1]) ; A", "write it outside of the brackets"),
         ("B+ AS y FILTER COUNT(DISTINCT y.v) > 2 * COUNT(y)", "cannot compute with it"),
-        ("B+ AS y FILTER COUNT(DISTINCT y.v) > 40", "tells up to 12 different values apart"),
+        ("B+ AS y FILTER COUNT(DISTINCT y.v) > 40", "can distinguish at most 12 values; this compares with 41"),
         ("A AS x ; ((B AS y)* FILTER SUM(y.v) > x.v) ; C", "may be empty reads `x.v`"),
         ("(B AS y ; (B AS x FILTER x[v > SUM(y.v)])) AS y", "is not complete there"),
     ],

@@ -84,7 +84,7 @@ def absent_patterns(draw: st.DrawFn, readable: tuple[str, ...]) -> Pattern:
 @cache
 @st.composite
 def remembering(draw: st.DrawFn) -> Pattern:
-    """What must not occur before a match, with memory of its own: it compares its events with each other or others."""
+    """What must not occur before a match, stateful: it compares its events with each other or others."""
     first, second = (Named(Event(draw(st.sampled_from("BBCA"))), name) for name in "uv")
     both = Sequence((first, second))
     shape = draw(st.integers(0, 7))

@@ -38,7 +38,9 @@ from cerite.engine.run import Run
 from cerite.engine.tecs import finder as tecs_finder
 from cerite.engine.tecs.nodes import UNION
 from cerite.reference.semantics import Stream, matches
-from tests.telling import often
+from tests.engine_core.common import in_groups
+from tests.properties.agreement import cases
+from tests.telling import Share, often
 
 OPS = st.sampled_from(["<", "<=", ">", ">=", "=", "!="])
 VALUES: dict[str, tuple[pa.DataType, list[Any]]] = {
@@ -126,17 +128,6 @@ def in_pieces(run: Run, table: pa.Table, cuts: list[int], *, restored: bool) -> 
     return counts
 
 
-def by_groups(program: Program) -> Run:
-    """A run that finds in groups whatever the chooser thinks of it."""
-    run, grouping = Run(program), program.grouping
-    if isinstance(grouping, Grouping):
-        plan = program.plan
-        engine = GroupFinder(grouping, consume=plan.consume, limit=plan.limit, shared_clock=program.shared_clock)
-        engine.suppressor = run.suppressor
-        run.__dict__["recogniser"] = engine
-    return run
-
-
 Named = tuple[int, int, tuple[int, ...], tuple[tuple[str, int], ...]]  # end, start, positions, what is bound
 
 
@@ -168,7 +159,7 @@ def found_in_pieces(run: Run, table: pa.Table, cuts: list[int], *, restored: boo
         if isinstance(run.recogniser, GroupFinder):
             check_nodes(run.recogniser)
         if restored:
-            again = by_groups(run.program)
+            again = in_groups(run.program)
             again.restore(run.state())
             assert again.state()["recogniser"].tobytes() == run.state()["recogniser"].tobytes()
             run = again
@@ -259,7 +250,7 @@ def test_found_as_the_judge_does(drawn: tuple[str, str], semantics: Any, seed: i
     cuts = sorted(rng.randrange(table.num_rows) for _ in range(rng.randrange(4)))
     judged = matches(cerite.query(text).query, Stream.of(table.to_pylist(), time="at"), semantics=semantics)
     with few(rng):
-        pieces = found_in_pieces(by_groups(program), table, cuts, restored=rng.random() < 0.7)
+        pieces = found_in_pieces(in_groups(program), table, cuts, restored=rng.random() < 0.7)
     ends = zip([0, *cuts], [*cuts, table.num_rows], strict=True)
     for piece, (begin, end) in zip(pieces, ends, strict=True):
         assert [each[0] for each in piece] == sorted(each[0] for each in piece)
@@ -268,9 +259,8 @@ def test_found_as_the_judge_does(drawn: tuple[str, str], semantics: Any, seed: i
         assert shown == sorted(named_by_judge(each) for each in judged if begin <= each.end < end), text
 
 
-@often(120)
-@given(DRAWN, SEMANTICS, st.integers(0, 2**32))
-def test_found_as_one_by_one(drawn: tuple[str, str], semantics: Any, seed: int) -> None:
+@cases(often(120), DRAWN, SEMANTICS, st.integers(0, 2**32), least=1 / 5)
+def test_found_as_one_by_one(share: Share, drawn: tuple[str, str], semantics: Any, seed: int) -> None:
     """Longer streams and wider windows against the register engine, the numbers of strings and partitions recycled."""
     (kind, text), rng = drawn, chance.Random(seed)
     text = text.replace("7 EVENTS", "12 EVENTS").replace("9 milliseconds", "10 milliseconds")
@@ -280,8 +270,9 @@ def test_found_as_one_by_one(drawn: tuple[str, str], semantics: Any, seed: int) 
     assume(sum(in_pieces(Run(program), table, [], restored=False)) < 20_000)
     expected = found_in_pieces(by_registers(program), table, cuts, restored=False)
     with few(rng), patch.object(Recycler, "due", rng.random() < 0.5):
-        pieces = found_in_pieces(by_groups(program), table, cuts, restored=rng.random() < 0.3)
+        pieces = found_in_pieces(in_groups(program), table, cuts, restored=rng.random() < 0.3)
     assert list(map(sorted, pieces)) == list(map(sorted, expected)), text
+    share.note(any(expected) and isinstance(program.grouping, Grouping))
 
 
 @pytest.mark.parametrize("kind", VALUES)
@@ -331,10 +322,10 @@ def test_numbers_become_short_again() -> None:
     run = Run(program)
     in_pieces(run, table, [], restored=False)
     assert isinstance(run.counter, counter.GroupCounter)
-    assert run.counter.forest.size[1] > 2
+    assert run.counter.forest.limbs > 2
     assert in_pieces(run, quiet, [301], restored=False) == [0, 1]
     run.recycle(now=True)
-    assert run.counter.forest.size[1] == 1
+    assert run.counter.forest.limbs == 1
 
 
 @pytest.mark.parametrize(("where", "values", "window", "groups"), [
@@ -374,9 +365,8 @@ CROWDED = [
 ]  # fmt: skip
 
 
-@often(60)
-@given(st.sampled_from(CROWDED), st.integers(0, 2**32))
-def test_found_in_a_crowd(where: str, seed: int) -> None:
+@cases(often(60), st.sampled_from(CROWDED), st.integers(0, 2**32), least=2 / 3)
+def test_found_in_a_crowd(share: Share, where: str, seed: int) -> None:
     """Trees of some dozen starts with equal values among them, and something pending wherever a snapshot is taken."""
     rng = chance.Random(seed)
     types, values = rng.choice(("AAAAAABC", "AAABBC", "ABC")), rng.choice((8, 50))
@@ -389,14 +379,15 @@ def test_found_in_a_crowd(where: str, seed: int) -> None:
     cuts = sorted(rng.sample(range(120), rng.randrange(12)))
     expected = found_in_pieces(by_registers(program), table, cuts, restored=False)
     with few(rng):
-        pieces = found_in_pieces(by_groups(program), table, cuts, restored=rng.random() < 0.6)
+        pieces = found_in_pieces(in_groups(program), table, cuts, restored=rng.random() < 0.6)
     assert list(map(sorted, pieces)) == list(map(sorted, expected)), where
+    share.note(any(expected))
 
 
 def test_nodes_follow_the_window() -> None:
     table = streamed(20_000, 3)
     program = bound(KLEENE.format(20), table, "valuations")
-    run = by_groups(program)
+    run = in_groups(program)
     for begin in range(0, table.num_rows, 1_000):
         for batch in table.slice(begin, 1_000).to_batches():
             chunks = run.find(batch)
@@ -419,7 +410,7 @@ def test_limit_and_suppress_choose_among_the_matches(clauses: str) -> None:
     program, every = (bound(each, table, "valuations") for each in (f"{text} {clauses}", text))
     whole = {each for piece in found_in_pieces(by_registers(every), table, [], restored=False) for each in piece}
     cuts = [100, 250]
-    chosen = found_in_pieces(by_groups(program), table, cuts, restored=True)
+    chosen = found_in_pieces(in_groups(program), table, cuts, restored=True)
     others = found_in_pieces(by_registers(program), table, cuts, restored=False)
     assert [Counter(end for end, *_ in piece) for piece in chosen] == [
         Counter(end for end, *_ in piece) for piece in others
@@ -432,7 +423,7 @@ def test_astronomically_many_matches_are_read_as_far_as_wanted() -> None:
     """What nobody reads costs nothing, and what is read late is what it was when its event came."""
     table = streamed(3_000, 7)
     program = bound(KLEENE.format(600), table, "valuations")
-    run, (batch,) = by_groups(program), table.combine_chunks().to_batches()
+    run, (batch,) = in_groups(program), table.combine_chunks().to_batches()
     chunks = run.find(batch)
     some = named(next(chunks), program.plan.automaton.labels)
     run.recogniser.discard(chunks)

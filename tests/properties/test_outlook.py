@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import product
 
-from hypothesis import assume, event, given
+from hypothesis import assume
 from hypothesis import strategies as st
 
 from cerite.data.columns import canonical_schema
@@ -18,8 +18,8 @@ from cerite.engine.subset.recogniser import Recogniser
 from cerite.language.ceql import parse_query
 from cerite.pattern import QuerySpec, Size
 from tests import strategies as random
-from tests.properties.agreement import SCHEMA, Rows, planned
-from tests.telling import often
+from tests.properties.agreement import SCHEMA, Rows, cases, planned
+from tests.telling import Share, often
 
 QUERIES = st.builds(
     lambda pattern, within: QuerySpec(pattern, within=within),
@@ -44,13 +44,13 @@ def outlook(query: QuerySpec) -> Outlook | None:
     return explored(plan, 100_000)
 
 
-@often(150)
-@given(QUERIES, random.streams(10))
-def test_no_run_meets_a_state_that_was_not_explored(query: QuerySpec, rows: Rows) -> None:
+@cases(often(150), QUERIES, random.streams(10), least=1 / 5)
+def test_no_run_meets_a_state_that_was_not_explored(share: Share, query: QuerySpec, rows: Rows) -> None:
     outcome = outlook(query)
-    event("given up" if outcome is None or not outcome.whole else "explored")
-    if outcome is not None and outcome.whole:
-        assert met(query, rows) <= outcome.states
+    explored = outcome is not None and outcome.whole
+    states = met(query, rows) if explored else 0
+    assert outcome is None or not explored or states <= outcome.states
+    share.note(states > 2)
 
 
 def test_every_explored_state_is_met_by_some_stream() -> None:

@@ -322,7 +322,7 @@ def test_damaged_state_is_refused_wherever_it_is_damaged(cluster: Cluster) -> No
     for at in range(0, len(state), max(1, len(state) // 40)):
         for damaged in (state[:at], state[:at] + chr(ord(state[at]) ^ 4) + state[at + 1 :]):
             cluster.states[number] = damaged
-            with pytest.raises(SnapshotError):
+            with pytest.raises(SnapshotError, match="damaged"):
                 cluster.batch([shipped(cluster.live, KEYED, LATER)], 41)
 
 

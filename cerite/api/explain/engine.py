@@ -62,7 +62,7 @@ def explain_engine(tree: Tree, planned: Callable[[], Plan], schema: Schema | Non
 def _followed(number: int, preceding: Preceding) -> str:
     """How the engine keeps track of when something last began that must be absent before the match or a part."""
     window = "the query's window" if preceding.size is None else f"a window of {preceding.size}"
-    kept = "entry of stored values" if preceding.has_memory else "state of its own automaton"
+    kept = "entry of stored values" if preceding.is_stateful else "state of its own automaton"
     tests = "; ".join(sorted({readable(str(guard)) for guard in preceding.automaton.conditions}))
     return (
         f"absent before (since{number}), in {window}: {tests}; followed as events arrive, the latest start per {kept}"

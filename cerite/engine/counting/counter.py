@@ -16,18 +16,27 @@ import numpy.typing as npt
 from cerite.automaton import Automaton
 from cerite.core.arrays import Arrays, Longs, Words, bit_rows, long_column, partition_ids
 from cerite.core.budget import check_counting, counting_bytes
+from cerite.engine.counting.blocks import Block, bits_of, new_block, part_of
 from cerite.engine.counting.learnt import Learnt, Tables
 from cerite.engine.counting.limbs import LimbSlot, to_kernel, to_limbs
 from cerite.engine.counting.steps import CountedStates
-from cerite.engine.counting.two_stacks import Batch, How, Queue, Scratch, Starts, count_blocks, count_events, sweep
+from cerite.engine.counting.two_stacks import (
+    LOW,
+    CountingOptions,
+    Queue,
+    Scratch,
+    Starts,
+    count_blocks,
+    count_events,
+    sweep,
+)
 from cerite.engine.events.keys import Reach, write_lows
 from cerite.engine.events.rows import Deferred, Rows
 from cerite.engine.state.chains import packed
-from cerite.engine.state.cursor import Cursor, Stop, new_cursor, of_longs, to_longs
-from cerite.engine.state.slots import CONSUME, grown
+from cerite.engine.state.cursor import Cursor, Stop, consumption, new_cursor, of_longs, to_longs
+from cerite.engine.state.slots import grown
 from cerite.engine.state.snapshot import fingerprint, pack, unpack
-from cerite.engine.subset.base import SubsetEngine
-from cerite.engine.subset.blocks import Block, bits_of, new_block, part_of
+from cerite.engine.subset.base import Batch, SubsetEngine
 from cerite.predicate.columns.kernels import Lookup
 
 CEILING_BITS = 62  # numbers in the kernel stay below 2**CEILING_BITS
@@ -129,12 +138,12 @@ class Counter(SubsetEngine[CountedStates]):
     def _begin(self) -> None:
         """Begin to count anew."""
         self._matches = 0
-        self._total[0] = 0
+        self._total[LOW] = 0
         self.cursor.next = self.cursor.high = self.cursor.occurrences = 0
 
     def _counted(self) -> Count:
         """What was counted since `_begin`."""
-        matches = self._matches + int(self._total[0]) + (self.cursor.high << 64)
+        matches = self._matches + int(self._total[LOW]) + (self.cursor.high << 64)
         return Count(matches, self.cursor.occurrences)
 
     def _read_blocks(self, key: Longs, deferred: Deferred) -> Count:
@@ -161,7 +170,7 @@ class Counter(SubsetEngine[CountedStates]):
     def _run_blocks(self, at: int, key: Longs, lookup: Lookup, reach: Reach, block: Block) -> tuple[int, int, int]:
         self.cursor.free_slots = self.slots.n_free
         steps, starts = self.det.counting_steps, self.starts_by_slot
-        stop = count_blocks(at, key, lookup, reach, block, self._how, steps, starts, self.queue, self._scratch)
+        stop = count_blocks(at, key, lookup, reach, block, self._options, steps, starts, self.queue, self._scratch)
         self.slots.n_free = self.cursor.free_slots
         return stop
 
@@ -285,14 +294,14 @@ class Counter(SubsetEngine[CountedStates]):
     def _run(self, batch: Batch) -> int:
         self.cursor.free_slots = self.slots.n_free
         steps, starts = self.det.counting_steps, self.starts_by_slot
-        why = count_events(batch, self._how, steps, starts, self.queue, self._scratch)
+        why = count_events(batch, self._options, steps, starts, self.queue, self._scratch)
         self.slots.n_free = self.cursor.free_slots
         return why
 
     @property
-    def _how(self) -> How:
+    def _options(self) -> CountingOptions:
         limit = np.uint64((1 << CEILING_BITS) // self.det.fan_in)
-        return How(self.windowed, CONSUME[self.consume], limit, self.det.n_dstates)
+        return CountingOptions(self.windowed, consumption(self.consume), limit, self.det.n_dstates)
 
     @property
     def starts_by_slot(self) -> Starts:

@@ -20,9 +20,11 @@ from cerite.core.arrays import Arrays, Ints, Longs, Words
 from cerite.core.budget import check_counting
 from cerite.core.jit import inner, kernel
 from cerite.engine.counting.steps import CountedStates, Steps, advance_matrix, retreat_matrix
-from cerite.engine.counting.two_stacks import Batch, Scratch, free_chain
+from cerite.engine.counting.two_stacks import Scratch, free_chain
+from cerite.engine.events.keys import LEAST
 from cerite.engine.state.cursor import Cursor, Stop, new_cursor, of_longs, to_longs
 from cerite.engine.state.slots import grown
+from cerite.engine.subset.base import Batch
 from cerite.engine.subset.determinise import INITIAL, MISSING
 
 if TYPE_CHECKING:
@@ -236,7 +238,6 @@ def count_limbs(batch: Batch, windowed: bool, consume: bool, limit: np.uint64, s
 # anything was taken out, put back or grown; `tests/engine_core/wide.py` does the same with Python's integers.
 
 BASE_BITS = 32
-LEAST = int(np.iinfo(np.int64).min)
 _STATE = ("back_class", "back_key", "front_key", "front_v", "p", "v")
 
 
@@ -277,7 +278,7 @@ class LimbSlot:
                 batch, self.windowed, consume, np.uint64(limit), det.n_dstates, limbs, det.counting_steps,
                 self._stacks, scratch,
             )  # fmt: skip
-            matches += _number(scratch.total[0])
+            matches += whole(scratch.total[0])
             if why == Stop.MISS:
                 det.fill(self.cursor.dstate, self.cursor.event_class)
                 self._fit(det.capacity, limbs)
@@ -488,6 +489,15 @@ def _flat(numbers: Words) -> Words:
     return numbers.reshape(numbers.shape[0], numbers.shape[1] * numbers.shape[2])
 
 
-def _number(row: Words) -> int:
-    """One number; its limbs may exceed the base."""
-    return sum(int(limb) << BASE_BITS * k for k, limb in enumerate(row.tolist()))
+def whole(number: Words) -> int:
+    """The integer that one number is; its limbs may exceed the base."""
+    return sum(limb << BASE_BITS * k for k, limb in enumerate(number.tolist()))
+
+
+def widened(rows: Words, limbs: int, more: int) -> Words:
+    """Rows of numbers with `more` limbs instead of `limbs`; the last one they have may have run over."""
+    old = rows.reshape(rows.shape[0], -1, limbs)
+    new = np.zeros((*old.shape[:2], more), np.uint64)
+    new[:, :, : limbs - 1] = old[:, :, :-1]
+    new[:, :, limbs - 1], new[:, :, limbs] = old[:, :, -1] & MASK, old[:, :, -1] >> SHIFT
+    return new.reshape(rows.shape[0], -1)

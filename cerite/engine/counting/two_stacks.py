@@ -1,7 +1,7 @@
 """The two stacks of counting: matches are counted, not enumerated, at a cost that does not grow with the window.
 
-`counter` owns the arrays and calls these kernels. They stand apart because `limbs`, which has the same two stacks over
-wide numbers, needs them and not `counter`, which imports it.
+`counter` owns the arrays and calls these kernels. The kernels are here, not in `counter`, so that `limbs`, which has
+the same two stacks over wide numbers, can import them without a cycle.
 
 A partition's live starts form a queue, aggregated with two stacks (Tangwongsan et al., "two-stacks"): the back stack
 lists the events since the last flip with their product P and the vector v of the starts among them; the front stack
@@ -22,6 +22,7 @@ import numpy as np
 
 from cerite.core.arrays import Flags, Ints, Longs, Words
 from cerite.core.jit import inlined, inner, kernel
+from cerite.engine.counting.blocks import Block, look
 from cerite.engine.counting.steps import (
     Steps,
     advance_matrix,
@@ -31,29 +32,20 @@ from cerite.engine.counting.steps import (
     unknown_state,
 )
 from cerite.engine.events.keys import Reach
-from cerite.engine.state.cursor import Cursor, Stop
-from cerite.engine.subset.blocks import Block, look
+from cerite.engine.state.cursor import Consumption, Cursor, Stop
+from cerite.engine.subset.base import Batch
 from cerite.engine.subset.determinise import INITIAL, MISSING
 from cerite.predicate.columns.kernels import Lookup
 
 CEILING = 4.0e18  # below 2**62
+LOW = 0  # the only place of a total: its low word; how often that ran over is the cursor's `high`
 
 
-class Batch(NamedTuple):
-    """A batch and its relevant events, as the kernels read them; `partition` is empty for a single stream."""
-
-    selection: Longs  # the events to read, rising
-    classes: Ints
-    key: Longs
-    low: Longs
-    partition: Longs
-
-
-class How(NamedTuple):
+class CountingOptions(NamedTuple):
     """How a query is counted, and with how many deterministic states so far."""
 
     windowed: bool
-    consume: int
+    consume: int  # a `Consumption`
     limit: np.uint64  # what numbers must not exceed
     size: int
 
@@ -170,15 +162,17 @@ def flip(s: int, size: int, limit: np.uint64, steps: Steps, slots: Starts, queue
 def note_matches(matches: np.uint64, total: Words, cursor: Cursor) -> None:
     """Add the matches that an event completes to the total."""
     cursor.occurrences += 1
-    total[0] += matches
-    if total[0] < matches:
+    total[LOW] += matches
+    if total[LOW] < matches:
         cursor.high += 1
 
 
 @kernel
-def count_events(batch: Batch, how: How, steps: Steps, slots: Starts, queue: Queue, scratch: Scratch) -> int:
+def count_events(
+    batch: Batch, options: CountingOptions, steps: Steps, slots: Starts, queue: Queue, scratch: Scratch
+) -> int:
     """Count over batch.selection[cursor.next:]; returns why it stopped, `DONE` at the end of the batch."""
-    windowed, consume, limit, size = how.windowed, how.consume, how.limit, how.size
+    windowed, consume, limit, size = options.windowed, options.consume, options.limit, options.size
     cursor, entry, succ = queue.cursor, steps.entry, steps.succ
     front, back, starts, p, v, spare = slots.front, slots.back, slots.starts, slots.p, slots.v, scratch.spare
     for x in range(cursor.next, batch.selection.size):
@@ -195,11 +189,13 @@ def count_events(batch: Batch, how: How, steps: Steps, slots: Starts, queue: Que
             if fresh == 0:
                 if alone:
                     note_matches(alone, scratch.total, cursor)
-                    if consume == 2:
+                    if consume == Consumption.ANY:
                         cursor.epoch += 1
                 continue
             if cursor.free_slots == 0:
                 return Stop.MORE_SLOTS
+            if cursor.free_node < 0:  # `sweep` would free a slot that is taken and holds nothing, again and again
+                return Stop.MORE_NODES
             cursor.free_slots -= 1
             s = slots.free[cursor.free_slots]
             slots.slot_of[part] = s
@@ -214,7 +210,7 @@ def count_events(batch: Batch, how: How, steps: Steps, slots: Starts, queue: Que
             slots.wide[s] = False
             slots.epochs[s] = cursor.epoch
         if slots.wide[s]:
-            if consume == 2:
+            if consume == Consumption.ANY:
                 return Stop.WIDE
             continue
         if cursor.free_node < 0:
@@ -252,7 +248,7 @@ def count_events(batch: Batch, how: How, steps: Steps, slots: Starts, queue: Que
         if matches:
             note_matches(matches, scratch.total, cursor)
             if consume:
-                if consume == 2:
+                if consume == Consumption.ANY:
                     cursor.epoch += 1
                 release(part, s, slots, queue)
                 continue
@@ -283,8 +279,8 @@ def count_events(batch: Batch, how: How, steps: Steps, slots: Starts, queue: Que
 
 
 @kernel
-def count_blocks(begin: int, key: Longs, lookup: Lookup, reach: Reach, block: Block, how: How, steps: Steps,
-                 slots: Starts, queue: Queue, scratch: Scratch) -> tuple[int, int, int]:  # fmt: skip
+def count_blocks(begin: int, key: Longs, lookup: Lookup, reach: Reach, block: Block, options: CountingOptions,
+                 steps: Steps, slots: Starts, queue: Queue, scratch: Scratch) -> tuple[int, int, int]:  # fmt: skip
     """Count all events of a single stream from `begin` on, block by block.
 
     Returns the first event of the block that it stopped in (at the end, the number of events), how many events of that
@@ -298,7 +294,7 @@ def count_blocks(begin: int, key: Longs, lookup: Lookup, reach: Reach, block: Bl
             return at, relevant, Stop.MISS
         queue.cursor.next = 0
         batch = Batch(block.relevant[:relevant], block.classes[:n], key[at : at + n], block.low[:n], none)
-        why = count_events(batch, how, steps, slots, queue, scratch)
+        why = count_events(batch, options, steps, slots, queue, scratch)
         if why != Stop.DONE:
             return at, relevant, why
     return key.size, 0, Stop.DONE

@@ -10,17 +10,18 @@ from typing import Any
 import numpy as np
 
 from cerite.core.arrays import Longs, distinct, picked
+from cerite.engine.events.keys import LEAST
 from cerite.engine.events.rows import Rows
 from cerite.engine.groups.grouping import MOST_COMPARISONS, Grouping
 from cerite.engine.groups.kernel import list_starts
 from cerite.engine.groups.steps import StepTables
 from cerite.engine.groups.tree import DEEPEST, NONE, STEP, Forest, Place, Room
-from cerite.engine.registers.base import LEAST
 from cerite.engine.registers.compile import tables
 from cerite.engine.registers.layout import Events
 from cerite.engine.registers.moves import laid_out
 from cerite.engine.state.cursor import fresh
 from cerite.engine.state.slots import grown
+from cerite.engine.state.snapshot import fingerprint
 
 FEWEST_STARTS = 1 << 6  # room to begin with; tests begin with less
 BY_START = ("left", "right", "after", "value", "null", "born", "key", "own", "sums", "pending", "tagged")
@@ -74,6 +75,10 @@ class Groups:
         """How much there is to look through when something is to be forgotten."""
         return self.forest.place.nodes + self.lows.size
 
+    def _fingerprint(self) -> str:
+        states = [sorted(state) for state in self.grouping.states]
+        return fingerprint(self.machine.automaton, consume=self.consume, states=states)
+
     # ------------------------------------------------------------ a batch
     def _events(self, rows: Rows) -> Events:
         events = laid_out(rows, self._masks)
@@ -109,12 +114,11 @@ class Groups:
         root, oldest, newest = (np.full(partitions, NONE, np.int64) for _ in range(3))
         return Forest(
             left, right, after, value, null, born, key, own, sums, np.zeros((starts, states * width), self._entries),
-            tagged, root, oldest, newest, np.array([states, limbs]), place,
+            tagged, root, oldest, newest, states, limbs, place,
         )  # fmt: skip
 
     def _make_room(self) -> None:
-        states, limbs = (int(each) for each in self.forest.size)
-        width = states * limbs
+        states, width = self.forest.states, self.forest.states * self.forest.limbs
         self._room = Room(
             np.zeros(DEEPEST, np.int64), np.zeros(2 * (states + 2) * width, self._entries),
             np.zeros(states * width, self._entries), np.zeros(MOST_COMPARISONS, np.int64),
@@ -128,10 +132,6 @@ class Groups:
         """Take out all starts that have left their windows."""
         raise NotImplementedError
 
-    def _raise_lows(self, lows: Longs) -> None:
-        known = lows[: self.lows.size]
-        self.lows[: known.size] = np.maximum(self.lows[: known.size], known)
-
     def _more_starts(self, events: Events) -> None:
         """Make room for twice as many starts, unless enough of them, in silent partitions, have left their windows."""
         if self.shared_clock and events.part.size:
@@ -141,7 +141,7 @@ class Groups:
                 return
         forest = self.forest
         old = forest.left.size
-        self._check(2 * old, int(forest.size[1]))
+        self._check(2 * old, forest.limbs)
         more: dict[str, Any] = {name: grown(getattr(forest, name), 2 * old) for name in BY_START}
         self.forest = forest._replace(**more)
         self.forest.after[old:-1] = np.arange(old + 1, 2 * old)

@@ -13,16 +13,16 @@ import numpy as np
 from cerite.core.arrays import Arrays, Longs, Words
 from cerite.core.budget import check_counting
 from cerite.engine.counting.counter import Count
-from cerite.engine.counting.limbs import MASK, SHIFT
+from cerite.engine.counting.limbs import SHIFT, whole, widened
 from cerite.engine.events.rows import Rows
 from cerite.engine.groups import base
 from cerite.engine.groups.base import Groups, room_for
 from cerite.engine.groups.grouping import Grouping
 from cerite.engine.groups.kernel import expire_all, hand_down_all, plant_all, read_groups
 from cerite.engine.groups.numbers import NARROW_BITS, Numbers
-from cerite.engine.state.cursor import Stop
-from cerite.engine.state.slots import CONSUME, grown
-from cerite.engine.state.snapshot import fingerprint, pack, unpack
+from cerite.engine.state.cursor import Stop, consumption
+from cerite.engine.state.slots import grown, raise_lows
+from cerite.engine.state.snapshot import pack, unpack
 
 _OF_A_START = ("value", "null", "born", "key", "own")  # in a snapshot
 
@@ -34,7 +34,7 @@ class GroupCounter(Groups):
 
     def __init__(self, grouping: Grouping, *, consume: str = "none", shared_clock: bool = False) -> None:
         unused, none = np.zeros(0, np.uint64), np.zeros(0, np.int64)
-        self._numbers = Numbers(unused, unused, unused, unused, none)
+        self._numbers = Numbers(unused, np.uint64(0), unused, unused, none)
         super().__init__(grouping, consume=consume, shared_clock=shared_clock, labelled=False)
 
     def read(self, rows: Rows) -> Count:
@@ -45,7 +45,7 @@ class GroupCounter(Groups):
         before, place.next, why = place.occurrences, 0, -1
         while why != Stop.DONE:
             why = read_groups(
-                events, CONSUME[self.consume], self.steps.tables, self.forest, self._room, self.lows, self._numbers,
+                events, consumption(self.consume), self.steps.tables, self.forest, self._room, self.lows, self._numbers,
                 None,
             )  # fmt: skip
             if why == Stop.MISS:
@@ -54,7 +54,7 @@ class GroupCounter(Groups):
                 self._widen()
             elif why != Stop.DONE:
                 self._more_starts(events)
-        return Count(sum(int(limb) << 32 * k for k, limb in enumerate(self._numbers.total)), place.occurrences - before)
+        return Count(whole(self._numbers.total), place.occurrences - before)
 
     def snapshot(self) -> bytes:
         """The run state between two batches."""
@@ -73,24 +73,20 @@ class GroupCounter(Groups):
 
     def forget(self, lows: Longs) -> None:
         """Forget all that no event can bind any more; `lows` is by partition, for matches that end from now on."""
-        self._raise_lows(lows)
+        raise_lows(self.lows, lows)
         self._expire()
         if self.forest.left.size > max(base.FEWEST_STARTS, 4 * self.forest.place.nodes) or self._limbs > 1:
             self._pack()
 
     @property
     def _limbs(self) -> int:
-        return int(self.forest.size[1])
-
-    def _fingerprint(self) -> str:
-        states = [sorted(state) for state in self.grouping.states]
-        return fingerprint(self.machine.automaton, consume=self.consume, states=states)
+        return self.forest.limbs
 
     # ------------------------------------------------------------ room
     def _make_room(self) -> None:
         super()._make_room()
-        states, limbs = (int(each) for each in self.forest.size)
-        limit = np.array([(1 << NARROW_BITS) // self.steps.fan_in], np.uint64)
+        states, limbs = self.forest.states, self.forest.limbs
+        limit = np.uint64((1 << NARROW_BITS) // self.steps.fan_in)
         low, high = (np.zeros(2 * limbs + 2, np.uint64) for _ in range(2))
         total = grown(self._numbers.total, max(self._numbers.total.size, limbs + 4))
         self._numbers = Numbers(total, limit, low, high, np.zeros(states * states, np.int64))
@@ -109,10 +105,10 @@ class GroupCounter(Groups):
         more = 3 if limbs == 1 else limbs + max(1, limbs // 4)
         forest = self.forest
         self._check(forest.left.size, more)
-        forest.size[1], forest.place.wide = more, 0
+        forest.place.wide = 0
         self.forest = forest._replace(
-            own=_widened(forest.own, limbs, more), sums=_widened(forest.sums, limbs, more),
-            pending=_widened(forest.pending, limbs, more),
+            own=widened(forest.own, limbs, more), sums=widened(forest.sums, limbs, more),
+            pending=widened(forest.pending, limbs, more), limbs=more,
         )  # fmt: skip
         self._make_room()
 
@@ -139,15 +135,6 @@ class GroupCounter(Groups):
     def _pack(self) -> None:
         """Make room for the starts that there are and about as many more."""
         self._plant(*self._starts(), self._limbs)
-
-
-def _widened(rows: Words, limbs: int, more: int) -> Words:
-    """Numbers with more limbs; the last one they have may have run over."""
-    old = rows.reshape(rows.shape[0], -1, limbs)
-    new = np.zeros((*old.shape[:2], more), np.uint64)
-    new[:, :, : limbs - 1] = old[:, :, :-1]
-    new[:, :, limbs - 1], new[:, :, limbs] = old[:, :, -1] & MASK, old[:, :, -1] >> SHIFT
-    return new.reshape(rows.shape[0], -1)
 
 
 def _shortened(rows: Words, limbs: int, limit: int) -> tuple[Words, int]:

@@ -20,13 +20,13 @@ from cerite.core.jit import kernel
 from cerite.engine.groups.runs import JOIN, NOTHING
 from cerite.engine.results.output import MatchChunk
 from cerite.engine.state.cursor import Stop, Walk
+from cerite.engine.state.slots import doubled
 from cerite.engine.tecs.enumerate import (
     FEWEST_MARKS,
     MIXED,
     Room,
     chunks,
     copy_tail,
-    doubled,
     doubled_left,
     note,
     spread,

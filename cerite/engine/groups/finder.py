@@ -27,9 +27,9 @@ from cerite.engine.groups.runs import JOIN, NOTHING, Runs
 from cerite.engine.groups.tree import NONE
 from cerite.engine.registers.layout import Events
 from cerite.engine.results.output import MatchChunk
-from cerite.engine.state.cursor import Stop
-from cerite.engine.state.slots import CONSUME
-from cerite.engine.state.snapshot import fingerprint, pack, unpack
+from cerite.engine.state.cursor import Stop, consumption
+from cerite.engine.state.slots import raise_lows
+from cerite.engine.state.snapshot import pack, unpack
 from cerite.engine.tecs.finder import Finder
 from cerite.engine.tecs.nodes import KIND, OTHER, UNION, Roots
 
@@ -74,8 +74,9 @@ class GroupFinder(Groups, Finder):
         place.next = 0
         while why != Stop.DONE:
             why = read_groups(
-                events, CONSUME[self.consume], self.steps.tables, self.forest, self._room, self.lows, None, self.runs
-            )
+                events, consumption(self.consume), self.steps.tables, self.forest, self._room, self.lows, None,
+                self.runs,
+            )  # fmt: skip
             if why == Stop.MISS:
                 self.steps.meet(place.bits, place.code)
                 continue
@@ -102,7 +103,7 @@ class GroupFinder(Groups, Finder):
 
     def forget(self, lows: Longs) -> None:
         """Forget all that no event can bind any more; `lows` is by partition, for matches that end from now on."""
-        self._raise_lows(lows)
+        raise_lows(self.lows, lows)
         self._expire()
         self.reclaim()
         if self.forest.left.size > max(base.FEWEST_STARTS, 4 * self.forest.place.nodes):
@@ -128,10 +129,6 @@ class GroupFinder(Groups, Finder):
         self._take(arrays)
         self._take_nodes(arrays["nodes"])
         self.cursor.nodes = arrays["nodes"].shape[0]
-
-    def _fingerprint(self) -> str:
-        states = [sorted(state) for state in self.grouping.states]
-        return fingerprint(self.machine.automaton, consume=self.consume, states=states)
 
     def _packed(self) -> Arrays:
         """The trees with all starts in the order in which they came, and without room for more."""

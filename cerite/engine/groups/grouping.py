@@ -23,7 +23,7 @@ from cerite.engine.plan import Plan
 from cerite.engine.registers.condition_programs import one_comparison
 from cerite.engine.registers.interpret import ALL, ANY_OF, EQUAL, IS_NULL, IS_TRUE, NEGATE
 from cerite.engine.registers.leaves import Running, Value
-from cerite.engine.registers.programs import Program
+from cerite.engine.registers.programs import Postfix
 from cerite.engine.registers.tables import KEEP, Machine, Split
 from cerite.predicate.expression import And, Attribute, Literal
 from cerite.predicate.expression import Comparison as Written
@@ -286,7 +286,7 @@ def _stored(machine: Machine) -> str | None:
     return None
 
 
-def _formula(program: Program, comparisons: dict[Comparison, int], floats: set[bool]) -> Formula | None:
+def _formula(program: Postfix, comparisons: dict[Comparison, int], floats: set[bool]) -> Formula | None:
     """A program over the truth of comparisons, which are numbered on the way; None if it does anything else."""
     formula: list[tuple[int, int]] = []
     at = 0

@@ -30,24 +30,25 @@ from cerite.engine.groups.runs import (
 from cerite.engine.groups.steps import CODE_BITS, MISSING, Steps, label_of, source_of
 from cerite.engine.groups.tree import (
     ABOVE,
+    BEFORE_NULLS,
     BELOW,
-    FIRST,
     FROM,
     FROM_SIDE,
-    LAST,
+    LEFT_END,
     NONE,
+    RIGHT_END,
     STEP,
     TO,
     TO_SIDE,
-    VALUES,
     Forest,
     Room,
+    Stage,
     changes,
     clear_cut,
     hand_down,
     is_left,
-    make_way,
     plant,
+    prepare_path,
     step_nodes,
     step_range,
     uproot,
@@ -67,7 +68,7 @@ def cut_values(i: int, events: Events, steps: Steps, cuts: Longs) -> int:
         leaf = steps.leaves[a]
         if np.int64(events.nulls[i]) >> leaf & 1:
             continue
-        value = sortable(events.values[i, leaf], steps.leaf[1])
+        value = sortable(events.values[i, leaf], steps.is_float)
         at = n
         while at > 0 and cuts[at - 1] > value:
             at -= 1
@@ -87,7 +88,7 @@ def code_of(stretch: int, n: int, i: int, events: Events, steps: Steps, cuts: Lo
     for a in range(steps.leaves.size):
         leaf, answer = steps.leaves[a], UNKNOWN
         if stretch <= 2 * n and not np.int64(events.nulls[i]) >> leaf & 1:
-            value = sortable(events.values[i, leaf], steps.leaf[1])
+            value = sortable(events.values[i, leaf], steps.is_float)
             at = 0
             while cuts[at] != value:
                 at += 1
@@ -108,9 +109,9 @@ def find_ranges(i: int, c: int, events: Events, steps: Steps, forest: Forest, ro
         if step == MISSING:
             forest.place.code = code
             return -1
-        value, side = np.int64(0), np.int64(FIRST)
+        value, side = np.int64(0), np.int64(LEFT_END)
         if stretch == 2 * n + 1:
-            side = np.int64(VALUES)
+            side = np.int64(BEFORE_NULLS)
         elif stretch > 0:
             value, side = room.cuts[(stretch - 1) // 2], np.int64(BELOW if stretch % 2 else ABOVE)
         if step != before and before > 0:
@@ -120,7 +121,7 @@ def find_ranges(i: int, c: int, events: Events, steps: Steps, forest: Forest, ro
             count += 1
         before = step
     if before > 0:
-        room.ranges[count - 1, TO], room.ranges[count - 1, TO_SIDE] = 0, LAST
+        room.ranges[count - 1, TO], room.ranges[count - 1, TO_SIDE] = 0, RIGHT_END
     return count
 
 
@@ -188,42 +189,42 @@ def clear(part: int, forest: Forest) -> None:
 
 @inlined
 def new_start(
-    i: int, begins: int, events: Events, steps: Steps, forest: Forest, numbers: Numbers | None, runs: Runs | None
+    i: int, opening: int, events: Events, steps: Steps, forest: Forest, numbers: Numbers | None, runs: Runs | None
 ) -> int:
     """A node for the start at event i, not planted yet; callers have ensured room."""
-    x, first, place = forest.place.free, steps.begun_at[begins], forest.place
-    leaf, limbs = steps.leaf[0], forest.size[1]
+    x, first, place = forest.place.free, steps.openings_at[opening], forest.place
+    leaf, limbs = steps.stored, forest.limbs
     forest.left[x] = forest.right[x] = NONE
     forest.tagged[x] = False
-    null = steps.begun[first + 1] == 0 or np.int64(events.nulls[i]) >> leaf & 1 == 1
+    null = steps.openings[first + 1] == 0 or np.int64(events.nulls[i]) >> leaf & 1 == 1
     forest.null[x] = null
-    forest.value[x] = 0 if null else sortable(events.values[i, leaf], steps.leaf[1])
+    forest.value[x] = 0 if null else sortable(events.values[i, leaf], steps.is_float)
     forest.born[x], forest.key[x] = place.born, events.key[i]
     for j in range(forest.own.shape[1]):
         forest.own[x, j] = np.uint64(0)
     if runs is not None:
-        begun = new_bottom(place.position, runs)
-        for k in range(first + 2, steps.begun_at[begins + 1]):
-            state = source_of(steps.begun[k])
-            run = marked(begun, label_of(steps.begun[k]), place.position, runs)
+        bottom = new_bottom(place.position, runs)
+        for k in range(first + 2, steps.openings_at[opening + 1]):
+            state = source_of(steps.openings[k])
+            run = marked(bottom, label_of(steps.openings[k]), place.position, runs)
             forest.own[x, state] = united(forest.own[x, state], run, runs)
     if numbers is not None:
-        for k in range(first + 2, steps.begun_at[begins + 1]):
-            forest.own[x, steps.begun[k] * limbs] += np.uint64(1)
+        for k in range(first + 2, steps.openings_at[opening + 1]):
+            forest.own[x, steps.openings[k] * limbs] += np.uint64(1)
     return x
 
 
 @inlined
-def beginning(begins: int, steps: Steps) -> int:
+def opening_nodes(opening: int, steps: Steps) -> int:
     """How many nodes of `runs` it takes at most to begin runs, or matches of one event."""
-    first = steps.begun_at[begins]
-    most: int = 3 * (steps.begun_at[begins + 1] - first + steps.begun[first])
+    first = steps.openings_at[opening]
+    most: int = 3 * (steps.openings_at[opening + 1] - first + steps.openings[first])
     return most
 
 
 @inlined
-def begin(x: int, part: int, forest: Forest, room: Room, numbers: Numbers | None, runs: Runs | None) -> None:
-    """Plant a new start, after `make_way`."""
+def add_start(x: int, part: int, forest: Forest, room: Room, numbers: Numbers | None, runs: Runs | None) -> None:
+    """Plant a new start, after `prepare_path`."""
     place = forest.place
     place.free = forest.after[x]
     place.nodes += 1
@@ -238,16 +239,16 @@ def begin(x: int, part: int, forest: Forest, room: Room, numbers: Numbers | None
 
 
 @inlined
-def clear_cuts(part: int, ranges: int, begins: int, forest: Forest, steps: Steps, room: Room,
+def clear_cuts(part: int, ranges: int, opening: int, forest: Forest, steps: Steps, room: Room,
                numbers: Numbers | None, runs: Runs | None) -> bool:  # fmt: skip
     """Prepare the tree for the steps of an event; False if there is no room, also for matches of the event alone."""
-    need = beginning(begins, steps) if begins >= 0 else 0
+    need = opening_nodes(opening, steps) if opening >= 0 else 0
     for which in range(ranges):
         step, levels = room.ranges[which, STEP], 1
         if runs is not None and not changes(step, steps):
             continue
-        for end in (FROM, TO):
-            value, side = room.ranges[which, end], room.ranges[which, end + FROM_SIDE]
+        for value_at, side_at in ((FROM, FROM_SIDE), (TO, TO_SIDE)):
+            value, side = room.ranges[which, value_at], room.ranges[which, side_at]
             along = clear_cut(part, value, side, forest, room, numbers, runs)
             if along < 0:
                 return False
@@ -271,23 +272,23 @@ def read_ranges(part: int, ranges: int, forest: Forest, steps: Steps, room: Room
 
 
 @inlined
-def begin_matches(begins: int, steps: Steps, forest: Forest, numbers: Numbers | None, runs: Runs | None) -> bool:
+def accept_alone(opening: int, steps: Steps, forest: Forest, numbers: Numbers | None, runs: Runs | None) -> bool:
     """Add the matches that consist of the event alone; returns whether there are any."""
-    single = steps.begun[steps.begun_at[begins]]
+    single = steps.openings[steps.openings_at[opening]]
     if numbers is not None:
         numbers.total[0] += np.uint64(single)
     if runs is not None and single > 0:
-        place, begun = forest.place, new_bottom(forest.place.position, runs)
-        for k in range(steps.single_at[begins], steps.single_at[begins + 1]):
-            match = marked(begun, label_of(steps.single[k]), place.position, runs)
+        place, bottom = forest.place, new_bottom(forest.place.position, runs)
+        for k in range(steps.single_at[opening], steps.single_at[opening + 1]):
+            match = marked(bottom, label_of(steps.single[k]), place.position, runs)
             place.matches = united(place.matches, match, runs)
     return bool(single > 0)
 
 
 @inlined
-def move(i: int, part: int, c: int, begins: int, events: Events, steps: Steps, forest: Forest, room: Room,
+def move(i: int, part: int, c: int, opening: int, events: Events, steps: Steps, forest: Forest, room: Room,
          numbers: Numbers | None, runs: Runs | None) -> int:  # fmt: skip
-    """Move the starts of a partition by event i: `DONE` or why not; place.stage is then 1 or, if matches end, 2."""
+    """Move the starts of a partition by event i: `DONE` or why not; sets place.stage."""
     if not expire(part, events.low[i], forest, room, numbers, runs):
         return full(runs)
     some, ranges, place = False, 0, forest.place
@@ -296,22 +297,22 @@ def move(i: int, part: int, c: int, begins: int, events: Events, steps: Steps, f
         if ranges < 0:
             return Stop.MISS
         ranges = drop_empty(part, ranges, forest, room)
-    if begins >= 0 and place.free < 0:
+    if opening >= 0 and place.free < 0:
         return Stop.MORE_STARTS
     if runs is not None and not read_ranges(part, ranges, forest, steps, room, runs):
         return full(runs)
-    if not clear_cuts(part, ranges, begins, forest, steps, room, numbers, runs):
+    if not clear_cuts(part, ranges, opening, forest, steps, room, numbers, runs):
         return full(runs)
     for which in range(ranges):
         if runs is None or changes(room.ranges[which, STEP], steps):
             some |= step_range(part, which, forest, steps, room, numbers, runs)
-    if begins >= 0:
-        some |= begin_matches(begins, steps, forest, numbers, runs)
+    if opening >= 0:
+        some |= accept_alone(opening, steps, forest, numbers, runs)
     if runs is not None:
         some = place.matches != EMPTY
         if some:
             note_root(i, (place.matches >> 1) - 1, runs.roots, runs.cursor)
-    place.stage = 2 if some else 1
+    place.stage = Stage.COMPLETED if some else Stage.MOVED
     return Stop.MORE_LIMBS if place.wide else Stop.DONE
 
 
@@ -329,29 +330,29 @@ def read_groups(events: Events, consume: int, steps: Steps, forest: Forest, room
         if c < 0:
             place.bits, place.code = bits, 0
             return Stop.MISS
-        begins = steps.begins[c]
+        opening = steps.opening_of[c]
         lows[part] = events.low[i]
         place.position = events.position[i]
-        if place.stage == 0:
-            if begins < 0 and forest.root[part] < 0:
+        if place.stage == Stage.UNREAD:
+            if opening < 0 and forest.root[part] < 0:
                 continue
             if runs is not None and runs.cursor.roots == runs.roots.node.size:
                 return Stop.ROOTS_FULL
-            why = move(i, part, c, begins, events, steps, forest, room, numbers, runs)
+            why = move(i, part, c, opening, events, steps, forest, room, numbers, runs)
             if why != Stop.DONE:
                 place.bits = bits
                 return why
-        if consume and place.stage == 2:
+        if consume and place.stage == Stage.COMPLETED:
             clear(part, forest)
-        elif begins >= 0 and steps.begun_at[begins + 1] > steps.begun_at[begins] + 2:
-            if runs is not None and not has_room(beginning(begins, steps), runs):
+        elif opening >= 0 and steps.openings_at[opening + 1] > steps.openings_at[opening] + 2:
+            if runs is not None and not has_room(opening_nodes(opening, steps), runs):
                 return full(runs)
-            x = new_start(i, begins, events, steps, forest, numbers, runs)
-            if not make_way(x, part, forest, room, numbers, runs):
+            x = new_start(i, opening, events, steps, forest, numbers, runs)
+            if not prepare_path(x, part, forest, room, numbers, runs):
                 return full(runs)
-            begin(x, part, forest, room, numbers, runs)
-        place.occurrences += place.stage == 2
-        place.stage = 0
+            add_start(x, part, forest, room, numbers, runs)
+        place.occurrences += place.stage == Stage.COMPLETED
+        place.stage = Stage.UNREAD
         if place.wide:
             place.next = at + 1
             return Stop.MORE_LIMBS
@@ -392,7 +393,7 @@ def hand_down_all(order: Longs, forest: Forest, room: Room, numbers: Numbers) ->
 def plant_all(part: Longs, forest: Forest, room: Room, numbers: Numbers) -> None:
     """Plant nodes 0, 1, … into the trees of their partitions; nothing is pending."""
     for x in range(part.size):
-        begin(x, part[x], forest, room, numbers, None)
+        add_start(x, part[x], forest, room, numbers, None)
 
 
 @kernel

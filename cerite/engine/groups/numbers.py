@@ -25,7 +25,7 @@ class Numbers(NamedTuple):
     """What a tree of numbers needs besides them; None if a tree holds `runs`, and then nothing of it is compiled."""
 
     total: Words  # of all matches, in limbs
-    limit: Words  # of one number: the most that a narrow number may be between two events
+    limit: np.uint64  # the most that a narrow number may be between two events
     low: Words  # room for a product
     high: Words
     lengths: Longs  # room for the limbs in use of a matrix

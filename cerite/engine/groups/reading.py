@@ -13,7 +13,19 @@ from __future__ import annotations
 from cerite.core.jit import inner
 from cerite.engine.groups.runs import EMPTY, MOST_OF_A_TERM, UNCHANGED, Runs, has_room, joined, marked, united
 from cerite.engine.groups.steps import Steps, label_of, source_of
-from cerite.engine.groups.tree import FIRST, FROM, FROM_SIDE, LAST, STEP, TO, TO_SIDE, Entries, Forest, Room, is_left
+from cerite.engine.groups.tree import (
+    FROM,
+    FROM_SIDE,
+    LEFT_END,
+    RIGHT_END,
+    STEP,
+    TO,
+    TO_SIDE,
+    Entries,
+    Forest,
+    Room,
+    is_left,
+)
 
 LEFT_SIDE, RIGHT_SIDE, SPARE = range(3)  # rows of `Runs.carried`: for the two ends of a stretch, and while it changes
 
@@ -26,7 +38,7 @@ def read_range(part: int, which: int, forest: Forest, steps: Steps, room: Room, 
     if not begin_to_carry(step, forest, steps, runs):
         return False
     at = forest.root[part]
-    if from_side == FIRST and to_side == LAST:
+    if from_side == LEFT_END and to_side == RIGHT_END:
         return take_matches(forest.sums, at, LEFT_SIDE, forest, runs)
     while at >= 0:
         below = is_left(at, low, from_side, forest)
@@ -39,7 +51,7 @@ def read_range(part: int, which: int, forest: Forest, steps: Steps, room: Room, 
         return True
     if not take_matches(forest.own, at, LEFT_SIDE, forest, runs) or not carry_past(at, LEFT_SIDE, forest, runs):
         return False
-    for s in range(forest.size[0]):
+    for s in range(forest.states):
         runs.carried[RIGHT_SIDE, s] = runs.carried[LEFT_SIDE, s]
     return read_side(forest.left[at], LEFT_SIDE, low, from_side, forest, runs) and read_side(
         forest.right[at], RIGHT_SIDE, high, to_side, forest, runs
@@ -50,7 +62,7 @@ def read_range(part: int, which: int, forest: Forest, steps: Steps, room: Room, 
 def read_side(at: int, row: int, value: int, side: int, forest: Forest, runs: Runs) -> bool:
     """Take the matches below a node that lie right of the cut at a stretch's left end, or left of that at its right."""
     while at >= 0:
-        if side == (LAST if row == RIGHT_SIDE else FIRST):
+        if side == (RIGHT_END if row == RIGHT_SIDE else LEFT_END):
             return take_matches(forest.sums, at, row, forest, runs)
         outward, inward = forest.left[at], forest.right[at]
         if row == RIGHT_SIDE:
@@ -72,7 +84,7 @@ def begin_to_carry(step: int, forest: Forest, steps: Steps, runs: Runs) -> bool:
     first, end, carried = steps.accepting_at[step], steps.accepting_at[step + 1], runs.carried
     if not has_room(3 * (end - first), runs):
         return False
-    for s in range(forest.size[0]):
+    for s in range(forest.states):
         carried[LEFT_SIDE, s] = EMPTY
     for a in range(first, end):
         state = source_of(steps.accepting[a])
@@ -84,7 +96,7 @@ def begin_to_carry(step: int, forest: Forest, steps: Steps, runs: Runs) -> bool:
 @inner
 def carry_past(x: int, row: int, forest: Forest, runs: Runs) -> bool:
     """Put what a node's children have yet to do before what is carried; False if there is no room."""
-    size, carried, pending = forest.size[0], runs.carried, forest.pending
+    size, carried, pending = forest.states, runs.carried, forest.pending
     if not forest.tagged[x]:
         return True
     if not has_room(MOST_OF_A_TERM * size * size, runs):
@@ -104,7 +116,7 @@ def carry_past(x: int, row: int, forest: Forest, runs: Runs) -> bool:
 @inner
 def take_matches(rows: Entries, x: int, row: int, forest: Forest, runs: Runs) -> bool:
     """Join a row to what is carried, and add it to the event's matches; False where there is no room."""
-    size, place, carried = forest.size[0], forest.place, runs.carried
+    size, place, carried = forest.states, forest.place, runs.carried
     if not has_room(MOST_OF_A_TERM * size + 1, runs):
         return False
     for s in range(size):

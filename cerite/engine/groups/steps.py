@@ -35,9 +35,9 @@ class Steps(NamedTuple):
     class_of: Ints  # by the bits of the guards; -1: not met yet
     depends: Flags  # by class: whether comparisons matter
     step_of: Ints  # by class and code; -1: not met yet
-    begins: Ints  # by class: the number of the states in which runs begin, or -1
-    begun: Longs  # from begun_at[number] on: how often one event is a match, whether the value is kept, and the states
-    begun_at: Longs
+    opening_of: Ints  # by class: the number of what its events begin, or -1
+    openings: Longs  # from openings_at[number] on: how often the event alone matches, whether its value is kept, states
+    openings_at: Longs
     single: Longs  # from single_at[number] on: the labels of matches of one event
     single_at: Longs
     changed: Longs  # from changed_at[step] on: target, how many sources, sources
@@ -46,7 +46,8 @@ class Steps(NamedTuple):
     accepting_at: Longs
     operations: Longs  # of the comparisons
     leaves: Longs
-    leaf: Longs  # of one number: what a start stores; and whether it is a float
+    stored: int  # the leaf that a start stores
+    is_float: bool  # whether that is a float
 
 
 @inlined
@@ -70,7 +71,7 @@ class StepTables:
         self._guards = {guard: bit for bit, guard in enumerate(grouping.machine.guards)}
         self._holds: list[int] = []
         self._steps: dict[Step, int] = {((), ()): 0}
-        self._begun: dict[tuple[tuple[int, ...], tuple[int, ...]], int] = {}
+        self._openings: dict[tuple[tuple[int, ...], tuple[int, ...]], int] = {}
         labels = len(grouping.machine.automaton.labels)
         self.fan_in = max(1, len(grouping.states)) * labels  # no number gains more terms at once
         comparisons = grouping.comparisons
@@ -82,7 +83,7 @@ class StepTables:
             np.zeros(2, np.int64),
             np.array([each.op for each in comparisons], np.int64),
             np.array([each.leaf for each in comparisons], np.int64),
-            np.array([grouping.leaf, grouping.is_float], np.int64),
+            grouping.leaf, grouping.is_float,
         )  # fmt: skip
 
     def meet(self, bits: int, code: int) -> None:
@@ -98,34 +99,34 @@ class StepTables:
         number = len(self._holds)
         self._holds.append(bits)
         holds = _Holding(bits, self._guards)
-        begins = self._beginning(self.grouping.begun(holds))
+        opening = self._opening(self.grouping.begun(holds))
         tables = self.tables
         tables.class_of[bits] = number
         self.tables = tables._replace(
             depends=np.append(tables.depends, self.grouping.depends(holds)),
             step_of=grown(tables.step_of, number + 1, MISSING),
-            begins=np.append(tables.begins, np.int32(begins)),
+            opening_of=np.append(tables.opening_of, np.int32(opening)),
         )
         return number
 
-    def _beginning(self, moves: list[Move]) -> int:
+    def _opening(self, moves: list[Move]) -> int:
         states = [move for move in moves if move.target is not None]
         single = tuple(self._marked(0, move) for move in moves if move.accepts)
         if not states and not single:
             return NOTHING
         kept = any(known for move in states for _, known in move.target or ())
         numbers = (self._marked(self._number[move.target], move) for move in states if move.target is not None)
-        begun = (len(single), int(kept), *numbers)
-        if (begun, single) not in self._begun:
-            self._begun[begun, single] = len(self._begun)
+        opening = (len(single), int(kept), *numbers)
+        if (opening, single) not in self._openings:
+            self._openings[opening, single] = len(self._openings)
             tables = self.tables
             self.tables = tables._replace(
-                begun=np.append(tables.begun, np.array(begun, np.int64)),
-                begun_at=np.append(tables.begun_at, tables.begun.size + len(begun)),
+                openings=np.append(tables.openings, np.array(opening, np.int64)),
+                openings_at=np.append(tables.openings_at, tables.openings.size + len(opening)),
                 single=np.append(tables.single, np.array(single, np.int64)),
                 single_at=np.append(tables.single_at, tables.single.size + len(single)),
             )
-        return self._begun[begun, single]
+        return self._openings[opening, single]
 
     def _marked(self, state: int, move: Move) -> int:
         """A state with the label of a move that leaves or enters it."""

@@ -16,6 +16,7 @@ down along its whole way, so that it can stop there and begin again with wider n
 
 from __future__ import annotations
 
+from enum import IntEnum
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -40,8 +41,16 @@ from cerite.engine.state.cursor import record
 
 NONE = -1
 # sides of a cut: before all values, before or after those that equal its value, after all values, after NULLs as well
-FIRST, BELOW, ABOVE, VALUES, LAST = range(5)
+LEFT_END, BELOW, ABOVE, BEFORE_NULLS, RIGHT_END = range(5)
 DEEPEST = 1 << 10  # a treap is never that deep
+
+
+class Stage(IntEnum):
+    """How far an event has got; one that then stops for want of room goes on from there."""
+
+    UNREAD = 0
+    MOVED = 1  # it has moved what there was, and not yet begun anything
+    COMPLETED = 2  # the same, and matches end at it
 
 
 @record
@@ -56,7 +65,7 @@ class Place(np.void):  # type: ignore[misc]
     free: int  # the first of the chain of unused nodes
     born: int  # starts so far: their places
     wide: int  # whether a number has outgrown its form
-    stage: int  # 1: the event at hand has moved what there was, and not yet begun anything
+    stage: int  # a `Stage`: how far the event at hand has got
     position: int  # of the event at hand
     matches: int  # the matches that this event completes, as an entry of `runs`
 
@@ -81,7 +90,8 @@ class Forest(NamedTuple):
     root: Longs  # by partition
     oldest: Longs
     newest: Longs
-    size: Longs  # of two numbers: states, and limbs of a number
+    states: int
+    limbs: int  # of a number
     place: Place
 
 
@@ -108,11 +118,11 @@ def priority(x: int, forest: Forest) -> np.uint64:
 @inlined
 def is_left(x: int, value: int, side: int, forest: Forest) -> bool:
     """Whether a start lies to the left of a cut."""
-    if side in (FIRST, LAST):
-        return bool(side == LAST)
+    if side in (LEFT_END, RIGHT_END):
+        return bool(side == RIGHT_END)
     if forest.null[x]:
         return False
-    return bool(side == VALUES or forest.value[x] < value or (side == ABOVE and forest.value[x] == value))
+    return bool(side == BEFORE_NULLS or forest.value[x] < value or (side == ABOVE and forest.value[x] == value))
 
 
 @inlined
@@ -130,7 +140,7 @@ def hand_down(x: int, forest: Forest, room: Room, numbers: Numbers | None, runs:
     """Give a node's pending step to its children; False, with nothing changed, if there is no room."""
     if not forest.tagged[x]:
         return True
-    size, width = forest.size[0], forest.size[0] * forest.size[1]
+    size, width = forest.states, forest.states * forest.limbs
     own, sums, pending, kids = forest.own, forest.sums, forest.pending, room.kids
     if runs is not None and not has_room(2 * MOST_OF_A_TERM * (size + 2) * size * size, runs):
         return False
@@ -168,7 +178,7 @@ def hand_down(x: int, forest: Forest, room: Room, numbers: Numbers | None, runs:
 @inner
 def measure(pending: Words, x: int, forest: Forest, numbers: Numbers) -> None:
     """Note how long the numbers in a node's pending step are, if they may be long."""
-    size, limbs = forest.size[0], forest.size[1]
+    size, limbs = forest.states, forest.limbs
     if limbs > 1:
         for k in range(size * size):
             numbers.lengths[k] = length(pending, x, k * limbs, limbs)
@@ -179,16 +189,16 @@ def product(
     pending: Words, x: int, rows: Words, y: int, columns: int, out: Words, at: int, forest: Forest, numbers: Numbers
 ) -> bool:
     """out[at:] ← pending[x] · rows[y], of `columns` columns; False if a number has no room."""
-    size, limbs = forest.size[0], forest.size[1]
+    size, limbs = forest.states, forest.limbs
     if limbs == 1:
-        return narrow_product(pending, x, rows, y, size, columns, float(numbers.limit[0]), out, at)
+        return narrow_product(pending, x, rows, y, size, columns, float(numbers.limit), out, at)
     return wide_product(pending, x, rows, y, size, columns, limbs, out, at, numbers.low, numbers.high, numbers.lengths)
 
 
 @inlined
 def sum_up(x: int, forest: Forest, numbers: Numbers | None, runs: Runs | None) -> None:
     """Compute the sums of a node without a pending step from those of its children."""
-    size, limbs, own, sums = forest.size[0], forest.size[1], forest.own, forest.sums
+    size, limbs, own, sums = forest.states, forest.limbs, forest.own, forest.sums
     left, right = forest.left[x], forest.right[x]
     for j in range(size * limbs):
         if runs is not None:
@@ -204,7 +214,7 @@ def sum_up(x: int, forest: Forest, numbers: Numbers | None, runs: Runs | None) -
                 value += sums[right, j]
             sums[x, j] = value
     if numbers is not None:
-        forest.place.wide |= settled(sums, x, size * limbs, limbs, numbers.limit[0])
+        forest.place.wide |= settled(sums, x, size * limbs, limbs, numbers.limit)
 
 
 @inner
@@ -219,13 +229,13 @@ def can_sum_up(levels: int, forest: Forest, runs: Runs | None) -> bool:
     """Whether there is room to sum up so many nodes."""
     fits = True
     if runs is not None:
-        fits = has_room(2 * levels * forest.size[0], runs)
+        fits = has_room(2 * levels * forest.states, runs)
     return fits
 
 
 # ------------------------------------------------------------ starts come and go
 @inner
-def make_way(x: int, part: int, forest: Forest, room: Room, numbers: Numbers | None, runs: Runs | None) -> bool:
+def prepare_path(x: int, part: int, forest: Forest, room: Room, numbers: Numbers | None, runs: Runs | None) -> bool:
     """Hand down along the way to the place where start x is, or will be; False if there is no room."""
     at, levels = forest.root[part], 1
     while at >= 0 and at != x:
@@ -238,7 +248,7 @@ def make_way(x: int, part: int, forest: Forest, room: Room, numbers: Numbers | N
 
 @inlined
 def plant(x: int, part: int, forest: Forest, room: Room, numbers: Numbers | None, runs: Runs | None) -> None:
-    """Put a start into the tree, after `make_way`; its `own` is set already."""
+    """Put a start into the tree, after `prepare_path`; its `own` is set already."""
     left, right, path = forest.left, forest.right, room.path
     n, above, to_right, at = 0, np.int64(NONE), False, forest.root[part]
     mine = priority(x, forest)
@@ -286,7 +296,7 @@ def plant(x: int, part: int, forest: Forest, room: Room, numbers: Numbers | None
 def uproot(x: int, part: int, forest: Forest, room: Room, numbers: Numbers | None, runs: Runs | None) -> bool:
     """Take a start out of its tree; False, with no start changed, if there is no room."""
     left, right, path = forest.left, forest.right, room.path
-    if not make_way(x, part, forest, room, numbers, runs) or not hand_down(x, forest, room, numbers, runs):
+    if not prepare_path(x, part, forest, room, numbers, runs) or not hand_down(x, forest, room, numbers, runs):
         return False
     smaller, larger, below = left[x], right[x], 0
     while smaller >= 0 and larger >= 0:
@@ -340,7 +350,7 @@ def changes(step: int, steps: Steps) -> bool:
 def step_rows(rows: Entries, x: int, width: int, step: int, forest: Forest, steps: Steps, spare: Entries,
               numbers: Numbers | None, runs: Runs | None) -> None:  # fmt: skip
     """rows[x] ← M rows[x], where a row has `width` words for every state."""
-    size, limbs = forest.size[0], forest.size[1]
+    size, limbs = forest.states, forest.limbs
     for j in range(size * width):
         spare[j] = rows[x, j]
     at, end = steps.changed_at[step], steps.changed_at[step + 1]
@@ -356,7 +366,7 @@ def step_rows(rows: Entries, x: int, width: int, step: int, forest: Forest, step
                     value += spare[steps.changed[s] * width + j]
                 rows[x, target + j] = value
     if numbers is not None:
-        forest.place.wide |= settled(rows, x, size * width, limbs, numbers.limit[0])
+        forest.place.wide |= settled(rows, x, size * width, limbs, numbers.limit)
 
 
 @inlined
@@ -371,7 +381,7 @@ def accepted(
         some = matches != EMPTY
     if numbers is not None:
         for a in range(first, end):
-            some |= add_to(numbers.total, rows, x, steps.accepting[a] * forest.size[1], forest.size[1])
+            some |= add_to(numbers.total, rows, x, steps.accepting[a] * forest.limbs, forest.limbs)
     return some
 
 
@@ -382,7 +392,7 @@ def step_one(
     """Let one start do a step; whether it completes matches. Its sums are not right afterwards."""
     some = accepted(forest.own, x, step, forest, steps, numbers, runs)
     if changes(step, steps):
-        step_rows(forest.own, x, forest.size[1], step, forest, steps, room.spare, numbers, runs)
+        step_rows(forest.own, x, forest.limbs, step, forest, steps, room.spare, numbers, runs)
     return some
 
 
@@ -396,7 +406,7 @@ def step_all(
     some = accepted(forest.sums, x, step, forest, steps, numbers, runs)
     if not changes(step, steps):
         return some
-    size, limbs, pending = forest.size[0], forest.size[1], forest.pending
+    size, limbs, pending = forest.states, forest.limbs, forest.pending
     if not forest.tagged[x]:
         for j in range(size * size * limbs):
             pending[x, j] = np.uint64(0)
@@ -415,7 +425,7 @@ def clear_cut(
 ) -> int:
     """Hand down on both sides of a cut; returns how many nodes lie along it, or -1 if there is no room."""
     at, levels = forest.root[part], 0
-    while at >= 0 and FIRST < side < LAST:
+    while at >= 0 and LEFT_END < side < RIGHT_END:
         if forest.tagged[at] and not hand_down(at, forest, room, numbers, runs):
             return -1
         at = forest.right[at] if is_left(at, value, side, forest) else forest.left[at]
@@ -431,7 +441,7 @@ def step_range(part: int, which: int, forest: Forest, steps: Steps, room: Room, 
     low, from_side = room.ranges[which, FROM], room.ranges[which, FROM_SIDE]
     high, to_side, step = room.ranges[which, TO], room.ranges[which, TO_SIDE], room.ranges[which, STEP]
     at = forest.root[part]
-    if from_side == FIRST and to_side == LAST:
+    if from_side == LEFT_END and to_side == RIGHT_END:
         return step_all(at, step, forest, steps, room, numbers, runs)
     n = 0
     while at >= 0:
@@ -447,10 +457,10 @@ def step_range(part: int, which: int, forest: Forest, steps: Steps, room: Room, 
     n += 1
     some = step_one(at, step, forest, steps, room, numbers, runs)
     smaller, larger = left[at], right[at]
-    if from_side == FIRST:
+    if from_side == LEFT_END:
         some |= step_all(smaller, step, forest, steps, room, numbers, runs)
         smaller = np.int64(NONE)
-    if to_side == LAST:
+    if to_side == RIGHT_END:
         some |= step_all(larger, step, forest, steps, room, numbers, runs)
         larger = np.int64(NONE)
     while smaller >= 0:
@@ -481,6 +491,6 @@ def step_nodes(step: int, forest: Forest, steps: Steps) -> int:
     """How many nodes of `runs` a step needs at most: for one start, for all that is below it, and for summing up."""
     sources = steps.changed_at[step + 1] - steps.changed_at[step]
     accepting = steps.accepting_at[step + 1] - steps.accepting_at[step]
-    size = forest.size[0]
+    size = forest.states
     most: int = (3 * sources * (size + 2) + 2 * (3 * accepting + 1)) * 2 + 2 * size
     return most

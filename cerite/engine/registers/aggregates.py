@@ -6,62 +6,44 @@ COUNT reads a tally, SUM, MIN, MAX, FIRST and LAST the stored value, AVG the sum
 from __future__ import annotations
 
 from cerite.core.errors import PatternError
+from cerite.engine.registers import interpret as op
 from cerite.engine.registers.column_types import ColumnTypes
-from cerite.engine.registers.interpret import (
-    ACCUMULATE,
-    COUNTED,
-    DIVIDE,
-    FIRST,
-    IS_NULL,
-    LAST,
-    LEAST,
-    LEAST_FLOAT,
-    LEAST_TEXT,
-    MOST,
-    MOST_FLOAT,
-    MOST_TEXT,
-    NEGATE,
-    NULL,
-    NUMBER,
-    STORED,
-    SUM_FLOAT,
-    SUM_WHOLE,
-    TALLY,
-    TO_FLOAT,
-)
 from cerite.engine.registers.leaves import PRESENCE, Running, Value
-from cerite.engine.registers.programs import Pool, Program
+from cerite.engine.registers.programs import Operands, Postfix
 from cerite.predicate import expression as ex
 from cerite.predicate.functions import TEXT
 from cerite.predicate.kinds import ValueKind
 
+_HOW = {"MIN": op.MINIMUM, "MAX": op.MAXIMUM, "FIRST": op.FIRST_VALUE, "LAST": op.LAST_VALUE}
+_HOW_FLOAT = {op.MINIMUM: op.MINIMUM_FLOAT, op.MAXIMUM: op.MAXIMUM_FLOAT, op.SUM_WHOLE: op.SUM_FLOAT}
+_HOW_TEXT = {op.MINIMUM: op.MINIMUM_TEXT, op.MAXIMUM: op.MAXIMUM_TEXT}
 
-def emit_aggregate(node: ex.Aggregate, program: Program, pool: Pool, types: ColumnTypes) -> ValueKind | None:
+
+def emit_aggregate(node: ex.Aggregate, program: Postfix, operands: Operands, types: ColumnTypes) -> ValueKind | None:
     """Append the code of an aggregate's value; returns its kind, None if it is always NULL."""
     taken = node.taken
     kind, scale = (None, None) if taken is None else (types.kind(taken), types.scale(taken))
     if node.function == "COUNT":
         if taken is not None and kind is None:
-            pool.push(0, program)
+            operands.push(0, program)
         else:
-            _emit_running(node, Running(TALLY, _taken(node, types)), program, pool)
+            _emit_running(node, Running(op.TALLY, _taken(node, types)), program, operands)
         return "int"
     if kind is None:
-        program.code.append((NULL, 0))
+        program.code.append((op.NULL, 0))
         return None
     floats = kind == "float" and scale is None
-    how = {"MIN": LEAST, "MAX": MOST, "FIRST": FIRST, "LAST": LAST}.get(node.function, SUM_WHOLE)
-    how = {LEAST: LEAST_FLOAT, MOST: MOST_FLOAT, SUM_WHOLE: SUM_FLOAT}.get(how, how) if floats else how
-    how = {LEAST: LEAST_TEXT, MOST: MOST_TEXT}.get(how, how) if kind == "string" else how
-    _emit_running(node, Running(how, _taken(node, types)), program, pool)
-    if how == SUM_FLOAT:
-        program.code.append((NUMBER, 0))
+    how = _HOW.get(node.function, op.SUM_WHOLE)
+    how = _HOW_FLOAT.get(how, how) if floats else _HOW_TEXT.get(how, how) if kind == "string" else how
+    _emit_running(node, Running(how, _taken(node, types)), program, operands)
+    if how == op.SUM_FLOAT:
+        program.code.append((op.NUMBER, 0))
     if node.function != "AVG":
         return kind
     if not floats:
-        program.code.append((TO_FLOAT, scale or 0))
-    _emit_running(node, Running(TALLY, _taken(node, types)), program, pool)
-    program.code += [(TO_FLOAT, 0), (DIVIDE, 0)]
+        program.code.append((op.TO_FLOAT, scale or 0))
+    _emit_running(node, Running(op.TALLY, _taken(node, types)), program, operands)
+    program.code += [(op.TO_FLOAT, 0), (op.DIVIDE, 0)]
     return "float"
 
 
@@ -77,31 +59,31 @@ def text_end(node: ex.Expression, types: ColumnTypes) -> ex.Aggregate | None:
     return end if strict and text else None
 
 
-def emit_text_end(node: ex.Expression, end: ex.Aggregate, program: Program, pool: Pool) -> None:
+def emit_text_end(node: ex.Expression, end: ex.Aggregate, program: Postfix, operands: Operands) -> None:
     """Append the code of a test of `text_end`: the test's truth for that event is what is stored."""
     taken = end.taken
     assert taken is not None
     plain = ex.transform(node, lambda each: taken if each == end else each)
-    _emit_running(end, Running(FIRST if end.function == "FIRST" else LAST, Value(plain, "bool")), program, pool)
+    _emit_running(end, Running(_HOW[end.function], Value(plain, "bool")), program, operands)
 
 
-def _emit_running(node: ex.Aggregate, running: Running, program: Program, pool: Pool) -> None:
+def _emit_running(node: ex.Aggregate, running: Running, program: Postfix, operands: Operands) -> None:
     """Append what a register keeps of its events, and what the event at hand adds to that, if it counts."""
     assert node.variable is not None
-    tally = running.how == TALLY
+    tally = running.how == op.TALLY
     if node.over == "nothing":
         if tally:
-            pool.push(0, program)
+            operands.push(0, program)
         else:
-            program.code.append((NULL, 0))
+            program.code.append((op.NULL, 0))
     elif node.over == "event":
-        pool.read(running.of, "", program)
-        program.code += [(IS_NULL, 0), (NEGATE, 0)] * tally
+        operands.read(running.of, "", program)
+        program.code += [(op.IS_NULL, 0), (op.NEGATE, 0)] * tally
     else:
-        program.code.append((COUNTED if tally else STORED, pool.slot(node.variable, running)))
+        program.code.append((op.COUNTED if tally else op.STORED, operands.slot(node.variable, running)))
         if node.over == "through":
-            pool.read(running.of, "", program)
-            program.code.append((ACCUMULATE, running.how))
+            operands.read(running.of, "", program)
+            program.code.append((op.ACCUMULATE, running.how))
 
 
 def _taken(node: ex.Aggregate, types: ColumnTypes) -> Value:

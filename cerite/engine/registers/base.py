@@ -14,6 +14,7 @@ from cerite.core.arrays import Arrays, Flags, Ints, Longs, distinct, picked
 from cerite.core.budget import check_sums
 from cerite.core.errors import StreamError
 from cerite.core.jit import kernel, maker
+from cerite.engine.events.keys import LEAST
 from cerite.engine.events.rows import Rows
 from cerite.engine.registers import layout as lay
 from cerite.engine.registers.compile import code_of, tables, watches
@@ -29,7 +30,6 @@ from cerite.engine.registers.watch import advance_common, watch
 from cerite.engine.state.cursor import Cursor, Stop, of_longs, to_longs
 from cerite.engine.state.slots import grown
 
-LEAST = np.iinfo(np.int64).min
 FEWEST_SETS = 1 << 10  # room to begin with; more would not stay in the cache, and tests begin with less
 FEWEST_ROWS = 1 << 6
 
@@ -109,7 +109,7 @@ class RegisterEngine:
 
     def refuse_beyond(self) -> None:
         """Refuse the batch if a sum has left 64 bits in it: from there on it would be a wrong number."""
-        if self.tables.beyond[0] or (self.code is not None and self.code.beyond[0]):
+        if self.tables.beyond[lay.RAN_OVER] or (self.code is not None and self.code.beyond[lay.RAN_OVER]):
             sums = [
                 leaf.text(register.strip("\N{PRIME}0123456789"))
                 for register, leaf in self.machine.slots
@@ -188,11 +188,6 @@ class RegisterEngine:
         """Number these partitions and strings from 0 on; nothing that is kept belongs to the others."""
         self._entries = max(4 * FEWEST_SETS, _power(2 * self.cursor.entries))
         self.rebuild(partitions, strings)
-
-    def raise_lows(self, lows: Longs) -> None:
-        """Matches that end from now on start at these keys or later, by partition."""
-        known = lows[: self.lows.size]
-        self.lows[: known.size] = np.maximum(self.lows[: known.size], known)
 
     @property
     def partitions(self) -> Longs:
@@ -274,7 +269,7 @@ class RegisterEngine:
             if (old.place.size, old.begin.size - 1, old.first.size) == sizes:
                 empty(old, self.cursor.entries)
             else:
-                self.index = new_index(*sizes, equal=bool((self.tables.signatures[:, lay.KIND] == lay.SAME).any()))
+                self.index = new_index(*sizes, equal=bool((self.tables.signatures[:, lay.WAKE_KIND] == lay.SAME).any()))
             self.cursor.buckets = self.cursor.entries = self.cursor.entered = 0
             if _enter_all(self.tables, self.sets, self.index, self.head):
                 return
@@ -300,12 +295,11 @@ class RegisterEngine:
             progress, noted = np.zeros(4, np.int64), nothing_noted(0)
             if old is not None:
                 progress, noted = old.progress, old.noted
-            known = np.array([machine.begun, machine.ended, machine.tick, len(set(machine.sooner))], np.int64)
             self.deadlines = Deadlines(
                 tails, np.array(machine.waits, np.int64), np.array(machine.began, np.int64),
-                np.array(machine.sooner, np.int64), known,
-                np.array([self.shared_clock]), first, np.zeros(sets, np.bool_), start, key, child, sibling, due,
-                progress, noted,
+                np.array(machine.sooner, np.int64), machine.begun, machine.ended, machine.tick,
+                len(set(machine.sooner)), self.shared_clock, first, np.zeros(sets, np.bool_), start, key,
+                child, sibling, due, progress, noted,
             )  # fmt: skip
         holding = np.flatnonzero(self.head[: self.cursor.sets, lay.LIST] >= 0)
         if holding.size and self.deadlines is not None:

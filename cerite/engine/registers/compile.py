@@ -15,7 +15,7 @@ from cerite.engine.registers import interpret as op
 from cerite.engine.registers import layout as lay
 from cerite.engine.registers.interpret import Code
 from cerite.engine.registers.leaves import Mark
-from cerite.engine.registers.programs import Program
+from cerite.engine.registers.programs import Postfix
 from cerite.engine.registers.tables import BIT, DROP, KEEP, Machine, Split
 
 
@@ -229,12 +229,12 @@ def _masks(machine: Machine, tables: lay.Tables) -> Masks | None:
     return Masks(when, unless)
 
 
-def _placed(programs: list[Program]) -> list[tuple[int, Program]]:
+def _placed(programs: list[Postfix]) -> list[tuple[int, Postfix]]:
     ends = np.cumsum([len(each.code) for each in programs])
     return [(int(end) - len(each.code), each) for end, each in zip(ends, programs, strict=True)]
 
 
-def _program_row(placed: tuple[int, Program]) -> list[int]:
+def _program_row(placed: tuple[int, Postfix]) -> list[int]:
     begin, program = placed
     needs = sum(1 << 2 * slot for slot in program.needs)
     row = [begin, begin + len(program.code), needs, 0, 0, 0, 0, 0]

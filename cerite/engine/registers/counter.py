@@ -9,12 +9,11 @@ import numpy as np
 from cerite.core.arrays import Ints, Longs, Words
 from cerite.core.jit import embedded, inlined, inner, kernel
 from cerite.engine.counting.counter import Count
+from cerite.engine.counting.limbs import MASK, SHIFT, whole, widened
 from cerite.engine.events.keys import MOST
 from cerite.engine.events.rows import Rows
 from cerite.engine.registers.base import RegisterEngine
 from cerite.engine.registers.deadlines import (
-    ANY,
-    PARTITION,
     STALE,
     Deadlines,
     clock_of,
@@ -41,8 +40,8 @@ from cerite.engine.registers.moves import plan, starts
 from cerite.engine.registers.recogniser import MANY_SETS, consumed, remember
 from cerite.engine.registers.tables import Machine
 from cerite.engine.state.chains import packed
-from cerite.engine.state.cursor import Cursor, Stop, new_cursor
-from cerite.engine.state.slots import CONSUME, grown
+from cerite.engine.state.cursor import Consumption, Cursor, Stop, consumption, new_cursor
+from cerite.engine.state.slots import grown, raise_lows
 from cerite.engine.state.snapshot import fingerprint, pack, unpack
 from cerite.engine.tecs.nodes import drop_list, length, more_cells
 
@@ -80,7 +79,7 @@ class RegisterCounter(RegisterEngine):
         why = -1
         while why != Stop.DONE:
             why = count(
-                events, CONSUME[self.consume], self.windowed, self.configurations, self.code, self.watching,
+                events, consumption(self.consume), self.windowed, self.configurations, self.code, self.watching,
                 self.counts, self.deadlines,
             )  # fmt: skip
             self.refuse_beyond()
@@ -96,7 +95,7 @@ class RegisterCounter(RegisterEngine):
                     self.more(why)
             else:
                 self.more(why)
-        number = Count(_whole(self._total), self.cursor.occurrences - before)
+        number = Count(whole(self._total), self.cursor.occurrences - before)
         if self.deadlines is not None and self.shared_clock and events.low.size:
             number += self.decide(self.last_time(events))  # by events that were passed over
         return number
@@ -105,12 +104,12 @@ class RegisterCounter(RegisterEngine):
         """How many matches have windows that are over; arguments as for `RegisterRecogniser.decide`."""
         if self.deadlines is None:
             return Count(0, 0)
-        consume = CONSUME[self.consume]
+        consume = consumption(self.consume)
         clock = stop_clocks(consume, self.head, self.sets, self.deadlines) if everywhere else 0
         self._total = np.zeros(self.numbers.shape[1] + 2, np.uint64)
         before = self.cursor.occurrences
         decide_until(clock, low, consume, self.configurations, self.watching, self.counts, self.deadlines)
-        return Count(_whole(self._total), self.cursor.occurrences - before)
+        return Count(whole(self._total), self.cursor.occurrences - before)
 
     def _start_keys(self, holding: Longs) -> Longs:
         return self.cell_key[self.head[holding, LIST]]
@@ -140,7 +139,7 @@ class RegisterCounter(RegisterEngine):
 
     def forget(self, lows: Longs) -> None:
         """Forget all that no event can bind any more; `lows` is by partition, for matches that end from now on."""
-        self.raise_lows(lows)
+        raise_lows(self.lows, lows)
         self._trim()
         self._pack()
 
@@ -161,21 +160,14 @@ class RegisterCounter(RegisterEngine):
 
     def _widen(self) -> None:
         """Give every number one more limb."""
-        top = self.numbers[:, -1:]
-        self.numbers = np.ascontiguousarray(
-            np.hstack([self.numbers[:, :-1], top & np.uint64(0xFFFFFFFF), top >> np.uint64(32)])
-        )
+        limbs = self.numbers.shape[1]
+        self.numbers = widened(self.numbers, limbs, limbs + 1)
         self.cursor.wide = 0
 
     def _more_cells(self) -> None:
         self.cell_next = more_cells(self.cell_next, self.cursor)
         self.cell_key = grown(self.cell_key, self.cell_next.size)
         self.numbers = grown(self.numbers, self.cell_next.size)
-
-
-def _whole(total: Words) -> int:
-    """The number that these limbs of 32 bits stand for."""
-    return sum(int(limb) << 32 * place for place, limb in enumerate(total))
 
 
 # Counting over sets of configurations: each holds, for every start in the window, the number of its runs.
@@ -186,9 +178,6 @@ def _whole(total: Words) -> int:
 # `limbs` digits of 32 bits, the last of which may run over until Python adds one more.
 #
 # Invariant: a cell's number is the number of partial matches of that start key whose run is in that set.
-
-DIGIT = np.uint64(32)
-MASK = np.uint64(0xFFFFFFFF)
 
 
 @embedded
@@ -201,7 +190,7 @@ def add(to: Words, more: Words) -> bool:
         if k < more.size:
             value += more[k]
         if k < last:
-            carry = value >> DIGIT
+            carry = value >> SHIFT
             value &= MASK
         to[k] = value
     return bool(to[last] > MASK)
@@ -331,9 +320,9 @@ def decide(clock: int, low: int, consume: int, configs: Configurations, watching
             drop_list(counts, head[d, LIST])
             head[d, LIST] = -1
         for y in range(n if consume else 0):
-            if y == 0 or consume == PARTITION:
+            if y == 0 or consume == Consumption.PARTITION:
                 consumed(consume, sets.part[due[y]], configs, counts, watching)
-        if consume == ANY and cursor.sets > MANY_SETS:
+        if consume == Consumption.ANY and cursor.sets > MANY_SETS:
             deadlines.progress[STALE] = 1
 
 
@@ -393,7 +382,7 @@ def count(events: Events, consume: int, windowed: bool, configs: Configurations,
             cursor.occurrences += 1
             if consume:
                 consumed(consume, part, configs, counts, watching)
-        if cursor.wide or (completed and consume == ANY and cursor.sets > MANY_SETS):
+        if cursor.wide or (completed and consume == Consumption.ANY and cursor.sets > MANY_SETS):
             cursor.next = x + 1
             return Stop.MORE_LIMBS if cursor.wide else Stop.RESET
     cursor.next = events.selection.size

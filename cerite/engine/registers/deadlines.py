@@ -26,9 +26,9 @@ from cerite.core.jit import inlined, inner, kernel
 from cerite.engine.events.keys import LEAST, MOST
 from cerite.engine.registers.interpret import FLAGS, KNOWN, STATE, VALUES
 from cerite.engine.registers.layout import LIST, Events, Sets
+from cerite.engine.state.cursor import Consumption
 
 NONE = -1
-PARTITION, ANY = 1, 2  # CONSUME BY
 DUE, DONE_WITH, ROOT, STALE = range(4)  # places in `progress`
 
 
@@ -54,9 +54,11 @@ class Deadlines(NamedTuple):
     waits: Longs  # the slots of the keys since which windows of parts last; none where the query's window decides
     began: Longs  # the slots of the positions of the events that these windows began with
     sooner: Longs  # by how much these windows end sooner than the longest of them
-    # the slots of the first and last event's position, -1 where not needed; the leaf that says the time; lengths
-    known: Longs
-    shared: Flags  # one: whether there is one clock
+    start_slot: int  # of the first event's position, -1 where not needed
+    end_slot: int  # of the last event's position, likewise
+    time_leaf: int  # what says the time, -1 where the query's window does
+    lengths: int  # how many different lengths these windows have
+    shared: bool  # whether there is one clock
     first: Ints  # by clock: the top of its heap
     waiting: Flags  # by set: whether it is in a heap
     start: Longs  # by set: the position of the event that its window began with
@@ -68,19 +70,16 @@ class Deadlines(NamedTuple):
     noted: Noted
 
 
-BEGUN, ENDED, TICK, LENGTHS = range(4)  # places in `known`
-
-
 @inlined
 def clock_of(part: int, deadlines: Deadlines) -> int:
     """The clock that drives a partition."""
-    return 0 if deadlines.shared[0] else part
+    return 0 if deadlines.shared else part
 
 
 @inlined
 def time_at(i: int, events: Events, deadlines: Deadlines) -> int:
     """The low of an event, in the window that decides."""
-    leaf = deadlines.known[TICK]
+    leaf = deadlines.time_leaf
     low: int = events.low[i] if leaf < 0 else events.values[i, leaf]
     return low
 
@@ -97,7 +96,7 @@ def is_tail(d: int, sets: Sets, deadlines: Deadlines) -> bool:
 @inner
 def earlier(a: int, b: int, sets: Sets, deadlines: Deadlines) -> bool:
     """The order of decisions: by deadline, start, then content of the sets, so that rebuilding cannot change it."""
-    if deadlines.known[LENGTHS] > 1 and deadlines.key[a] != deadlines.key[b]:
+    if deadlines.lengths > 1 and deadlines.key[a] != deadlines.key[b]:
         return bool(deadlines.key[a] < deadlines.key[b])
     if deadlines.start[a] != deadlines.start[b]:
         return bool(deadlines.start[a] < deadlines.start[b])
@@ -150,7 +149,7 @@ def wait_for(d: int, key: int, sets: Sets, deadlines: Deadlines) -> None:
     if deadlines.waits.size:
         deadlines.key[d], deadlines.start[d] = last_begun(d, sets, deadlines)
     else:
-        deadlines.start[d] = sets.rows[sets.begin[d], VALUES + deadlines.known[BEGUN]]
+        deadlines.start[d] = sets.rows[sets.begin[d], VALUES + deadlines.start_slot]
         deadlines.key[d] = key
     deadlines.child[d] = deadlines.sibling[d] = NONE
     clock = clock_of(sets.part[d], deadlines)
@@ -203,10 +202,10 @@ def gather_due(clock: int, low: int, head: Ints, sets: Sets, deadlines: Deadline
 @inner
 def ends_of(d: int, sets: Sets, deadlines: Deadlines) -> int:
     """How many different last events the runs of a set have that are in tails; 1 if they are not distinguished."""
-    if deadlines.known[ENDED] < 0:
+    if deadlines.end_slot < 0:
         return 1
     begin, ends = sets.begin[d], 0
-    slot = VALUES + deadlines.known[ENDED]
+    slot = VALUES + deadlines.end_slot
     for r in range(begin, begin + sets.size[d]):
         fresh = deadlines.tails[sets.rows[r, STATE]]
         for before in range(begin, r):
@@ -224,13 +223,13 @@ def stop_clocks(consume: int, head: Ints, sets: Sets, deadlines: Deadlines) -> i
     end first; else each clock goes on by itself.
     """
     first = deadlines.first
-    if consume == PARTITION:
+    if consume == Consumption.PARTITION:
         return 0
     earliest = 0
     for clock in range(first.size):
         while first[clock] >= 0 and head[first[clock], LIST] < 0:
             take_first(clock, sets, deadlines)
-        if consume == ANY:
+        if consume == Consumption.ANY:
             known = first[clock] >= 0
             if known and (first[earliest] < 0 or earlier(first[clock], first[earliest], sets, deadlines)):
                 earliest = clock

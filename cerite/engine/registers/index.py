@@ -14,11 +14,11 @@ import numpy as np
 from cerite.core.arrays import Ints, Longs
 from cerite.core.hashing import fold
 from cerite.core.jit import embedded, inlined, kernel
+from cerite.engine.events.keys import MOST
 from cerite.engine.registers import interpret as op
 from cerite.engine.registers.interpret import FLAGS, KNOWN, STATE, VALUES
 from cerite.engine.registers.layout import (
     ALWAYS,
-    KIND,
     LIST,
     ORDER,
     PAST,
@@ -27,6 +27,7 @@ from cerite.engine.registers.layout import (
     UNLESS,
     WAKE_BIT,
     WAKE_FLOAT,
+    WAKE_KIND,
     WAKE_LEAF,
     WAKE_OP,
     WAKE_SLOT,
@@ -38,15 +39,14 @@ from cerite.engine.registers.layout import (
 )
 from cerite.engine.registers.sets import bit_of
 
-PART, SIGNATURE, VALUE, FIRST = range(4)
+PART, SIGNATURE, VALUE, FIRST_ENTRY = range(4)
 NONE, FREE = -1, -2  # the first entry of an empty bucket, and of a place without a bucket
-MOST = np.iinfo(np.int64).max
 
 
 def new_index(entries: int, sets: int, buckets: int, *, equal: bool) -> Index:
     """An empty index with this much room; `equal` if some state waits for a value equal to a stored one."""
     key = np.zeros((1 << (2 * entries).bit_length() if equal else 2, 4), np.int64)
-    key[:, FIRST] = FREE
+    key[:, FIRST_ENTRY] = FREE
     entry_set, following, right = (np.full(entries, NONE, np.int32) for _ in range(3))
     place, value = np.zeros(entries, np.int64), np.zeros(entries, np.int64)
     begin, linked = np.zeros(sets + 1, np.int64), np.zeros(entries, np.bool_)
@@ -71,7 +71,7 @@ def bucket(part: int, signature: int, value: int, key: Longs) -> int:
     h = fold(fold(fold(np.uint64(0), np.uint64(part)), np.uint64(value)), np.uint64(signature))
     mask = key.shape[0] - 1
     at = np.int64(h) & mask
-    while key[at, FIRST] != FREE and not (
+    while key[at, FIRST_ENTRY] != FREE and not (
         key[at, PART] == part and key[at, SIGNATURE] == signature and key[at, VALUE] == value
     ):
         at = (at + 1) & mask
@@ -127,7 +127,7 @@ def enter(d: int, tables: Tables, sets: Sets, index: Index) -> bool:
         q = sets.rows[r, STATE] % states
         for y in range(tables.wakes_first[q], tables.wakes_first[q + 1]):
             signature = tables.wakes[y]
-            kind, slot = tables.signatures[signature, KIND], tables.signatures[signature, WAKE_SLOT]
+            kind, slot = tables.signatures[signature, WAKE_KIND], tables.signatures[signature, WAKE_SLOT]
             value = np.int64(0)
             if kind in (SAME, ORDER, PAST):
                 if (sets.rows[r, FLAGS] >> 2 * slot & 3) != KNOWN:
@@ -138,9 +138,9 @@ def enter(d: int, tables: Tables, sets: Sets, index: Index) -> bool:
             at = sets.part[d] * tables.signatures.shape[0] + signature
             if kind == SAME:
                 place = bucket(sets.part[d], signature, value, index.key)
-                if index.key[place, FIRST] == FREE:
+                if index.key[place, FIRST_ENTRY] == FREE:
                     index.key[place, PART], index.key[place, SIGNATURE] = sets.part[d], signature
-                    index.key[place, VALUE], index.key[place, FIRST] = value, NONE
+                    index.key[place, VALUE], index.key[place, FIRST_ENTRY] = value, NONE
                     cursor.buckets += 1
                 at = -1 - place
             entry = np.int32(cursor.entries)
@@ -164,8 +164,8 @@ def link(d: int, index: Index) -> None:
                 index.following[entry] = index.first[at]
                 index.first[at] = entry
             else:
-                index.following[entry] = index.key[-1 - at, FIRST]
-                index.key[-1 - at, FIRST] = entry
+                index.following[entry] = index.key[-1 - at, FIRST_ENTRY]
+                index.key[-1 - at, FIRST_ENTRY] = entry
 
 
 @kernel
@@ -176,7 +176,7 @@ def empty(index: Index, entries: int) -> None:
         if at >= 0:
             index.first[at] = NONE
         else:
-            index.key[-1 - at, FIRST] = FREE
+            index.key[-1 - at, FIRST_ENTRY] = FREE
 
 
 @embedded
@@ -230,7 +230,7 @@ def touched(i: int, part: int, mark: int, head: Ints, events: Events, tables: Ta
     """Write the partition's sets that event i may move to scratch.moving; how many. Empty sets leave their chains."""
     n = np.int64(0)
     for signature in range(tables.signatures.shape[0] - 1):
-        kind, bit = tables.signatures[signature, KIND], tables.signatures[signature, WAKE_BIT]
+        kind, bit = tables.signatures[signature, WAKE_KIND], tables.signatures[signature, WAKE_BIT]
         if kind != ALWAYS and bit_of(events.bits, i, bit) == (kind == UNLESS):
             continue
         value, leaf = np.int64(0), tables.signatures[signature, WAKE_LEAF]
@@ -241,7 +241,7 @@ def touched(i: int, part: int, mark: int, head: Ints, events: Events, tables: Ta
         at = part * tables.signatures.shape[0] + signature
         if kind == SAME:
             at = -1 - bucket(part, signature, value, index.key)
-        entry = index.first[at] if at >= 0 else index.key[-1 - at, FIRST]
+        entry = index.first[at] if at >= 0 else index.key[-1 - at, FIRST_ENTRY]
         if kind == PAST:
             entry = uproot(at, value, head, index)
         if kind in (ORDER, PAST):
@@ -260,7 +260,7 @@ def touched(i: int, part: int, mark: int, head: Ints, events: Events, tables: Ta
                 elif at >= 0:
                     index.first[at] = following
                 else:
-                    index.key[-1 - at, FIRST] = following
+                    index.key[-1 - at, FIRST_ENTRY] = following
             else:
                 before = entry
                 if scratch.stamp[d] != mark:

@@ -17,6 +17,7 @@ import numpy as np
 
 from cerite.core.arrays import Longs
 from cerite.core.jit import embedded, inlined, inner
+from cerite.engine.registers.layout import RAN_OVER
 from cerite.predicate.columns.functions import civil as _civil
 
 EVENT, STORED, CONSTANT, TO_FLOAT, COMPARE_INT, COMPARE_FLOAT, COMPARE_STRING = range(7)
@@ -28,7 +29,8 @@ ABS, ABS_FLOAT, ROUND, FLOOR, CEIL, PART, IN_YEARS, COALESCE = range(24, 32)
 ACCUMULATE, COUNTED, NUMBER = range(32, 35)  # the event joins an aggregate; a count, never NULL; NULL where it is NaN
 EQUAL, DIFFERENT, LESS, AT_MOST, MORE, AT_LEAST = range(6)
 # how one more value changes an aggregate
-SUM_WHOLE, SUM_FLOAT, LEAST, LEAST_FLOAT, MOST, MOST_FLOAT, FIRST, LAST, TALLY, LEAST_TEXT, MOST_TEXT = range(11)
+SUM_WHOLE, SUM_FLOAT, MINIMUM, MINIMUM_FLOAT, MAXIMUM, MAXIMUM_FLOAT = range(6)
+FIRST_VALUE, LAST_VALUE, TALLY, MINIMUM_TEXT, MAXIMUM_TEXT = range(6, 11)
 
 UNBOUND, UNKNOWN, KNOWN = range(3)
 STATE, FLAGS, VALUES = 0, 1, 2  # places in a row
@@ -47,7 +49,7 @@ class Code(NamedTuple):
     string_order: Longs
     stack: Longs
     unknown: Longs
-    beyond: Longs  # of one number: 1 once a sum has left 64 bits
+    beyond: Longs  # in place `RAN_OVER`: 1 once a sum has left 64 bits
 
 
 civil = inner(_civil)
@@ -131,7 +133,7 @@ def run(p: int, row: Longs, values: Longs, nulls: int, table: Longs, code: Code)
                 stack[top], lost = accumulated(
                     argument, stack[top], unknown[top] == 0, stack[top + 1], code.string_order
                 )
-                unknown[top], code.beyond[0] = 0, code.beyond[0] | lost
+                unknown[top], code.beyond[RAN_OVER] = 0, code.beyond[RAN_OVER] | lost
         elif name >= ABS:
             if not unknown[top]:
                 apply(name, argument, top, constants, stack, unknown)
@@ -154,19 +156,19 @@ def accumulated(how: int, so_far: int, known: bool, value: int, string_order: Lo
         return whole(ADD, so_far, value)
     if how == SUM_FLOAT:
         return as_bits(as_float(so_far) + as_float(value)), 0
-    if how == LEAST:
+    if how == MINIMUM:
         return min(so_far, value), 0
-    if how == MOST:
+    if how == MAXIMUM:
         return max(so_far, value), 0
-    if how == LEAST_FLOAT:
+    if how == MINIMUM_FLOAT:
         return (value if as_float(value) < as_float(so_far) else so_far), 0
-    if how == MOST_FLOAT:
+    if how == MAXIMUM_FLOAT:
         return (value if as_float(value) > as_float(so_far) else so_far), 0
-    if how == LEAST_TEXT:
+    if how == MINIMUM_TEXT:
         return (value if string_order[value] < string_order[so_far] else so_far), 0
-    if how == MOST_TEXT:
+    if how == MAXIMUM_TEXT:
         return (value if string_order[value] > string_order[so_far] else so_far), 0
-    return (value if how == LAST else so_far), 0
+    return (value if how == LAST_VALUE else so_far), 0
 
 
 @inner

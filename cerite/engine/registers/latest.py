@@ -1,4 +1,4 @@
-"""`NOT ν ; φ` where ν has memory: the latest start of an occurrence of ν, for every event (see `events.since`).
+"""`NOT ν ; φ` where ν is stateful: the latest start of an occurrence of ν, for every event (see `events.since`).
 
 ν is followed like any pattern with registers, in sets of configurations (`sets`, `moves`), but it does not matter which
 events it bound: of all runs in a set only the latest start counts, because a window that reaches an earlier start
@@ -24,9 +24,10 @@ from cerite.core.arrays import Arrays, Flags, Ints, Longs, distinct, picked
 from cerite.core.errors import CeriteError
 from cerite.core.jit import inlined, kernel
 from cerite.engine.events.combined import combined
+from cerite.engine.events.keys import LEAST
 from cerite.engine.events.rows import Columns, Rows
 from cerite.engine.events.since import Since
-from cerite.engine.registers.base import LEAST, RegisterEngine
+from cerite.engine.registers.base import RegisterEngine
 from cerite.engine.registers.index import link, touched
 from cerite.engine.registers.interpret import Code
 from cerite.engine.registers.layout import (
@@ -44,7 +45,7 @@ from cerite.engine.registers.moves import plan, starts
 from cerite.engine.registers.recogniser import remember
 from cerite.engine.registers.tables import Machine
 from cerite.engine.state.cursor import Stop, new_cursor
-from cerite.engine.state.slots import grown
+from cerite.engine.state.slots import grown, raise_lows
 from cerite.engine.state.snapshot import fingerprint, pack, unpack
 from cerite.predicate.columns.bits import ConditionBits
 
@@ -52,7 +53,7 @@ _KIND = "latest starts"
 
 
 class SinceSets(Since):
-    """Follows a pattern with memory: one key per set of configurations."""
+    """Follows a stateful pattern: one key per set of configurations."""
 
     def __init__(self, preceding: Preceding, machine: Machine, conditions: ConditionBits, columns: Columns) -> None:
         super().__init__(columns, preceding.size)
@@ -185,7 +186,7 @@ class LatestStarts(RegisterEngine):
 
     def forget(self, lows: Longs) -> None:
         """Forget all that no window reaches any more; `lows` is by partition."""
-        self.raise_lows(lows)
+        raise_lows(self.lows, lows)
         self._trim()
 
     def keep(self, partitions: Longs | None, strings: Longs) -> None:

@@ -14,7 +14,7 @@ from cerite.engine.state.cursor import Cursor
 # wake signatures: which events a state may be moved by
 # PAST is an ORDER that stored values satisfy once and for all; LISTED wakes on nothing: it finds a partition's sets
 ALWAYS, WHEN, UNLESS, SAME, ORDER, PAST, LISTED = range(7)
-KIND, WAKE_BIT, WAKE_LEAF, WAKE_SLOT, WAKE_OP, WAKE_FLOAT = range(6)
+WAKE_KIND, WAKE_BIT, WAKE_LEAF, WAKE_SLOT, WAKE_OP, WAKE_FLOAT = range(6)
 
 
 class Tables(NamedTuple):
@@ -32,10 +32,11 @@ class Tables(NamedTuple):
     ops: Longs
     watchers: Longs  # kind, entry, the action that keeps what it begins with, `others`, whether that is of the run
     shape: Longs
-    beyond: Longs  # of one number: 1 once a sum has left 64 bits
+    beyond: Longs  # in place `RAN_OVER`: 1 once a sum has left 64 bits
     string_order: Longs  # by number; none where nothing compares strings by order
 
 
+RAN_OVER = 0  # the only place of `beyond`
 # what `shape` says: states, sizes, and whether runs may pass over events before the first they mark
 INITIAL, FINAL, STATES, STORED_VALUES, MAXIMAL, WATCHERS, LATE = range(7)
 # columns of the table of negated groups

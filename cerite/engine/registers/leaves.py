@@ -20,24 +20,10 @@ import pyarrow.compute as pc
 from cerite.core.arrays import Arrays, Flags, Longs
 from cerite.core.errors import StreamError
 from cerite.core.schema import Kind
-from cerite.engine.events.keys import LEAST as LEAST_KEY
-from cerite.engine.events.keys import MOST as MOST_KEY
-from cerite.engine.events.keys import Ranks, count_keys, keys_of, time_of, value_keys
+from cerite.engine.events.keys import LEAST, MOST, Ranks, count_keys, keys_of, time_of, value_keys
 from cerite.engine.events.partitions import Numbering
 from cerite.engine.events.rows import Stored
-from cerite.engine.registers.interpret import (
-    FIRST,
-    LAST,
-    LEAST,
-    LEAST_FLOAT,
-    LEAST_TEXT,
-    MOST,
-    MOST_FLOAT,
-    MOST_TEXT,
-    SUM_FLOAT,
-    SUM_WHOLE,
-    TALLY,
-)
+from cerite.engine.registers import interpret as op
 from cerite.pattern.nodes import Size
 from cerite.predicate import expression as ex
 from cerite.predicate.columns.numbers import (
@@ -54,6 +40,11 @@ from cerite.predicate.formula import Formulas
 from cerite.predicate.kinds import ValueKind
 
 _HALF = 2**62
+_NAMES = {
+    op.SUM_WHOLE: "SUM", op.SUM_FLOAT: "SUM", op.MINIMUM: "MIN", op.MINIMUM_FLOAT: "MIN", op.MINIMUM_TEXT: "MIN",
+    op.MAXIMUM: "MAX", op.MAXIMUM_FLOAT: "MAX", op.MAXIMUM_TEXT: "MAX", op.FIRST_VALUE: "FIRST", op.LAST_VALUE: "LAST",
+    op.TALLY: "COUNT",
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,21 +90,20 @@ class Running:
     NULLs change nothing; as long as there have been only NULLs, nothing is stored.
     """
 
-    how: int  # SUM_WHOLE, MOST, TALLY, …
+    how: int  # op.SUM_WHOLE, op.MAXIMUM, op.TALLY, …
     of: Value
 
     @property
     def is_text(self) -> bool:
         """Whether it keeps the number of a string."""
-        return self.of.is_text and self.how != TALLY
+        return self.of.is_text and self.how != op.TALLY
 
     def text(self, register: str) -> str:
         """The aggregate over a register's events, as a query writes it."""
-        names = {SUM_WHOLE: "SUM", SUM_FLOAT: "SUM", LEAST: "MIN", LEAST_FLOAT: "MIN", MOST: "MAX", MOST_FLOAT: "MAX"}
-        name = names | {FIRST: "FIRST", LAST: "LAST", TALLY: "COUNT", LEAST_TEXT: "MIN", MOST_TEXT: "MAX"}
+        name = _NAMES[self.how]
         if isinstance(self.of.expression, ex.Literal):
-            return f"{name[self.how]}({register})"
-        return str(ex.Aggregate(name[self.how], register, of=ex.Computed(self.of.expression)))
+            return f"{name}({register})"
+        return str(ex.Aggregate(name, register, of=ex.Computed(self.of.expression)))
 
 
 class LeafColumns:
@@ -163,7 +153,7 @@ class LeafColumns:
             values[:, number] = payload
             if null is not None:
                 nulls |= null.astype(np.uint64) << np.uint64(number)
-                values[null, number] = LEAST_KEY if isinstance(leaf, Mark) and leaf.low else 0  # it closes no window
+                values[null, number] = LEAST if isinstance(leaf, Mark) and leaf.low else 0  # it closes no window
         return Stored(values, nulls, self._string_order())
 
     def _string_order(self) -> Longs:
@@ -224,7 +214,7 @@ class LeafColumns:
         if isinstance(column, Instants):
             return _scaled(column, self._finest), None if column.valid is None else ~column.valid
         if isinstance(column, Integers) and leaf.kind == "int":
-            if column.values.dtype == np.uint64 and (column.values > np.uint64(MOST_KEY)).any():
+            if column.values.dtype == np.uint64 and (column.values > np.uint64(MOST)).any():
                 raise _beyond(leaf)
             return column.values.astype(np.int64), None if column.valid is None else ~column.valid
         floats = np.asarray(as_float(column), np.float64)
@@ -261,7 +251,7 @@ def _formed(leaf: Value, column: Any) -> tuple[Longs, Flags | None]:
     if isinstance(column, np.ndarray):  # between decimals
         whole, more, beyond = floor_at(column, leaf.scale)
         inside = (beyond == 0) & (whole > -_HALF) & (whole < _HALF)
-        return np.where(inside, 2 * whole + more, np.where(column > 0, MOST_KEY, LEAST_KEY)), np.isnan(column)
+        return np.where(inside, 2 * whole + more, np.where(column > 0, MOST, LEAST)), np.isnan(column)
     digits = at_scale(column, leaf.scale)
     null = np.zeros(digits.values.size, np.bool_) if digits.valid is None else ~digits.valid
     lost = null if column.valid is None else null & column.valid
@@ -282,6 +272,6 @@ def _beyond(leaf: Value) -> StreamError:
 def _scaled(column: Instants, finest: int) -> Longs:
     """Instants in units of `finest` nanoseconds."""
     factor = column.unit // finest
-    if factor > 1 and column.values.size and int(np.abs(column.values).max()) > MOST_KEY // factor:
+    if factor > 1 and column.values.size and int(np.abs(column.values).max()) > MOST // factor:
         raise StreamError("a timestamp is too far from 1970 to be compared with one of a finer unit")
     return column.values * factor

@@ -42,7 +42,7 @@ from cerite.engine.registers.tables import APART, BIT, EARLY, FIXED, LABEL, OPS,
 from cerite.engine.registers.watch import advance_common, beside_others, watch
 from cerite.engine.state.cursor import Stop
 
-THIS, EQUAL, LARGER = range(3)
+THIS, LIKE_THIS, LARGER = range(3)  # markings
 MOST_KNOWN = 2  # moves of one set: to stay, and to go on
 COUNT, BITS, FIRST_KNOWN = range(3)
 KNOWN_MOVES = FIRST_KNOWN + MOVE_WIDTH * MOST_KNOWN  # columns of `Sets.known`: how many, bits; then those of each move
@@ -109,7 +109,7 @@ def compared(rows: Longs, begin: int, end: int, n: int, now: Moment, configs: Co
                     if watched < 0:
                         return watched
                     continue
-                scratch.rows[n, STATE] += states * (EQUAL if tag == EQUAL and marked == (label > 1) else LARGER)
+                scratch.rows[n, STATE] += states * (LIKE_THIS if tag == LIKE_THIS and marked == (label > 1) else LARGER)
                 scratch.label[n] = label
                 place(n, scratch.rows, scratch.label, scratch.order)
                 n += 1

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from cerite.engine.registers.interpret import COMPARE_STRING, CONSTANT, DIFFERENT, EQUAL, EVENT, STORED
+from cerite.engine.registers import interpret as op
 from cerite.engine.registers.leaves import Leaf, Running
 
 Slot = tuple[str, Leaf | Running]  # a register and what it stores of its event, or of all its events
@@ -26,7 +26,7 @@ class Simple:
 
 
 @dataclass
-class Program:
+class Postfix:
     """One condition: its code, the stored values it reads, and the one comparison it may be."""
 
     code: list[tuple[int, int]] = field(default_factory=list)
@@ -38,10 +38,10 @@ class Program:
     @property
     def orders_strings(self) -> bool:
         """Whether it asks which of two strings comes first."""
-        return any(name == COMPARE_STRING and how not in (EQUAL, DIFFERENT) for name, how in self.code)
+        return any(name == op.COMPARE_STRING and how not in (op.EQUAL, op.DIFFERENT) for name, how in self.code)
 
 
-class Pool:
+class Operands:
     """What the programs of one query share: leaves, stored values and constants, each by its number."""
 
     def __init__(self) -> None:
@@ -58,11 +58,11 @@ class Pool:
         self.leaf(leaf.of if isinstance(leaf, Running) else leaf)
         return self.slots.setdefault((register, leaf), len(self.slots))
 
-    def push(self, payload: int, program: Program) -> None:
+    def push(self, payload: int, program: Postfix) -> None:
         """Let a program put a constant on the stack."""
-        program.code.append((CONSTANT, len(self.constants)))
+        program.code.append((op.CONSTANT, len(self.constants)))
         self.constants.append(payload)
 
-    def read(self, leaf: Leaf, source: str, program: Program) -> None:
+    def read(self, leaf: Leaf, source: str, program: Postfix) -> None:
         """Let a program put a leaf of the event at hand (source '') or of a register's event on the stack."""
-        program.code.append((STORED, self.slot(source, leaf)) if source else (EVENT, self.leaf(leaf)))
+        program.code.append((op.STORED, self.slot(source, leaf)) if source else (op.EVENT, self.leaf(leaf)))

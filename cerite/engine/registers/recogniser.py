@@ -1,7 +1,8 @@
-"""Finding matches with registers: the register counterpart of `engine.recogniser`, on the same tECS.
+"""Finding matches with registers: the counterpart of `engine.subset.recogniser`, on the same tECS.
 
-Invariants: as there. Matches of an event are enumerated before the nodes under them can be reclaimed; results do not
-depend on where batches are cut; memory follows the window.
+Invariants: results do not depend on where batches are cut; matches of an event are enumerated before the nodes under
+them can be reclaimed; memory follows the window. `low` must not decrease inside a partition, nor, with `shared_clock`,
+over the whole stream. A batch's chunks are read to the end before the next batch.
 """
 
 from __future__ import annotations
@@ -12,15 +13,12 @@ import numpy as np
 
 from cerite.core.arrays import Flags, Ints, Longs
 from cerite.core.jit import inlined, inner, kernel
-from cerite.engine.events.keys import MOST
+from cerite.engine.events.keys import LEAST, MOST
 from cerite.engine.events.rows import Rows
-from cerite.engine.registers.base import LEAST, RegisterEngine
+from cerite.engine.registers.base import RegisterEngine
 from cerite.engine.registers.deadlines import (
-    ANY,
     DONE_WITH,
     DUE,
-    ENDED,
-    PARTITION,
     ROOT,
     STALE,
     Deadlines,
@@ -50,8 +48,8 @@ from cerite.engine.registers.moves import plan, starts
 from cerite.engine.registers.sets import NO_SET
 from cerite.engine.registers.tables import Machine
 from cerite.engine.results.output import MatchChunk
-from cerite.engine.state.cursor import Stop
-from cerite.engine.state.slots import CONSUME
+from cerite.engine.state.cursor import Consumption, Stop, consumption
+from cerite.engine.state.slots import raise_lows
 from cerite.engine.state.snapshot import fingerprint, pack, unpack
 from cerite.engine.subset.recogniser import give
 from cerite.engine.tecs.compact import compact
@@ -105,7 +103,7 @@ class RegisterRecogniser(RegisterEngine, Finder):
 
     def _decide(self, low: int, *, everywhere: bool = False) -> Iterator[MatchChunk]:
         if self.deadlines is not None:
-            consume, why = CONSUME[self.consume], -1
+            consume, why = consumption(self.consume), -1
             clock = stop_clocks(consume, self.head, self.sets, self.deadlines) if everywhere else 0
             while why != Stop.DONE:
                 why = decide_until(
@@ -172,7 +170,7 @@ class RegisterRecogniser(RegisterEngine, Finder):
         why = -1
         while why != Stop.DONE:
             why = update(
-                events, CONSUME[self.consume], self.configurations, self.code, self.watching, self.tecs, self.roots,
+                events, consumption(self.consume), self.configurations, self.code, self.watching, self.tecs, self.roots,
                 self.deadlines,
             )  # fmt: skip
             self.refuse_beyond()
@@ -201,7 +199,7 @@ class RegisterRecogniser(RegisterEngine, Finder):
 
     def forget(self, lows: Longs) -> None:
         """Forget all that no event can bind any more; `lows` is by partition, for matches that end from now on."""
-        self.raise_lows(lows)
+        raise_lows(self.lows, lows)
         self.reclaim()
         self._pack_cells()
 
@@ -319,15 +317,15 @@ def remember(part: int, watching: Watching | None) -> None:
 
 
 @inner
-def consumed(how: int, part: int, configs: Configurations, cells: Cells, watching: Watching | None) -> None:
+def consumed(consume: int, part: int, configs: Configurations, cells: Cells, watching: Watching | None) -> None:
     """Forget the partial matches of a partition, or all."""
     head, index, listed = configs.head, configs.entries, configs.tables.signatures.shape[0] - 1
     if watching is not None:
-        if how == ANY:
+        if consume == Consumption.ANY:
             watching.common[:, :] = NO_SET
         elif watching.common.size:
             watching.common[part, :] = NO_SET
-    if how == ANY:
+    if consume == Consumption.ANY:
         for d in range(cells.cursor.sets):
             drop_list(cells, head[d, LIST])
             head[d, LIST] = -1
@@ -348,7 +346,7 @@ def note_decided(d: int, head: Ints, sets: Sets, tecs: Tecs, roots: Roots, deadl
     if cursor.roots + cells * (end - begin) > roots.node.size:
         cursor.need = cells * (end - begin)
         return False
-    ended = deadlines.known[ENDED]
+    ended = deadlines.end_slot
     for r in range(begin, end):
         if not deadlines.tails[sets.rows[r, STATE]]:
             continue
@@ -391,9 +389,9 @@ def decide(clock: int, low: int, consume: int, configs: Configurations, watching
             head[due[y], LIST] = -1
             progress[DONE_WITH] += 1
         for y in range(progress[DUE] if consume else 0):
-            if y == 0 or consume == PARTITION:
+            if y == 0 or consume == Consumption.PARTITION:
                 consumed(consume, sets.part[due[y]], configs, tecs, watching)
-        if consume == ANY and cursor.sets > MANY_SETS:
+        if consume == Consumption.ANY and cursor.sets > MANY_SETS:
             progress[STALE] = 1
 
 
@@ -463,7 +461,7 @@ def update(events: Events, consume: int, configs: Configurations, code: Code | N
             cursor.occurrences += 1
             if consume:
                 consumed(consume, part, configs, tecs, watching)
-                if consume == ANY and cursor.sets > MANY_SETS:
+                if consume == Consumption.ANY and cursor.sets > MANY_SETS:
                     cursor.next = x + 1
                     return Stop.RESET
     cursor.next = events.selection.size

@@ -17,6 +17,7 @@ from cerite.engine.registers.layout import (
     GROUP_BEGIN,
     GROUP_BIT,
     GROUP_END,
+    RAN_OVER,
     STORED_VALUES,
     WATCHERS,
     Events,
@@ -94,7 +95,7 @@ def follow(x: int, row: Longs, to: Longs, i: int, events: Events, tables: Tables
                     action % RENEW // UPDATE - 1, value, flag == KNOWN, values[i, leaf], tables.string_order
                 )
                 flag = np.int64(KNOWN)
-                tables.beyond[0] |= lost
+                tables.beyond[RAN_OVER] |= lost
         elif action >= 0:
             null = np.int64(nulls[i]) >> action & 1
             value, flag = values[i, action], np.int64(UNKNOWN if null else KNOWN)

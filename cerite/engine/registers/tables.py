@@ -23,9 +23,9 @@ from cerite.core.errors import PatternError, StreamError
 from cerite.engine.events.keys import time_of, width_of
 from cerite.engine.registers.column_types import ColumnTypes
 from cerite.engine.registers.condition_programs import Compiler
-from cerite.engine.registers.interpret import LEAST_TEXT, MOST_TEXT
+from cerite.engine.registers.interpret import MAXIMUM_TEXT, MINIMUM_TEXT
 from cerite.engine.registers.leaves import Leaf, LeafColumns, Mark, Running, Value
-from cerite.engine.registers.programs import Pool, Program, Slot
+from cerite.engine.registers.programs import Operands, Postfix, Slot
 from cerite.pattern.nodes import Size
 from cerite.predicate.expression import Attribute, Expression, attributes
 
@@ -55,27 +55,27 @@ class Machine:
     def __init__(self, automaton: Automaton, schema: pa.Schema, time: str | None, unit: str = "ms") -> None:
         self.automaton = automaton
         types = ColumnTypes.of_arrow(schema)
-        pool = Pool()
-        self._compiler = Compiler(types, pool)
-        self.programs: list[Program] = []
+        operands = Operands()
+        self._compiler = Compiler(types, operands)
+        self.programs: list[Postfix] = []
         self._known: dict[object, int] = {}
         self.splits = [self._split(guard) for guard in automaton.conditions]
         # what runs in tails know: when the windows that they wait for began (`waits`) and with which event (`began`),
         # or where the match began; and where it ended
-        self.waits = tuple(pool.slot(register, Mark(size, low=False)) for register, size in automaton.waits)
+        self.waits = tuple(operands.slot(register, Mark(size, low=False)) for register, size in automaton.waits)
         place, waits = Value(Attribute(POSITION), "int"), automaton.waits if automaton.tails else ()
-        self.began = tuple(pool.slot(register, place) for register, _ in waits)  # LIMIT counts by these
+        self.began = tuple(operands.slot(register, place) for register, _ in waits)  # LIMIT counts by these
         longest = max((size for _, size in automaton.waits), key=lambda size: size.width, default=None)
-        self.tick = -1 if longest is None else pool.leaf(Mark(longest, low=True))
+        self.tick = -1 if longest is None else operands.leaf(Mark(longest, low=True))
         self.sooner = _sooner([size for _, size in automaton.waits], schema, time, unit)
         self.begun, self.ended = (
-            pool.slot(name, place) if known else -1
+            operands.slot(name, place) if known else -1
             for name, known in ((START, automaton.tails and not self.waits), (END, automaton.ends))
         )
         self.guards = self._bits()
-        self.slots = tuple(pool.slots)
-        self.constants = pool.constants
-        self.leaves: tuple[Leaf, ...] = tuple(pool.leaves)
+        self.slots = tuple(operands.slots)
+        self.constants = operands.constants
+        self.leaves: tuple[Leaf, ...] = tuple(operands.leaves)
         if len(self.slots) > MOST_STORED or len(self.leaves) > MOST_LEAVES:
             raise PatternError(
                 f"the conditions keep {len(self.slots)} values of earlier events; the engine keeps {MOST_STORED}",
@@ -84,7 +84,7 @@ class Machine:
         self.live = self._liveness()
         self.watching = self._watching()
         orders = any(program.orders_strings for program in self.programs)
-        orders |= any(isinstance(leaf, Running) and leaf.how in (LEAST_TEXT, MOST_TEXT) for _, leaf in self.slots)
+        orders |= any(isinstance(leaf, Running) and leaf.how in (MINIMUM_TEXT, MAXIMUM_TEXT) for _, leaf in self.slots)
         self._leaf_columns = partial(LeafColumns, self.leaves, types.kinds, (time, unit), types.finest, ordered=orders)
         self.read = frozenset(leaf_name for leaf in self.leaves for leaf_name in _attributes(leaf, time))
 

@@ -1,7 +1,7 @@
 """The sets of configurations that a run carries along: see `automaton.automaton`.
 
 A watched set is a set of rows like any other. A strategy's rows also say, in their state, how their run compares so far
-with the run that carries them: `WORSE`, `SAME` or `BETTER`. Besides, every partition has *common* sets: for each
+with the run that carries them: `WORSE`, `ALIKE` or `BETTER`. Besides, every partition has *common* sets: for each
 strategy all runs begun so far from any start, and the runs that have not marked anything yet (`EARLY` transitions).
 
 A watched row may carry watched sets of its own, for which `Watching` has room level by level. One kernel, `operate`,
@@ -41,8 +41,8 @@ from cerite.engine.registers.sets import NO_SET, enabled, follow, intern, place,
 from cerite.engine.registers.tables import ACTIONS, EARLY, KEEP, MARKS, OPS, OPS_END, TARGET
 from cerite.engine.state.cursor import Stop
 
-WORSE, SAME, BETTER, GONE = range(4)
-KIND, ENTRY, LIVE, BEGUN_BEFORE, AROUND = range(5)
+WORSE, ALIKE, BETTER, GONE = range(4)
+WATCHED_KIND, ENTRY, LIVE, BEGUN_BEFORE, AROUND = range(5)
 
 
 @inner
@@ -62,7 +62,7 @@ def beside_others(row: Longs, part: int, tables: Tables, watching: Watching) -> 
     """Give a row in which nothing is bound the runs that began before it, which all rows of the partition share."""
     first = VALUES + tables.shape[STORED_VALUES]
     for k in range(tables.shape[WATCHERS]):
-        if tables.watchers[k, KIND] == OTHERS:
+        if tables.watchers[k, WATCHED_KIND] == OTHERS:
             row[first + k] = watching.common[part, k]
 
 
@@ -168,7 +168,7 @@ def operate(level: int, o: int, row: Longs, to: Longs, now: Moment, configs: Con
     if tables.ops[o, RESETS]:
         to[first + k] = NO_SET
         return np.int64(1)
-    kind, states, mine = tables.watchers[k, KIND], tables.shape[STATES], tables.ops[o, OP_MARKS]
+    kind, states, mine = tables.watchers[k, WATCHED_KIND], tables.shape[STATES], tables.ops[o, OP_MARKS]
     source, starts = row[first + k], tables.ops[o, STARTS]
     if starts:
         others = tables.watchers[k, BEGUN_BEFORE]
@@ -186,7 +186,7 @@ def operate(level: int, o: int, row: Longs, to: Longs, now: Moment, configs: Con
         if begun:
             so_far = np.int64(BETTER) if starts else watched[STATE] // states
         elif kind != PLAIN and starts:
-            so_far = np.int64(SAME)
+            so_far = np.int64(ALIKE)
         n, done = advance(level, watched, so_far, kind, mine, no, n, now, configs, code, watching)
         completes |= done
         if n < 0:
@@ -215,7 +215,7 @@ def advance_common(now: Moment, configs: Configurations, code: Code | None, watc
     fresh = watching.fresh[top]
     for k in range(watchers + 1):
         watching.following[k] = NO_SET
-        if k < watchers and (tables.watchers[k, KIND] == PLAIN or tables.watchers[k, BEGUN_BEFORE] >= 0):
+        if k < watchers and (tables.watchers[k, WATCHED_KIND] == PLAIN or tables.watchers[k, BEGUN_BEFORE] >= 0):
             continue
         if k == watchers and not tables.shape[LATE]:
             continue

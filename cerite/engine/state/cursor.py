@@ -5,8 +5,8 @@ automaton, or more room. It then returns the reason, leaves in its `Cursor` ever
 called again with the same cursor. Kernels read and write the fields as attributes, at no more cost than an array;
 Python does so by the properties that `record` adds.
 
-Invariant: a field means one thing, whichever engine uses it, and a `Stop` means one reason. All
-engines have the same record, so that the kernels they share are compiled once.
+Invariant: a field means one thing, whichever engine uses it, and a `Stop` means one reason. Engines that share kernels
+have the same record, so that these are compiled once; what only trees of groups need is in their own (`tree.Place`).
 """
 
 from __future__ import annotations
@@ -44,6 +44,23 @@ class Stop(IntEnum):
     CHUNK_FULL = 14  # no room for matches
     DEEPER = 15  # no room in the stack
     CHOOSER_FULL = 16  # no room for best sets
+
+
+class Consumption(IntEnum):
+    """What an event at which matches end makes the run forget: CONSUME BY, as kernels know it."""
+
+    NONE = 0
+    PARTITION = 1  # the partial matches of its partition
+    ANY = 2  # all partial matches
+
+
+def consumption(consume: str) -> int:
+    """The number of what a plan consumes; not a member, which would be of a type of its own to Numba.
+
+    >>> consumption("partition")
+    1
+    """
+    return Consumption[consume.upper()].value
 
 
 def record(kind: type[R]) -> type[R]:

@@ -13,7 +13,6 @@ from cerite.core.arrays import Ints, Longs
 
 S = TypeVar("S", bound=np.generic)
 
-CONSUME = {"none": 0, "partition": 1, "any": 2}
 FEWEST = 1 << 10  # up to so many slots are not worth saving
 
 
@@ -21,6 +20,17 @@ def grown(array: npt.NDArray[S], size: int, fill: int = 0) -> npt.NDArray[S]:
     """`array` with its first axis lengthened to `size`, new places holding `fill`."""
     more = np.full((size - array.shape[0], *array.shape[1:]), fill, array.dtype)
     return np.concatenate([array, more])
+
+
+def doubled(array: npt.NDArray[S]) -> npt.NDArray[S]:
+    """`array` with twice the room along its first axis; its contents stay at the front."""
+    return grown(array, 2 * array.shape[0])
+
+
+def raise_lows(known: Longs, lows: Longs) -> None:
+    """Let no match start before these keys, by partition; partitions that are not known have none."""
+    lows = lows[: known.size]
+    np.maximum(known[: lows.size], lows, out=known[: lows.size])
 
 
 class Slots:

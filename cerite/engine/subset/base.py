@@ -5,15 +5,26 @@ Invariant: a partition has a slot exactly while it may hold a partial match; wha
 
 from __future__ import annotations
 
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 
 from cerite.automaton import Automaton
-from cerite.core.arrays import Arrays, Longs, picked
+from cerite.core.arrays import Arrays, Ints, Longs, picked
 from cerite.engine.state.slots import Slots
 from cerite.engine.subset.classes import EventClasses
 from cerite.engine.subset.determinise import Determinised
+
+
+class Batch(NamedTuple):
+    """A batch and its relevant events, as the kernels read them; `partition` is empty for a single stream."""
+
+    selection: Longs  # the events to read, rising
+    classes: Ints
+    key: Longs
+    low: Longs
+    partition: Longs
+
 
 D = TypeVar("D", bound=Determinised)
 

@@ -8,7 +8,6 @@ batch's chunks are read to the end before the next batch.
 """
 
 from collections.abc import Iterator
-from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -18,10 +17,10 @@ from cerite.core.arrays import Ints, Longs, bit_rows, long_column, partition_ids
 from cerite.core.jit import inlined, inner, kernel
 from cerite.engine.events.rows import Deferred, Rows
 from cerite.engine.results.output import MatchChunk
-from cerite.engine.state.cursor import Cursor, Stop, of_longs, to_longs
-from cerite.engine.state.slots import CONSUME, grown
+from cerite.engine.state.cursor import Consumption, Cursor, Stop, consumption, of_longs, to_longs
+from cerite.engine.state.slots import grown
 from cerite.engine.state.snapshot import fingerprint, pack, unpack
-from cerite.engine.subset.base import SubsetEngine
+from cerite.engine.subset.base import Batch, SubsetEngine
 from cerite.engine.subset.classes import EventClasses
 from cerite.engine.subset.determinise import INITIAL, MISSING, Determinised, MaxDeterminised, Steps
 from cerite.engine.tecs.compact import compact
@@ -40,18 +39,6 @@ from cerite.engine.tecs.nodes import (
     new_cell,
     note_root,
 )
-
-
-class Batch(NamedTuple):
-    """A batch and its relevant events, as the kernels read them; `partition` is empty for a single stream."""
-
-    selection: Longs  # the events to read, rising
-    classes: Ints
-    key: Longs
-    low: Longs
-    position: Longs
-    partition: Longs
-
 
 STRATEGIES = ("all", "next", "last", "max")
 _BY_SLOT = {"epochs": 0, "lows": 0, "head": -1}  # what an unused slot holds
@@ -104,7 +91,7 @@ class Recogniser(SubsetEngine[Determinised], Finder):
         positions = long_column(position, n, "position")
         self.slots.cover(ids)
         classes, self.relevant = self.classes.batch(rows, ids)
-        return self._read(Batch(self.relevant, classes, keys, lows, positions, ids))
+        return self._read(Batch(self.relevant, classes, keys, lows, ids), positions)
 
     def read(self, rows: Rows) -> Iterator[MatchChunk]:
         """`feed` for a batch of the intake."""
@@ -113,7 +100,7 @@ class Recogniser(SubsetEngine[Determinised], Finder):
             return self.feed(rows.bits, rows.key, rows.low, rows.position, rows.partition)
         self._begin()
         classes, self.relevant = coded
-        return self._read(Batch(self.relevant, classes, rows.key, rows.low, rows.position, rows.key[:0]))
+        return self._read(Batch(self.relevant, classes, rows.key, rows.low, rows.key[:0]), rows.position)
 
     def snapshot(self) -> bytes:
         """The run state between two batches."""
@@ -141,16 +128,16 @@ class Recogniser(SubsetEngine[Determinised], Finder):
     def _fingerprint(self) -> str:
         return fingerprint(self.automaton, consume=self.consume, strategy=self.strategy)
 
-    def _read(self, batch: Batch) -> Iterator[MatchChunk]:
+    def _read(self, batch: Batch, position: Longs) -> Iterator[MatchChunk]:
         self.cursor.next = 0
         why: int = Stop.MISS
         while why != Stop.DONE:
-            why = self._update(batch)
+            why = self._update(batch, position)
             if why == Stop.MISS:
                 self.det.fill(self.cursor.dstate, self.cursor.event_class)
                 self._fit_dstates()
                 continue
-            yield from self._drain(batch.low, batch.position)
+            yield from self._drain(batch.low, position)
             if why in (Stop.MORE_SLOTS, Stop.MORE_NODES) and self.shared_clock:
                 np.maximum(self.lows, batch.low[batch.selection[self.cursor.next]], out=self.lows)
             if why == Stop.MORE_CELLS:
@@ -164,9 +151,11 @@ class Recogniser(SubsetEngine[Determinised], Finder):
                     self._more_slots()
         self._reading = False
 
-    def _update(self, batch: Batch) -> int:
+    def _update(self, batch: Batch, position: Longs) -> int:
         self.cursor.free_slots = self.slots.n_free
-        why = update(batch, CONSUME[self.consume], self.det.steps, self.lists, self.tecs, self.roots, self._moving)
+        why = update(
+            batch, position, consumption(self.consume), self.det.steps, self.lists, self.tecs, self.roots, self._moving
+        )
         self.slots.n_free = self.cursor.free_slots
         return why
 
@@ -328,13 +317,14 @@ def exec_trans(offset: int, taken: int, position: int, low: int, s: int, head: I
 
 
 @kernel
-def update(batch: Batch, consume: int, steps: Steps, lists: Lists, tecs: Tecs, roots: Roots, moving: Ints) -> int:
+def update(batch: Batch, positions: Longs, consume: int, steps: Steps, lists: Lists, tecs: Tecs, roots: Roots,
+           moving: Ints) -> int:  # fmt: skip
     """Read batch.selection[cursor.next:], noting the roots of every occurrence; returns why it stopped."""
     head, cursor, entry, succ = lists.head, tecs.cursor, steps.entry, steps.succ
     for x in range(cursor.next, batch.selection.size):
         cursor.next = x
         i = batch.selection[x]
-        c, key, low, position = batch.classes[i], batch.key[i], batch.low[i], batch.position[i]
+        c, key, low, position = batch.classes[i], batch.key[i], batch.low[i], positions[i]
         part = batch.partition[i] if batch.partition.size else 0
         s = lists.slot_of[part]
         start = entry[c, INITIAL]
@@ -385,9 +375,9 @@ def update(batch: Batch, consume: int, steps: Steps, lists: Lists, tecs: Tecs, r
                 cell = tecs.cell_next[cell]
         if cursor.roots > before:
             cursor.occurrences += 1
-            if consume == 1:
+            if consume == Consumption.PARTITION:
                 clear_slot(s, head, tecs)
-            elif consume == 2:
+            elif consume == Consumption.ANY:
                 cursor.epoch += 1
     cursor.next = batch.selection.size
     return Stop.DONE

@@ -26,6 +26,7 @@ from cerite.core.arrays import Ints, Longs, Pool
 from cerite.core.jit import inlined, inner, kernel
 from cerite.engine.results.output import MatchChunk, alike
 from cerite.engine.state.cursor import Stop, Walk, fresh
+from cerite.engine.state.slots import doubled
 from cerite.engine.tecs.nodes import BOTTOM, KIND, LEFT, MAX, OTHER, UNION, Roots
 from cerite.engine.tecs.select import UNKNOWN, Chooser, Selector, choose
 
@@ -293,11 +294,6 @@ def chunks(walker: Walker, pool: Pool) -> Iterator[MatchChunk]:
             yield MatchChunk(starts, ends, room.offsets[: m + 1], positions, room.labels[:k])
         else:
             yield alike(starts, ends, positions, tuple(room.labels[:width].tolist()))
-
-
-def doubled(stack: npt.NDArray[S]) -> npt.NDArray[S]:
-    """The stack with twice the room; its contents stay at the left."""
-    return np.concatenate([stack, np.zeros_like(stack)])
 
 
 def doubled_left(path: npt.NDArray[S]) -> npt.NDArray[S]:

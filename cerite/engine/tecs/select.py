@@ -6,26 +6,27 @@ remembered per node, with the latest start that reaches it, and is valid as long
 window that moves on only takes other candidates away.
 
 Sets are interned: number 0 is the empty set, set k is `before[k]` plus the later position `position[k]`; equal sets
-have equal numbers; `sets[0]` is how many there are. So the sets form a tree, and two of them first differ where their
-paths part. A set may be as long as the stream; `size` and `jump` find that place without walking it (Myers'
+have equal numbers; `sets[COUNT]` is how many there are. So the sets form a tree, and two of them first differ where
+their paths part. A set may be as long as the stream; `size` and `jump` find that place without walking it (Myers'
 skew-binary pointers: one ancestor besides `before`, chosen so that any is reached in logarithmic time).
 
 Invariant: `best_set[n]` is the winner among the open matches of n with start >= low whenever `known`.
 """
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from cerite.core.arrays import Flags, Ints, Longs
 from cerite.core.hashing import fold
 from cerite.core.jit import inner, kernel
 from cerite.engine.results.output import MatchChunk, concatenate
+from cerite.engine.state.slots import doubled
 from cerite.engine.tecs.nodes import BOTTOM, KIND, LEFT, MAX, OTHER, UNION, Roots
 
 UNKNOWN = -1
+COUNT = 0  # the only place of `sets`
 
 
 class Chooser(NamedTuple):
@@ -94,22 +95,22 @@ def intern(before: int, position: int, chooser: Chooser) -> int:
         if chooser.before[k] == before and chooser.position[k] == position:
             return k
         place = (place + 1) & mask
-    k = int(chooser.sets[0])
+    k = int(chooser.sets[COUNT])
     chooser.table[place] = k
     chooser.before[k], chooser.position[k] = before, position
     size, jump = chooser.size, chooser.jump
     over = jump[before]
     size[k] = size[before] + 1
     jump[k] = jump[over] if size[before] - size[over] == size[over] - size[jump[over]] else before
-    chooser.sets[0] = k + 1
+    chooser.sets[COUNT] = k + 1
     return k
 
 
 @kernel
 def rehash(chooser: Chooser) -> None:
     """Enter every set into a fresh, larger table."""
-    n = chooser.sets[0]
-    chooser.sets[0] = 1
+    n = chooser.sets[COUNT]
+    chooser.sets[COUNT] = 1
     for k in range(1, n):
         intern(chooser.before[k], chooser.position[k], chooser)
 
@@ -133,7 +134,7 @@ def evaluate(root: int, low: int, nodes: Longs, chooser: Chooser) -> bool:
             stack[top] = left
             continue
         elif kind != UNION:
-            if chooser.sets[0] == chooser.before.size:
+            if chooser.sets[COUNT] == chooser.before.size:
                 return False
             best_set[n] = intern(best_set[left], other, chooser)
             best_start[n] = best_start[left]
@@ -202,8 +203,8 @@ class Selector:
         if self._chooser is not None:
             chooser = self._chooser
             self._chooser = chooser._replace(
-                table=np.zeros(2 * chooser.table.size, np.int32), position=_doubled(chooser.position),
-                before=_doubled(chooser.before), size=_doubled(chooser.size), jump=_doubled(chooser.jump),
+                table=np.zeros(2 * chooser.table.size, np.int32), position=doubled(chooser.position),
+                before=doubled(chooser.before), size=doubled(chooser.size), jump=doubled(chooser.jump),
             )  # fmt: skip
             rehash(self._chooser)
 
@@ -215,10 +216,6 @@ class Selector:
             position=np.zeros(room, np.int64), before=np.zeros(room, np.int32), size=np.zeros(room, np.int32),
             jump=np.zeros(room, np.int32), sets=np.ones(1, np.int64),
         )  # fmt: skip
-
-
-def _doubled(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    return np.concatenate([values, np.zeros_like(values)])
 
 
 # MAX (ICDT 2019, section 4): of the matches with one end, those whose set of positions no other one strictly contains.

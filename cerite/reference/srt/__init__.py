@@ -1,6 +1,6 @@
-"""Symbolic register transducers (SRT report): one construction per module, and a reference interpreter.
+"""Symbolic register transducers (SRT report): their constructions, and a reference interpreter.
 
-`build` makes the transducer of a SREMO; `runs.string_matches` and `streaming.detected` say what it matches.
+`build` makes the transducer of a SREMO; `runs.string_matches` and `constructions.detected` say what it matches.
 """
 
 from cerite.reference.srt.build import build

@@ -5,7 +5,7 @@ valuation maps a register to the rank of the event it holds.
 
 Definition 24 calls a run accepting only if its last transition outputs •, but theorem 27 with definition 18 needs
 ε and ϕ ↑ ⊗ to have the match ∅. Definition 18 decides here: a run over the whole string accepts in a final state. The
-streaming recognition of `streaming.detected` asks for • at the last event, as the judge does.
+streaming recognition of `constructions.detected` asks for • at the last event, as the judge does.
 """
 
 from __future__ import annotations

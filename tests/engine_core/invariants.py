@@ -1,4 +1,4 @@
-"""The invariants of the tECS and of union-lists (CORE sections 4.1, 4.2 and appendix B.3) as checks, for tests.
+"""The invariants of the tECS and of union-lists (CORE sections 4.1, 4.2 and appendix B.3) as checks.
 
 They hold in both engines that find matches on the tECS. Each check raises AssertionError with the node at fault.
 `check_duplicate_free` walks every path, so it is for small structures.
