@@ -26,7 +26,9 @@ from cerite.core.errors import (
     Setting,
     Span,
     StreamError,
+    listed,
     not_columns,
+    suggestion,
     unknown_column,
     unsortable,
 )
@@ -310,6 +312,12 @@ def merged(sources: Mapping[str, Source], time: str | None, order_by: Sequence[s
             "several streams are merged by time, but no time column is named",
             hint=Hint("name it: ", Setting("time")),
         )
+    for name, source in sources.items():
+        if time is not None and time not in source.schema.names:
+            raise StreamError(
+                f"stream `{name}` has no column `{time}`, by which streams are merged",
+                hint=suggestion(time, source.schema.names) or f"it has {listed(source.schema.names)}",
+            )
     schema = unified((f"stream `{name}`", source.schema, "none") for name, source in sources.items())
     batches = [
         conform(batch, schema, f"stream `{name}`") for name, source in sources.items() for batch in source.batches()

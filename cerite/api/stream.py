@@ -30,7 +30,8 @@ from cerite.core.errors import (
     Setting,
     SnapshotError,
     StreamError,
-    listed,
+    not_columns,
+    repeated_column,
     unknown_column,
 )
 from cerite.data.pushed import batch_of, typed
@@ -221,7 +222,7 @@ def stream_schema(schema: Any) -> pa.Schema:
     columns = typed(schema)
     repeated = sorted({name for name in columns.names if columns.names.count(name) > 1})
     if repeated:
-        raise StreamError(f"the stream has two columns called {listed(repeated)}", hint="rename one of them")
+        raise repeated_column(repeated[0], "the stream", StreamError)
     if not columns.names:
         raise StreamError("the stream has no columns", hint="name them with their types: {'type': 'string', …}")
     return columns
@@ -262,7 +263,7 @@ def _columns(given: Any, role: str, schema: pa.Schema) -> tuple[str, ...]:
     names = (given,) if isinstance(given, str) else tuple(given or ())
     for name in names:
         if not isinstance(name, str):
-            raise StreamError(f"`{role}` names columns, not {name!r}", hint=f"write {role}=['…']")
+            raise not_columns(role, name)
         if name not in schema.names:
             raise unknown_column(name, schema.names, f", which `{role}` names")
     return names

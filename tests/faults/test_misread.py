@@ -133,6 +133,12 @@ def test_a_missing_time_is_in_the_row_of_the_data_as_given() -> None:
         TWICE.run(frame, time="at", order_by="key")
 
 
+def test_streams_that_are_merged_all_have_the_time() -> None:
+    query = cerite.query("SELECT * FROM S, T WHERE A ; B WITHIN 5 seconds")
+    with pytest.raises(StreamError, match="stream `T` has no column `at`, by which streams are merged"):
+        query.run({"S": FRAME, "T": FRAME.rename(columns={"at": "ts"})}, time="at")
+
+
 # ------------------------------------------------------------ queries
 def test_a_query_that_cannot_match_says_so_when_it_is_made() -> None:
     with pytest.warns(CeriteWarning, match="nothing can match"):

@@ -380,7 +380,7 @@ def test_the_columns_of_a_stream_are_given_in_every_form(name: str) -> None:
         (None, "cannot be read from a NoneType"),
         ("type", "cannot be read from a str"),
         (["type", "v"], "cannot be read from a list"),
-        (pa.schema([("type", pa.string()), ("type", pa.string())]), "two columns called `type`"),
+        (pa.schema([("type", pa.string()), ("type", pa.string())]), "the stream: two columns are called `type`"),
     ],
 )
 def test_columns_that_are_none_are_refused(schema: Any, said: str) -> None:

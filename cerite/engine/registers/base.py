@@ -12,7 +12,7 @@ import numpy as np
 from cerite.automaton.automaton import PLAIN
 from cerite.core.arrays import Arrays, Flags, Ints, Longs, distinct, picked
 from cerite.core.budget import check_sums
-from cerite.core.errors import StreamError
+from cerite.core.errors import sum_too_large
 from cerite.core.jit import kernel, maker
 from cerite.engine.events.keys import LEAST
 from cerite.engine.events.rows import Rows
@@ -116,9 +116,7 @@ class RegisterEngine:
                 if isinstance(leaf, Running) and leaf.how == SUM_WHOLE
             ]
             named = " or ".join(f"`{each}`" for each in sums)
-            raise StreamError(
-                f"{named} does not fit 64 bits", hint="cast the column to float first, or add fewer events"
-            )
+            raise sum_too_large(named)
 
     def more(self, why: int) -> None:
         """Make room for that of which a kernel has run out."""

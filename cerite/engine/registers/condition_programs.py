@@ -11,7 +11,7 @@ from fractions import Fraction
 import numpy as np
 
 from cerite.automaton.guards import Reach
-from cerite.core.errors import PatternError
+from cerite.core.errors import ALIKE, PatternError
 from cerite.core.schema import Kind
 from cerite.engine.registers import interpret as op
 from cerite.engine.registers.aggregates import emit_aggregate, emit_text_end, no_text, text_end
@@ -306,7 +306,7 @@ class Compiler:
 def _too_many(node: ex.Expression) -> PatternError:
     return PatternError(
         f"`{node}` meets a number of another kind that it cannot be compared with exactly", span=node.span,
-        hint="cast one of the columns, so that decimals meet decimals or floats meet floats",
+        hint=ALIKE,
     )  # fmt: skip
 
 
