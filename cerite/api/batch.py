@@ -149,6 +149,15 @@ class BatchMatches(Matches):
     def _beside(self, chunk: MatchChunk, placed: Placed) -> Beside | None:
         return Beside(chunk, placed, list(self._source.available)) if self._read_once else None
 
+    def _paged(self, first: int) -> Iterator[Match]:
+        """From one thread: several may find the matches of an event in another order each time, and slices must agree.
+
+        A source that is read only once is not read again for another slice.
+        """
+        if self._read_once or self._threads == 1:
+            return super()._paged(first)
+        return BatchMatches(self._query, self.prepared, self._progress, 1)._from(first)
+
     def exists(self) -> bool:
         """Whether there is any match; stops at the first, which a source that is read only once still gives later."""
         if self._exists is None and self._count is None:

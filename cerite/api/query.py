@@ -148,7 +148,7 @@ class Query:
 
         Long streams are read by as many `threads` as there are cores, or as CERITE_THREADS says; the matches and the
         order of their ends are the same as with one thread. With several threads, matches that end at the same event
-        may come in another order each time they are read.
+        may come in another order each time they are read; indices, slices and `head` are read by one.
         """
         columns = Columns(type, time, position, checked_unit(time_unit))
         kinds = declared_kinds(self.query, self.schema, None if schema is None else declared(schema))

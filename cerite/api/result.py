@@ -126,7 +126,7 @@ class Matches(ABC):
             )
         index = operator.index(which)
         at = index if index >= 0 else index + self.count()
-        match = next(self._from(at), None) if at >= 0 else None
+        match = next(self._paged(at), None) if at >= 0 else None
         if match is None:
             raise IndexError(f"there is no match {index}: there are {self.count():,}")
         return match
@@ -136,12 +136,16 @@ class Matches(ABC):
         if step > 0 and all(end is None or end >= 0 for end in (which.start, which.stop)):
             first = which.start or 0
             count = None if which.stop is None else max(0, which.stop - first)
-            return list(islice(self._from(first), 0, count, step))
+            return list(islice(self._paged(first), 0, count, step))
         wanted = range(self.count())[which]
         if not wanted:
             return []
         first, last = sorted((wanted[0], wanted[-1]))
-        return list(islice(self._from(first), last - first + 1))[::step]
+        return list(islice(self._paged(first), last - first + 1))[::step]
+
+    def _paged(self, first: int) -> Iterator[Match]:
+        """The matches from this index on, in an order that is the same each time."""
+        return self._from(first)
 
     def _from(self, first: int) -> Iterator[Match]:
         """The matches from this index on; those before it do not become objects."""
@@ -220,7 +224,7 @@ class Matches(ABC):
         """The first n matches."""
         if isinstance(n, bool) or not isinstance(n, int) or n < 0:
             raise StreamError(f"head() takes a number of matches, not {n!r}", hint="write head(10)")
-        return list(islice(self, n))
+        return list(islice(self._paged(0), n))
 
     # ------------------------------------------------------------ tables
     def tables(self, *, events: bool = False, long: bool = False) -> Iterator[pa.Table]:

@@ -238,3 +238,16 @@ def test_few_events_or_little_gain_are_not_worth_shards(monkeypatch: pytest.Monk
     monkeypatch.setattr(shards, "PIECE", 8)
     monkeypatch.setattr(shards, "ENOUGH", 1000)
     assert BY_KEY.run(table, threads=2).count() == 2500
+
+
+def test_pages_of_a_result_fit_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    query = cerite.query("SELECT * FROM S WHERE A AS x ; B AS y FILTER y[v > x.v] WITHIN 50 EVENTS")
+    values = [k * 7 % 23 if k < 3_000 else k % 2 for k in range(6_000)]
+    table = pa.table({"type": ["AB"[k % 5 == 0] for k in range(6_000)], "v": values})
+    monkeypatch.setattr(threads, "SEGMENT", 500)
+    monkeypatch.setattr(threads, "UNKNOWN", 500)
+    matches = query.run(table, threads=3)
+    pages = [match for first in range(0, matches.count(), 997) for match in matches[first : first + 997]]
+    assert len(set(pages)) == matches.count() > 10_000
+    assert pages[:10] == matches.head() and matches[-1] == pages[-1]
+    assert set(pages) == set(matches)
