@@ -230,7 +230,11 @@ NEVER_HOLDS = Test(None, NEVER)
 
 
 def _decided(condition: ex.Expression, phases_of: Phases, state: int) -> ex.Expression:
-    """The condition with its comparisons of numbers of different values decided, in the state that a step enters."""
+    """The condition with its comparisons of numbers of different values decided, in the state that a step enters.
+
+    What it reads of other events must be there, even where that decides nothing any more: a condition that reads a
+    variable without an event is false as a whole.
+    """
 
     def change(node: ex.Expression) -> ex.Expression:
         match node:
@@ -249,4 +253,10 @@ def _decided(condition: ex.Expression, phases_of: Phases, state: int) -> ex.Expr
                         return ALWAYS if value_of(ex.Comparison(op, *sides), {}) is True else NEVER
         return node
 
-    return ex.transform(condition, change) if phases_of else condition
+    decided = ex.transform(condition, change) if phases_of else condition
+    lost = tuple(each for each in ex.references(condition) if each not in ex.references(decided))
+    if not lost or decided is NEVER:
+        return decided
+    there = (ex.Or((ex.IsNull(each), ex.Not(ex.IsNull(each)))) for each in dict.fromkeys(lost))
+    whole = ex.conjunction(*(() if decided is ALWAYS else (decided,)), *there)
+    return ALWAYS if whole is None else whole

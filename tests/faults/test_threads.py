@@ -249,5 +249,6 @@ def test_pages_of_a_result_fit_together(monkeypatch: pytest.MonkeyPatch) -> None
     matches = query.run(table, threads=3)
     pages = [match for first in range(0, matches.count(), 997) for match in matches[first : first + 997]]
     assert len(set(pages)) == matches.count() > 10_000
-    assert pages[:10] == matches.head() and matches[-1] == pages[-1]
+    assert pages[:10] == matches.head()
+    assert matches[-1] == pages[-1]
     assert set(pages) == set(matches)

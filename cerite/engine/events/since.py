@@ -1,9 +1,9 @@
 """When a pattern last began that has occurred by now: what `NOT ν ; φ` needs to know about the events before φ.
 
 That is, for every event, the greatest key of the first event of an occurrence of ν that ended before it, in its
-partition. Where ν has no memory of its own, only the latest run into each state of its automaton matters, so a
-partition has one key per state, and one for the latest run that was complete (`SinceStates`). A ν with memory is
-followed by `engine.registers.latest`.
+partition. Where ν compares nothing with its own events, only the latest run into each state of its automaton matters,
+so a partition has one key per state, and one for the latest run that was complete (`SinceStates`). A ν that is stateful
+is followed by `engine.registers.latest`.
 
 Invariant: results do not depend on where batches are cut; a batch that is refused later leaves everything as it was.
 """
@@ -128,7 +128,7 @@ class Since:
 
 
 class SinceStates(Since):
-    """Follows a pattern without memory: one key per state of its automaton."""
+    """Follows a pattern that is not stateful: one key per state of its automaton."""
 
     def __init__(self, preceding: Preceding, schema: pa.Schema, columns: Columns) -> None:
         super().__init__(columns, preceding.size)
