@@ -16,6 +16,7 @@ from pathlib import Path
 
 from cerite.core.errors import CeriteError, QuerySyntaxError, SchemaError, listed
 from cerite.core.schema import KINDS, Schema
+from cerite.data.files.chunks import packed_as
 from cerite.data.files.paths import FORMATS
 from cerite.data.open import opened
 from cerite.data.reading import Reading
@@ -29,6 +30,7 @@ from cerite.pattern.query import QuerySpec
 ENDINGS = {
     "csv": ".csv", "tsv": ".tsv", "json": ".jsonl", "core": ".stream", "parquet": ".parquet", "ipc": ".arrow",
 }  # fmt: skip
+_UNPACKED = {"gzip": "zcat", "bz2": "bzcat", "zstd": "zstdcat"}
 _QUERY_FILES = (".ceql", ".sql", ".sremo", ".sre", ".txt")
 
 
@@ -185,7 +187,12 @@ def read_events(argument: str, form: str | None) -> Iterator[str]:
                 "standard input holds no events", hint="pipe a file into it: cat trades.csv | cerite run …"
             )
         with path.open("rb") as file:
-            named = path.rename(path.with_suffix(ENDINGS[form or sniffed(file.read(1 << 16))]))
+            head = file.read(1 << 16)
+        if (packed := packed_as(head)) is not None:
+            raise CeriteError(
+                f"standard input is {packed}", hint=f"unpack it first: {_UNPACKED[packed]} events.csv… | cerite run … -"
+            )
+        named = path.rename(path.with_suffix(ENDINGS[form or sniffed(head)]))
         try:
             yield str(named)
         except CeriteError as error:
