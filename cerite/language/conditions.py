@@ -286,11 +286,12 @@ def size_of(tree: object, *, of_time: bool = False) -> Size:
             raise QuerySyntaxError(f"{amount} is not a whole number of events", span=span)
         return Size(amount, "events", span=span)
     if node.data == "bare_size":
+        plural = "" if amount == 1 else "s"
+        others = ("seconds", "minutes") if of_time else ("seconds", "minutes", "EVENTS", "[attribute]")
+        written = [f"`{amount} {each.removesuffix('s')}{plural if each.endswith('s') else ''}`" for each in others]
         raise QuerySyntaxError(
             "the time has no unit" if of_time else "the window has no unit", span=span,
-            hint=f"write `{amount} seconds` or `{amount} minutes`"
-            if of_time
-            else f"write `{amount} seconds`, `{amount} minutes`, `{amount} EVENTS` or `{amount} [attribute]`",
+            hint=f"write {', '.join(written[:-1])} or {written[-1]}",
         )  # fmt: skip
     return Size(amount, _unit(node.children[1], of_time), span=span)
 
