@@ -18,6 +18,7 @@ from cerite.datasets import NAMES, Dataset, load
 def demo(name: str, *, rows: int, seed: int, show: int, save: str | None, out: Console, err: Console) -> None:
     """Load a dataset, run its query and show what it finds; with `save`, also write both into a folder."""
     data = load(name, rows=rows, seed=seed)
+    saved = None if save is None else _saved(data, Path(save))  # before anything is printed, which may be cut short
     out.print(Text(f"{data.name}: {data.about}\n{_size(data)}\n\n{data.query}\n"))
     meter = Meter(err, wanted=None)
     matches = query(data.query).run(data.events, time=data.time, progress=meter.tell)
@@ -29,8 +30,8 @@ def demo(name: str, *, rows: int, seed: int, show: int, save: str | None, out: C
         positions = sorted(match.positions for match in matches)  # counting would compile kernels of its own
     took = f"{clock.perf_counter() - compiled:.2f} s, after {compiled - started:.1f} s until the first"
     out.print(f"{count_line(len(positions), show)}, {_checked(data, positions)}; {took}")
-    if save is not None:
-        _saved(data, Path(save), out)
+    if saved is not None:
+        out.print(Text(saved))
     others = ", ".join(each for each in NAMES if each != name)
     out.print(f"\nIn Python: data = cerite.datasets.load({name!r}); others: {others}")
 
@@ -49,8 +50,8 @@ def _checked(data: Dataset, positions: list[tuple[int, ...]]) -> str:
     raise CeriteError(f"the matches are not those that were planted in {data.name}", hint="please report this")
 
 
-def _saved(data: Dataset, folder: Path, out: Console) -> None:
-    """The events and the query as files that `cerite run` takes; what is there is not replaced."""
+def _saved(data: Dataset, folder: Path) -> str:
+    """Write events and query as files that `cerite run` takes, and say so; what is there is not replaced."""
     events, text = folder / f"{data.name}.parquet", folder / f"{data.name}.ceql"
     for path in (events, text):
         if path.exists():
@@ -58,4 +59,4 @@ def _saved(data: Dataset, folder: Path, out: Console) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     pq.write_table(data.events, events)
     text.write_text(data.query + "\n", "utf-8")
-    out.print(Text(f"saved; next: cerite run {text} {events} --time {data.time}"))
+    return f"saved; next: cerite run {text} {events} --time {data.time}"

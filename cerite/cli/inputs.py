@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 import shutil
 import sys
 import tempfile
@@ -16,6 +17,7 @@ from pathlib import Path
 
 from cerite.core.errors import CeriteError, QuerySyntaxError, SchemaError, listed
 from cerite.core.schema import KINDS, Schema
+from cerite.data.files.chunks import COMPRESSIONS, packed_as
 from cerite.data.files.paths import FORMATS
 from cerite.data.open import opened
 from cerite.data.reading import Reading
@@ -29,6 +31,7 @@ from cerite.pattern.query import QuerySpec
 ENDINGS = {
     "csv": ".csv", "tsv": ".tsv", "json": ".jsonl", "core": ".stream", "parquet": ".parquet", "ipc": ".arrow",
 }  # fmt: skip
+_UNPACKED = {"gzip": "zcat", "bz2": "bzcat", "zstd": "zstdcat"}
 _QUERY_FILES = (".ceql", ".sql", ".sremo", ".sre", ".txt")
 
 
@@ -71,6 +74,19 @@ class EngineChoice(str, Enum):
     auto = "auto"
     local = "local"
     spark = "spark"
+
+
+def refuse_swapped(command: str, query: str, events: str) -> None:
+    """Refuse data where the query belongs: people take a file of events for the first argument."""
+    path = Path(query)
+    ending = (Path(path.stem) if path.suffix.lower() in COMPRESSIONS else path).suffix.lower()
+    if any(each.isspace() for each in query) or ending not in FORMATS or ending == ".txt":
+        return
+    is_query = events.lower().endswith(_QUERY_FILES[:-1]) or "select " in events.lower()
+    first = shlex.quote(events) if is_query else "QUERY"
+    raise CeriteError(
+        f"`{query}` is a file of events, and the query comes first", hint=f"cerite {command} {first} {query}"
+    )
 
 
 def read_query(argument: str, language: Language = Language.auto) -> QuerySpec:
@@ -185,7 +201,12 @@ def read_events(argument: str, form: str | None) -> Iterator[str]:
                 "standard input holds no events", hint="pipe a file into it: cat trades.csv | cerite run …"
             )
         with path.open("rb") as file:
-            named = path.rename(path.with_suffix(ENDINGS[form or sniffed(file.read(1 << 16))]))
+            head = file.read(1 << 16)
+        if (packed := packed_as(head)) is not None:
+            raise CeriteError(
+                f"standard input is {packed}", hint=f"unpack it first: {_UNPACKED[packed]} events.csv… | cerite run … -"
+            )
+        named = path.rename(path.with_suffix(ENDINGS[form or sniffed(head)]))
         try:
             yield str(named)
         except CeriteError as error:

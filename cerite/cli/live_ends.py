@@ -18,7 +18,7 @@ from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import parse_qsl, urlsplit
 
-from cerite.cli.spark_run import FORMATS, NULLS, opened
+from cerite.cli.spark_run import FORMATS, NULLS, form_of, opened
 from cerite.core.errors import CeriteError
 from cerite.core.schema import Kind
 from cerite.data.reading import Reading
@@ -100,14 +100,10 @@ def _of_files(
     session: SparkSession, path: str, reading: Reading, columns: Mapping[str, Kind], files: int | None
 ) -> DataFrame:
     """Files that are there or will come; the columns are those of the files already there, or declared."""
-    ending = PurePath(path.rstrip("/*")).suffix.lower()
-    form = _READ.get(reading.format or FORMATS.get(ending, "tsv" if ending == ".tsv" else "parquet"))
-    if form is None:
-        raise CeriteError(f"Spark does not stream the format {reading.format}", hint="use parquet, json or csv")
-    tabs = reading.format == "tsv" or ending == ".tsv"
-    reader = session.readStream.format(form)
-    if form == "csv":  # columns are known by their names, not by their places
-        separator = reading.delimiter or ("\t" if tabs else ",")
+    form = form_of(path, reading) or "parquet"
+    reader = session.readStream.format(_READ[form])
+    if _READ[form] == "csv":  # columns are known by their names, not by their places
+        separator = reading.delimiter or ("\t" if form == "tsv" else ",")
         reader = reader.options(header="true", enforceSchema="false", escape='"', sep=separator)
     if _is_empty(path):
         if not columns:
@@ -117,8 +113,7 @@ def _of_files(
             )
         reader = reader.schema(_declared(columns))
     else:
-        known = replace(reading, format="tsv" if tabs else form)
-        reader = reader.schema(_typed(opened(session, path, known).schema, columns))
+        reader = reader.schema(_typed(opened(session, path, replace(reading, format=form)).schema, columns))
     return _loaded(reader if files is None else reader.option("maxFilesPerTrigger", files), path)
 
 

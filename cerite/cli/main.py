@@ -27,6 +27,7 @@ from cerite.cli.inputs import (
     read_events,
     read_query,
     read_schema,
+    refuse_swapped,
 )
 from cerite.cli.interrupts import Commands
 from cerite.cli.live_run import Ends, stream_on_spark
@@ -132,8 +133,8 @@ def warm_up_command(
 ) -> None:
     """Compile the kernels for this machine ahead of the first query, for example when an image is built.
 
-    Every query compiles what it needs, once per machine, and says so; after this command none has to wait.
-    `NUMBA_CACHE_DIR` names another folder to keep the kernels in.
+    Every query compiles what it needs, once per machine, and says so; after this command the most common kinds of query
+    do not have to wait, after `--all` hardly any does. `NUMBA_CACHE_DIR` names another folder to keep the kernels in.
     """
     warm_up(everything=everything, out=out, err=err)
 
@@ -258,6 +259,7 @@ def run_command(
 
     `A : B` and `A:+` in the pattern take the very next event. docs/alerts.md compares them.
     """
+    refuse_swapped("run", query, events)
     if query == "-" and events == "-":
         raise CeriteError("the query and the events cannot both come from standard input", hint="put one in a file")
     parsed = read_query(query, language)
@@ -336,6 +338,7 @@ def why_command(
     For a match it shows the condition that admitted each event, with the values that were compared. For rows that
     should be a match it shows how far they got, and which condition, window, negation, strategy or clause ended it.
     """
+    refuse_swapped("why", query, events)
     parsed = read_query(query, language)
     options: dict[str, Any] = {
         "time": time, "type": type, "order_by": names(order_by), "position": position, "semantics": semantics.value,
@@ -431,7 +434,7 @@ def stream_command(
         cerite stream fraud.ceql --source kafka://localhost:9092/payments --sink kafka://localhost:9092/alerts \\
         --schema payments.json --checkpoint state/ --watermark "10 seconds"
 
-        cerite stream "SELECT * FROM S WHERE A ; B WITHIN 1 seconds" --source rate://100 --order-by n --sink - \\
+        cerite stream "SELECT * FROM S WHERE A ; B WITHIN 1 second" --source rate://100 --order-by n --sink - \\
         --checkpoint state/ --watermark "1 second"
     """
     parsed = read_query(query, language)

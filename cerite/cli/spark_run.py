@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import warnings
 from collections.abc import Sequence
 from dataclasses import replace
+from glob import glob
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any
 
@@ -71,18 +73,15 @@ def run_on_spark(
 
 
 def opened(session: SparkSession, events: str, reading: Reading) -> DataFrame:
-    """What a path names, in the format that its ending tells (folders are Parquet), or else the table of that name."""
-    from pyspark.errors import AnalysisException
+    """What a path names, in the format that `form_of` finds, or else the table of that name."""
+    from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]  # for what is no Parquet
+    from pyspark.errors import PySparkException
 
     from cerite.spark.texts import read_csv
 
     if events == "-":
         raise CeriteError("Spark cannot read standard input", hint="run it here: --engine local, or write it to a file")
-    path = PurePath(events.rstrip("/*"))
-    ending = (PurePath(path.stem) if path.suffix.lower() in COMPRESSIONS else path).suffix.lower()
-    form = {"ipc": None, "core": None, None: READ.get(ending)}.get(reading.format, reading.format)
-    if reading.format is not None and form is None:
-        raise CeriteError(f"Spark does not read the format {reading.format}", hint="run it here: --engine local")
+    form = form_of(events, reading)
     if form not in ("csv", "tsv"):
         replace(reading, format=None).refuse_text_options(f"what Spark reads from {events}")
     try:
@@ -93,11 +92,52 @@ def opened(session: SparkSession, events: str, reading: Reading) -> DataFrame:
         if "/" in events or Path(events).exists():
             return session.read.parquet(events)
         return session.table(events)
-    except AnalysisException as error:
+    except (PySparkException, Py4JJavaError) as error:
+        said = error.java_exception.getMessage() if isinstance(error, Py4JJavaError) else str(error)
         raise CeriteError(
-            f"Spark cannot read `{events}`: {str(error).splitlines()[0]}",
-            hint=f"give a table, a folder of Parquet, or a path that ends in {', '.join(READ)}",
+            f"Spark cannot read `{events}`: {said.splitlines()[0]}",
+            hint=f"give a table, a folder of Parquet, or a path that ends in {', '.join(READ)}; or say what it is: "
+            "--format csv",
         ) from None
+
+
+def form_of(events: str, reading: Reading) -> str | None:
+    """Spark's name of the format: as `--format` says, as the path ends, or as all files there end; None where nothing
+    says it."""
+    if reading.format is not None:
+        if reading.format not in READ.values():
+            raise CeriteError(f"Spark does not read the format {reading.format}", hint="run it here: --engine local")
+        return reading.format
+    return READ.get(_ending(PurePath(events.rstrip("/*")))) or _form_inside(events)
+
+
+def _form_inside(events: str) -> str | None:
+    """The format of the local files of a folder or pattern; refused where their names do not agree on one."""
+    if "://" in events:
+        return None
+    places = [Path(each) for each in glob(os.path.expanduser(events), recursive=True)]
+    files = [file for each in places for file in _files(each)]
+    endings = {_ending(file) for file in files}
+    forms = {READ.get(each) for each in endings}
+    if not files or (len(forms) == 1 and None not in forms):
+        return forms.pop() if files else None
+    shown = ", ".join(f"`{each}`" if each else "nothing" for each in sorted(endings))
+    raise CeriteError(
+        f"the files of `{events}` do not say that they have one format that Spark reads: their names end in {shown}",
+        hint=f"say which: --format csv; or give a pattern: '{events.rstrip('/*')}/*.csv'",
+    )
+
+
+def _files(place: Path) -> list[Path]:
+    """The file, or those below a folder, without what Spark hides."""
+    inside = place.rglob("*") if place.is_dir() else [place]
+    names = ((file, (file.name, *file.relative_to(place).parts)) for file in inside)
+    return [file for file, parts in names if file.is_file() and not any(each.startswith((".", "_")) for each in parts)]
+
+
+def _ending(path: PurePath) -> str:
+    """What a file's name says about its format, below a compression."""
+    return (PurePath(path.stem) if path.suffix.lower() in COMPRESSIONS else path).suffix.lower()
 
 
 def settings(conf: Sequence[str], progress: bool) -> dict[str, str]:

@@ -185,6 +185,8 @@ def _event(type: str | None, condition: Term | str | None, store: str | None, *,
         raise ArgumentError(
             f"an event type is a name, not {type!r}", hint="write event('BUY'), or event() for any type"
         )
+    if type == nodes.ANY_TYPE:
+        raise ArgumentError("`_` is no event type", hint="write event() for any type")
     return Builder(nodes.Event(type, None if condition is None else _condition(condition), marked, store))
 
 
@@ -241,7 +243,10 @@ def nothing() -> Builder:
 def size(amount: int | float, unit: str | None = None, *, attribute: str | None = None) -> nodes.Size:
     """A window size: `size(30, "seconds")`, `size(500, "events")`, `size(10000, attribute="stock_time")`."""
     if (unit is None) == (attribute is None):
-        raise ArgumentError("a window has a unit (a time unit or 'events') or an attribute")
+        raise ArgumentError(
+            "a window has a unit (a time unit or 'events') or an attribute",
+            hint=f"write ({amount!r}, 'seconds'), ({amount!r}, 'events') or ({amount!r}, attribute='price')",
+        )
     named = "attribute" if unit is None else unit_named(unit)
     if named is None:
         raise ArgumentError(f"unknown unit {unit!r}: one of {', '.join(UNITS)}, events")

@@ -177,7 +177,7 @@ def _limit(node: Node) -> int:
 
 def _silence(node: Node) -> Suppress:
     size, *per_partition = node.children
-    return Suppress(size_of(size), bool(per_partition))
+    return Suppress(size_of(size, of_time=True), bool(per_partition))
 
 
 _OPTIONAL: dict[str, Callable[[Node], Any]] = {

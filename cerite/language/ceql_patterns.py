@@ -75,8 +75,19 @@ def _event(node: Node) -> Pattern:
             case "into":
                 register = name_of(child.children[0])
             case _:
-                type_ = "" if str(child.children[0]) == ANY_TYPE else name_of(child)
+                type_ = _type(child)
     return nodes.Event(type_ or None, condition, output, register)
+
+
+def _type(name: Node) -> str:
+    """The event type that a name stands for, empty for any."""
+    written = str(name.children[0])
+    if written.upper() == "ANY":
+        raise QuerySyntaxError(
+            f"`{written}` is no event type", span=span_of(name),
+            hint=f"write `_` for any event; an event type of this name stands in back-quotes: `` `{written}` ``",
+        )  # fmt: skip
+    return "" if written == ANY_TYPE else name_of(name)
 
 
 def _counted(node: Node) -> Pattern:

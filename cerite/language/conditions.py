@@ -12,6 +12,8 @@ from lark import Token, Tree
 
 from cerite.core.errors import QuerySyntaxError, listed, suggestion
 from cerite.core.names import quoted, unquoted
+from cerite.language.habits import UNITS as UNITS_ELSEWHERE
+from cerite.language.habits import about_a_function, alternatives
 from cerite.language.parsing import Node, placed, span_of, subtree
 from cerite.pattern.nodes import UNITS, Size, unit_named
 from cerite.predicate import expression as ex
@@ -35,6 +37,22 @@ def condition_of(tree: object) -> ex.Expression:
 
 def _parts(node: Node) -> tuple[ex.Expression, ...]:
     return tuple(condition_of(child) for child in node.children if isinstance(child, Tree))
+
+
+def _conditions(node: Node, joint: str, op: str) -> tuple[ex.Expression, ...]:
+    """What OR or AND joins; `country = 'FR' OR 'DE'` is refused here, where its values are at hand."""
+    parts = _parts(node)
+    for at, part in enumerate(parts[1:], 1):
+        if not isinstance(part, ex.Literal) or isinstance(part.value, bool):
+            continue
+        before = parts[at - 1].children[-1] if isinstance(parts[at - 1], ex.And) else parts[at - 1]
+        if isinstance(before, ex.Comparison) and before.op == op and isinstance(before.right, ex.Literal):
+            values = (before.right, *(each for each in parts[at:] if isinstance(each, ex.Literal)))
+            raise QuerySyntaxError(
+                f"{joint} joins conditions, and `{part}` is none", span=part.span,
+                hint=alternatives(before.left, values, negated=op == "!="),
+            )  # fmt: skip
+    return parts
 
 
 def _arithmetic(node: Node) -> ex.Expression:
@@ -122,7 +140,8 @@ def _call(node: Node) -> ex.Expression:
     if name not in NAMES:
         raise QuerySyntaxError(
             f"there is no function `{name_of(written)}`", span=span_of(subtree(written)),
-            hint=suggestion(name, (*NAMES, *map(str.lower, ex.AGGREGATES)))
+            hint=about_a_function(name, _argument(arguments))
+            or suggestion(name, (*NAMES, *map(str.lower, ex.AGGREGATES)))
             or f"there are {', '.join(NAMES)}, and over all events of a variable {', '.join(ex.AGGREGATES)}",
         )  # fmt: skip
     least, most = arity(name)
@@ -130,6 +149,12 @@ def _call(node: Node) -> ex.Expression:
         wanted = "one value" if most == 1 else f"{least} values or more"
         raise QuerySyntaxError(f"`{name}` takes {wanted}, not {len(arguments)}", span=span_of(node))
     return ex.Call(name, tuple(condition_of(each) for each in arguments))
+
+
+def _argument(arguments: list[Node | Token]) -> str:
+    """The attribute that a call is about, for an example."""
+    first = condition_of(arguments[0]) if arguments else None
+    return quoted(first.name) if isinstance(first, (ex.Attribute, ex.Reference)) else "price"
 
 
 def _aggregate(node: Node, function: str, arguments: list[ex.Expression]) -> ex.Expression:
@@ -188,8 +213,8 @@ def _negated(build: Callable[[Node], ex.Expression]) -> Callable[[Node], ex.Expr
 
 
 _BUILDERS: dict[str, Callable[[Node], ex.Expression]] = {
-    "expression": lambda node: ex.Or(_parts(node)),
-    "conjunction": lambda node: ex.And(_parts(node)),
+    "expression": lambda node: ex.Or(_conditions(node, "OR", "=")),
+    "conjunction": lambda node: ex.And(_conditions(node, "AND", "!=")),
     "not_": lambda node: ex.Not(condition_of(node.children[0])),
     "comparison": _comparison,
     "in_list": _in_list,
@@ -245,8 +270,8 @@ def string_of(node: Node) -> str:
     return token[1:-1].replace(token[0] * 2, token[0])
 
 
-def size_of(tree: object) -> Size:
-    """The window size of a `size` tree; amounts must be positive, event counts whole."""
+def size_of(tree: object, *, of_time: bool = False) -> Size:
+    """The window size of a `size` tree; amounts must be positive, event counts whole; `of_time` if only time fits."""
     node = subtree(tree)
     amount, span = signed_of(node.children[0]), span_of(node)
     if amount < 0 or (node.data == "event_size" and amount < 1):
@@ -261,19 +286,23 @@ def size_of(tree: object) -> Size:
             raise QuerySyntaxError(f"{amount} is not a whole number of events", span=span)
         return Size(amount, "events", span=span)
     if node.data == "bare_size":
+        plural = "" if amount == 1 else "s"
+        others = ("seconds", "minutes") if of_time else ("seconds", "minutes", "EVENTS", "[attribute]")
+        written = [f"`{amount} {each.removesuffix('s')}{plural if each.endswith('s') else ''}`" for each in others]
         raise QuerySyntaxError(
-            "the window has no unit", span=span,
-            hint=f"write `{amount} milliseconds`, `{amount} [attribute]` or `{amount} EVENTS`",
+            "the time has no unit" if of_time else "the window has no unit", span=span,
+            hint=f"write {', '.join(written[:-1])} or {written[-1]}",
         )  # fmt: skip
-    return Size(amount, _unit(node.children[1]), span=span)
+    return Size(amount, _unit(node.children[1], of_time), span=span)
 
 
-def _unit(node: Node | Token) -> str:
+def _unit(node: Node | Token, of_time: bool) -> str:
     word = str(node) if isinstance(node, Token) else name_of(node)
     unit = unit_named(word)
     if unit is None:
         raise QuerySyntaxError(
             f"unknown time unit `{word}`", span=span_of(node),
-            hint=suggestion(word, UNITS) or f"the units are {', '.join(UNITS)} and EVENTS",
+            hint=UNITS_ELSEWHERE.get(word.lower()) or suggestion(word, UNITS)
+            or f"the units are {', '.join(UNITS)}{'' if of_time else ' and EVENTS'}",
         )  # fmt: skip
     return unit

@@ -10,6 +10,7 @@ import re
 
 from cerite.core.errors import suggestion
 from cerite.core.names import KEYWORDS
+from cerite.language.habits import about_a_word
 
 SHAPES = {
     "query": "a query is SELECT … FROM … WHERE …",
@@ -24,20 +25,13 @@ _COMMENT = "a comment is `-- to the end of the line` or `/* between */`"
 _CLAUSES = ("SELECT", "FROM", "WHERE", "FILTER", "PARTITION", "WITHIN", "CONSUME", "LIMIT", "SUPPRESS")
 _STRATEGIES = ("STRICT", "NEXT", "LAST", "MAX")
 _OPERATORS = (*_STRATEGIES, "PERMUTE", "SKIP_ANY", "SKIP_NEXT", "COMPLEMENT")
-_WORDS = {
-    "BETWEEN": "write `price IN RANGE(1, 5)`; both ends belong to it",
-    "GROUP": "PARTITION BY [name] makes one substream per value; aggregates take the events of a variable",
-    "HAVING": "write FILTER, in WHERE: `WHERE … (BUY AS y)+ FILTER COUNT(y) >= 5 AND AVG(y.price) > 3`",
-    "ORDER": "matches come in the order in which they are completed; sort them afterwards",
-    "MATCH_RECOGNIZE": "write the pattern in WHERE: `WHERE A AS a ; B+ AS b FILTER b[price > a.price]`",
-    "FOLLOWED": "write `A ; B` for A and later B, `A : B` for B at the very next event",
-}
 _SIGNS = {
     "‘": _QUOTES, "’": _QUOTES, "“": _QUOTES, "”": _QUOTES, "„": _QUOTES, "«": _QUOTES, "»": _QUOTES,
     "#": _COMMENT, "//": _COMMENT, "—": "write `-`, or `--` before a comment", "–": "write `-`", "−": "write `-`",
     "≤": "write `<=`", "≥": "write `>=`", "≠": "write `!=`", "×": "write `*`", "÷": "write `/`",
     "&&": "write AND", "&": "write AND", "||": "write OR", "|": "write OR", "->": "write `A ; B` for A and later B",
 }  # fmt: skip
+_COMPARISON = re.compile(r"\(([^()]*?(?:[<>=]|\bis\b|\bin\b|\blike\b)[^()]*)\)", re.I)
 _PUNCTUATION = {
     "RPAR": "`)`", "LPAR": "`(`", "RSQB": "`]`", "LSQB": "`[`", "RBRACE": "`}`", "BRACE": "`{`", "SEMICOLON": "`;`",
     "COLON": "`:`", "COMMA": "`,`", "NAME": "a name", "INT": "a number", "STRING": "a string",
@@ -52,7 +46,7 @@ def advice(text: str, start: int, word: str, expected: frozenset[str]) -> str | 
         return last or expectation(before, expected)
     return (
         _about_a_sign(text, start, word)
-        or _WORDS.get(word.upper())
+        or about_a_word(text, start, word, before)
         or _about_its_place(text, start, word, before, expected)
         or _about_a_keyword(word, before, expected)
         or expectation(before, expected)
@@ -109,6 +103,8 @@ def _about_its_place(text: str, start: int, word: str, before: str, expected: fr
     if _in_brackets(before):
         return _in_a_condition(word, before, expected)
     if word == "(" and previous and "SEMICOLON" in expected:
+        if condition := _COMPARISON.match(text, start):
+            return f"conditions stand in brackets: {last}[{condition[1].strip()}]"
         return suggestion(previous, _OPERATORS) or f"the operators on patterns are {', '.join(_OPERATORS)}"
     if word == ";" and not text[start + 1 :].strip():
         return "leave out the last `;`"
@@ -141,6 +137,8 @@ def _in_select(word: str, before: str, last: str) -> str | None:
         return "say what to select: `*` for every variable, or names of variables"
     if word == "(":
         return _SELECTED
+    if word == "*" and (starred := re.search(r"(\w+)\.\Z", before)):
+        return f"write `{starred[1]}`: an event is shown with all of its attributes"
     if word.upper() == "FROM" and (strategy := re.search(r"\bselect\s+(\w+)\s*\*\Z", before, re.I)):
         near = suggestion(strategy[1].upper(), _STRATEGIES)
         return near or f"the strategies are {', '.join(_STRATEGIES)}"

@@ -92,6 +92,8 @@ def _names(clause: str, names: object) -> tuple[str, ...]:
     several = (names,) if isinstance(names, str) else tuple(names) if isinstance(names, Iterable) else (None,)
     if not all(isinstance(name, str) and name for name in several):
         raise ArgumentError(f"`{clause}` takes names, not {names!r}", hint=f"write {clause}=['x', 'y']")
+    if clause == "select" and several == ("*",):
+        raise ArgumentError("`select` takes names, not '*'", hint="leave `select` out: every variable is shown then")
     return cast("tuple[str, ...]", several)
 
 

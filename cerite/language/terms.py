@@ -7,12 +7,17 @@ term, not a truth value.
 from __future__ import annotations
 
 from datetime import datetime, timedelta
-from math import isfinite
+from decimal import Decimal
+from math import isfinite, isinf
 from typing import Any, NoReturn, cast
 
 import numpy as np
 
+from cerite.core.errors import ArgumentError
 from cerite.predicate import expression as ex
+
+_DIGITS = 400  # of a number in the text of a query, too
+_PARENTHESES = "put each comparison in parentheses: `(attr.x > 3) & (attr.y == 'FR')`"
 
 
 class Term:
@@ -36,7 +41,14 @@ class Term:
         return f"Term({self.expression})"
 
     def __bool__(self) -> NoReturn:
-        raise TypeError("a condition is not true or false by itself; join conditions with & and |, not `and` and `or`")
+        raise ArgumentError(
+            "a condition is not true or false by itself",
+            hint="join conditions with & and |, not `and` and `or`; write `~c`, not `not c`; `attr.x.isin(1, 2)`, not "
+            "`attr.x in …`; `attr.x.between(1, 3)`, not `1 < attr.x < 3`; `functions.max(var.y.x)`, not `max(…)`",
+        )
+
+    def __contains__(self, item: object) -> NoReturn:
+        raise ArgumentError(f"`in` does not look into `{self.expression}`", hint="write `attr.x.like('%FR%')`")
 
     def __eq__(self, other: object) -> Term:  # type: ignore[override]
         return self._compared("=", other)
@@ -102,10 +114,16 @@ class Term:
         return self._called("ceil")
 
     def __and__(self, other: Any) -> Term:
-        return Term(ex.And(_flat(ex.And, self.expression) + _flat(ex.And, expression_of(other))))
+        return _joined("&", self, other)
 
     def __or__(self, other: Any) -> Term:
-        return Term(ex.Or(_flat(ex.Or, self.expression) + _flat(ex.Or, expression_of(other))))
+        return _joined("|", self, other)
+
+    def __rand__(self, other: Any) -> Term:
+        return _joined("&", other, self)
+
+    def __ror__(self, other: Any) -> Term:
+        return _joined("|", other, self)
 
     def __invert__(self) -> Term:
         return Term(ex.Not(self.expression))
@@ -223,17 +241,45 @@ def _constant(value: object) -> ex.Literal:
         return ex.Literal(plain.isoformat())
     if isinstance(plain, (bool, str)):
         return ex.Literal(plain)
+    if isinstance(plain, Decimal):
+        return ex.Literal(_number(plain))
     if isinstance(plain, timedelta):
         if not -(2**63) <= plain // timedelta(microseconds=1) < 2**63:
             raise ValueError(f"{plain} does not fit 64 bits of microseconds")
         return ex.Literal(plain)
     if not isinstance(plain, (int, float)):
-        raise TypeError(f"not a condition or constant: {value!r}")
+        raise ArgumentError(
+            f"not a condition or constant: {value!r}",
+            hint="for several values, write `attr.x.isin(1, 2)`" if isinstance(plain, (list, tuple, set)) else None,
+        )
     if isinstance(plain, float) and not isfinite(plain):
         raise ValueError(f"{plain} cannot be compared with" + ("; write .is_null()" if plain != plain else ""))
     if isinstance(plain, int) and not -(2**63) <= plain < 2**63:
         raise ValueError(f"{plain} does not fit 64 bits")
     return ex.Literal(plain)
+
+
+def _number(value: Decimal) -> int | float:
+    """A decimal as CEQL reads its text: all of its digits count."""
+    if not value.is_finite():
+        raise ArgumentError(f"{value} cannot be compared with", hint="write .is_null()" if value.is_nan() else None)
+    text = str(value)
+    if len(text) > _DIGITS:
+        raise ArgumentError(f"a number of {len(text)} characters is too long", hint=f"{_DIGITS} are read")
+    number = int(text) if value.as_tuple().exponent == 0 else ex.written_float(text)
+    if isinstance(number, float) and isinf(number):
+        raise ArgumentError(f"{text} does not fit 64 bits")
+    return number
+
+
+def _joined(op: str, left: object, right: object) -> Term:
+    """`left & right` or `left | right`, whose sides are conditions: Python reads `a > 3 & b` as `a > (3 & b)`."""
+    for side in (left, right):
+        plain = side.item() if isinstance(side, np.generic) else side
+        if not isinstance(plain, (Term, ex.Expression, bool)):
+            raise ArgumentError(f"`{op}` joins conditions, and {side!r} is none", hint=_PARENTHESES)
+    kind = ex.And if op == "&" else ex.Or
+    return Term(kind(_flat(kind, expression_of(left)) + _flat(kind, expression_of(right))))
 
 
 def _item(item: object) -> ex.Literal | ex.Interval:

@@ -14,6 +14,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from cerite import CeriteError
+from cerite.cli.spark_run import form_of
+from cerite.data.reading import Reading
 from tests.command import EVENTS, UNARY, cerite
 
 QUERY = "SELECT * FROM S WHERE SELL AS x ; BUY AS y FILTER y[price > x.price] WITHIN 30 seconds"
@@ -185,3 +188,53 @@ def test_explain_shows_the_engine() -> None:
         "keeps: what is in the window; what has left it is forgotten",
     ):
         assert line in shown
+
+
+@pytest.mark.parametrize(
+    ("query", "events", "advised"),
+    [
+        ("data.csv", "q.ceql", "cerite run q.ceql data.csv"),
+        ("data.csv.gz", "SELECT * FROM S WHERE A", "cerite run 'SELECT * FROM S WHERE A' data.csv.gz"),
+        ("data.parquet", "more.parquet", "cerite run QUERY data.parquet"),
+    ],
+)
+def test_the_query_comes_first(query: str, events: str, advised: str) -> None:
+    done = cerite("run", query, events, code=1)
+    assert f"`{query}` is a file of events, and the query comes first" in done.stderr
+    assert f"hint: {advised}\n" in done.stderr
+    assert "hint: cerite why " in cerite("why", query, events, code=1).stderr
+
+
+def test_warm_up_promises_what_it_does() -> None:
+    assert "after --all hardly any does" in " ".join(cerite("warm-up", "--help").stdout.replace("│", " ").split())
+
+
+FOLDERS = {  # the files of a folder, and the format that they tell
+    "csv": (["1.csv", "2.csv.gz", "_SUCCESS", ".1.csv.crc"], "csv"),
+    "json": (["day=1/1.jsonl", "day=2/2.json"], "json"),
+    "parquet": (["part-0.snappy.parquet"], "parquet"),
+    "nothing": (["_SUCCESS"], None),
+}
+
+
+@pytest.mark.parametrize("name", FOLDERS)
+def test_spark_reads_a_folder_in_the_format_of_its_files(name: str, tmp_path: Path) -> None:
+    files, form = FOLDERS[name]
+    folder = tmp_path / ".hidden" / name
+    for each in files:
+        (folder / each).parent.mkdir(parents=True, exist_ok=True)
+        (folder / each).write_text("x")
+    assert form_of(str(folder), Reading()) == form
+    assert form_of(f"{folder}/*", Reading()) == form
+    assert form_of(str(folder), Reading.of(format="tsv")) == "tsv"
+
+
+@pytest.mark.parametrize("files", [["1.csv", "2.jsonl"], ["1.csv", "part-0"], ["1.stream"]])
+def test_spark_guesses_no_format(files: list[str], tmp_path: Path) -> None:
+    for each in files:
+        (tmp_path / each).write_text("x")
+    with pytest.raises(CeriteError, match="do not say that they have one format that Spark reads") as caught:
+        form_of(str(tmp_path), Reading())
+    assert "say which: --format csv" in str(caught.value)
+    assert form_of("s3://bucket/folder", Reading()) is None
+    assert form_of("a_table", Reading()) is None

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import bz2
+import gzip
 import io
 import json
+from collections.abc import Callable
 from pathlib import Path
 from unittest.mock import patch
 
@@ -91,7 +94,8 @@ def test_check_finds_where_a_file_clashes_with_a_declaration(tmp_path: Path) -> 
 
 
 ADVICE = {  # what is in the file, further options, and what is said of it
-    "semicolons": ("x.csv", "type;v\nA;9\nB;10\n", (), ["the only column is `type;v`", "--delimiter ';'"]),
+    "semicolons": ("x.csv", "type;v\nA;9\nB;10\n", (), ["the separator seems to be `;`", "--delimiter ';'"]),
+    "tabs": ("x.txt", "type\tv\nA\t9\nB\t10\n", (), ["x.txt: the file looks like tsv", "--format tsv"]),
     "no ending": ("x", CSV, (), ["the file name has no extension", "--format csv"]),
     "strings among numbers": (
         "x.jsonl", '{"type":"A","v":9}\n{"type":"B","v":"10"}\n', (),
@@ -123,6 +127,14 @@ def test_advice_can_be_followed_on_the_command_line(name: str, tmp_path: Path, m
     _, said = cerite("run", QUERY.partition(" WITHIN")[0], file, *options, code=1)
     assert [each for each in expected if each not in said] == [], said
     assert "schema=" not in said
+
+
+@pytest.mark.parametrize(("packed", "named"), [(gzip.compress, "gzip: zcat"), (bz2.compress, "bz2: bzcat")])
+def test_packed_text_on_standard_input_is_called_that(packed: Callable[[bytes], bytes], named: str) -> None:
+    kind, _, tool = named.partition(": ")
+    said = cerite("run", QUERY, "-", given=packed(CSV.encode()), code=1)[1]
+    assert f"standard input is {kind}" in said
+    assert f"{tool} events.csv" in said
 
 
 def test_check_reads_data_as_run_does(tmp_path: Path) -> None:

@@ -8,9 +8,11 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
+from rich.console import Console
 
 import cerite
 from cerite import datasets
+from cerite.cli.demo import demo
 from cerite.errors import ArgumentError
 from tests.command import cerite as command
 
@@ -88,6 +90,16 @@ def test_the_demo_says_what_it_finds(name: str) -> None:
     assert "1 match, exactly those that were planted" in printed
     assert datasets.load(name).query in printed
     assert f"cerite.datasets.load({name!r})" in printed
+
+
+def test_the_demo_saves_before_it_prints(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def cut_short(*_: object, **__: object) -> None:
+        raise BrokenPipeError
+
+    monkeypatch.setattr(Console, "print", cut_short)
+    with pytest.raises(BrokenPipeError):
+        demo("cards", rows=1000, seed=1, show=3, save=str(tmp_path / "demo"), out=Console(), err=Console())
+    assert sorted(each.name for each in (tmp_path / "demo").iterdir()) == ["cards.ceql", "cards.parquet"]
 
 
 def test_the_demo_leaves_files_that_run_takes(tmp_path: Path) -> None:

@@ -51,7 +51,7 @@ def culprit(text: str, events: Any, **options: Any) -> tuple[str, str]:
         ("A ; C CONSUME BY ANY", [0, 4], "consumption",
          "CONSUME BY ANY: the match that ended at row 3 made the query forget row 0"),
         ("A ; C LIMIT 1", [0, 3], "limit", "LIMIT 1 at row 3: reported are rows 2, 3"),
-        ("A ; C SUPPRESS 1 hours", [0, 4], "suppression", "SUPPRESS 1 hours: a match was reported that ends at row 3"),
+        ("A ; C SUPPRESS 1 hours", [0, 4], "suppression", "SUPPRESS 1 hour: a match was reported that ends at row 3"),
         ("A ; B", [0, 3], "type", "row 3 is `C`, where the pattern has `B`"),
         ("A ; D", [0], "missing", "the pattern needs `D` after row 0, and the data has none there"),
         ("A ; B", [0, 1, 3], "type", "the pattern is complete before row 3"),
@@ -239,3 +239,31 @@ def test_what_is_added_is_of_the_same_partition() -> None:
     answer = cerite.query("SELECT * FROM S WHERE A ; C PARTITION BY [k]").why_not(rows, events=[0])
     assert answer.culprit is not None
     assert answer.culprit.text == "the pattern needs `C` after row 0, and the data has none of k = 'p' there"
+
+
+@pytest.mark.parametrize(
+    ("later", "window", "said"),
+    [
+        (3_788_474, "1 hours", "1 h 3 min 8.474 s after row 0, window 1 hour"),
+        (3_600_001, "1 hours", "1 h 0.001 s after row 0, window 1 hour"),
+        (5_400_000, "1 hours", "1.5 hours after row 0, window 1 hour"),
+        (31_000, "1 seconds", "31 seconds after row 0, window 1 second"),
+        (90_000_500, "1 days", "1 d 1 h 0.5 s after row 0, window 1 day"),
+        (121_000, "2 minutes", "2 min 1 s after row 0, window 2 minutes"),
+    ],
+)
+def test_lengths_of_time_are_as_people_read_them(later: int, window: str, said: str) -> None:
+    rows = [{"type": "A", "at": 0}, {"type": "B", "at": later}]
+    answer = cerite.query(f"SELECT * FROM S WHERE A ; B WITHIN {window}").why_not(rows, events=[0, 1], time="at")
+    assert answer.culprit is not None
+    assert answer.culprit.text == said
+    part = cerite.query(f"SELECT * FROM S WHERE (A ; B WITHIN {window})").why_not(rows, events=[0, 1], time="at")
+    assert part.culprit is not None
+    assert part.culprit.text == said
+
+
+def test_a_negation_has_one_hour_not_hours() -> None:
+    rows = [{"type": "A", "at": 0}, {"type": "B", "at": 5}, {"type": "C", "at": 9_000_000}]
+    answer = cerite.query("SELECT * FROM S WHERE A ; NOT B WITHIN 1 hour").why_not(rows, events=[0], time="at")
+    assert answer.culprit is not None
+    assert "in the 1 hour from row 0 on" in answer.culprit.text

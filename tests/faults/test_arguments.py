@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import timedelta
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +12,9 @@ import pandas as pd
 import pytest
 
 import cerite
-from cerite import event
+from cerite import attr, event
 from cerite.errors import ArgumentError, TextWarning
+from cerite.language import parse_condition
 from tests.command import cerite as command
 
 PAIR = event("A").as_("x") >> event("B").as_("y")
@@ -37,6 +39,20 @@ REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
     "an unknown unit": (lambda: event("A").within(4, "weeks"), "microseconds, milliseconds"),
     "half a repetition": (lambda: event("A").repeat(1.5), "cannot happen"),  # type: ignore[arg-type]
     "a window without a unit": (lambda: event("A").within(4), "a window has a unit"),
+    "a window's example": (lambda: event("A").within(10), "write (10, 'seconds'), (10, 'events')"),
+    "& between comparisons": (lambda: attr.x > 3 & attr.y == "FR", "put each comparison in parentheses"),
+    "| between comparisons": (lambda: attr.x == "FR" | attr.y, "`|` joins conditions, and 'FR' is none"),
+    "not": (lambda: not attr.x, "write `~c`, not `not c`"),
+    "in": (lambda: attr.x in (1, 2), "`attr.x.isin(1, 2)`"),
+    "compared twice": (lambda: 1 < attr.x < 3, "`attr.x.between(1, 3)`"),
+    "Python's max": (lambda: max(attr.x, attr.y), "`functions.max(var.y.x)`"),
+    "text inside text": (lambda: "FR" in attr.x, "write `attr.x.like('%FR%')`"),
+    "a list as a constant": (lambda: attr.x == [1, 2], "for several values, write `attr.x.isin(1, 2)`"),
+    "a decimal too large": (lambda: attr.x > Decimal("1e999"), "does not fit 64 bits"),
+    "a decimal too long": (lambda: attr.x > Decimal("1" * 500), "too long"),
+    "a decimal that is no number": (lambda: attr.x > Decimal("NaN"), "write .is_null()"),
+    "select of everything": (lambda: cerite.query(PAIR, select="*"), "leave `select` out"),
+    "an event type for any": (lambda: event("_"), "write event() for any type"),
 }
 
 
@@ -46,6 +62,16 @@ def test_what_is_not_an_argument_is_refused_in_words(name: str) -> None:
     with pytest.raises(ArgumentError) as caught:
         call()
     assert expected in str(caught.value)
+
+
+@pytest.mark.parametrize("text", ["3.5", "-0.10", "3", "-7", "1E+2", "0.12345678901234567890123", "1E-400"])
+def test_a_decimal_is_the_constant_that_its_text_is(text: str) -> None:
+    assert repr((attr.x > Decimal(text)).expression) == repr(parse_condition(f"x > {text}"))
+
+
+def test_conditions_are_joined_with_truth_values_from_either_side() -> None:
+    assert str((True & (attr.x > 3)).expression) == "TRUE AND x > 3"
+    assert str((False | (attr.x > 3)).expression) == "FALSE OR x > 3"
 
 
 def test_a_query_is_one_already() -> None:

@@ -5,12 +5,14 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 
 from cerite.core.errors import CeriteError
-from cerite.language.ceql import parse_query, parse_schema
+from cerite.language.ceql import parse_condition, parse_pattern, parse_query, parse_schema, parse_window
+from cerite.language.habits import FUNCTIONS, UNITS, WORDS
 from cerite.language.sremo import parse_sremo
 from cerite.pattern import QuerySpec
 from cerite.pattern.check import check
@@ -67,6 +69,52 @@ def test_message(path: Path) -> None:
 )
 def test_every_refusal_and_all_advice_is_in_some_message(module: str) -> None:
     assert set(never_shown(module, (split(path)[1] for path in CASES))) <= WHERE_DATA_IS_BOUND
+
+
+@pytest.mark.parametrize("word", WORDS)
+def test_a_word_of_another_language_is_not_taken_for_a_misspelt_one(word: str) -> None:
+    assert f"hint: {WORDS[word]}" in message_of(f"SELECT * FROM Stock WHERE BUY {word} SELL")
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_nor_is_a_function_of_another_language(name: str) -> None:
+    hint = FUNCTIONS[name].format("price")
+    assert f"hint: {hint}" in message_of(f"SELECT * FROM Stock WHERE BUY[{name}(price) > 3]")
+    assert f"hint: {hint}" in message_of(f"SELECT {name.upper()}(b.price) FROM Stock WHERE BUY AS b")
+
+
+ADVISED = sorted(
+    {
+        example
+        for advice in (*WORDS.values(), *(each.format("price") for each in FUNCTIONS.values()))
+        for example in re.findall("`([^`]+)`", advice)
+    }
+)
+
+
+@pytest.mark.parametrize("example", ADVISED)
+def test_what_is_advised_can_be_written(example: str) -> None:
+    example = example.replace("WHERE … (", "WHERE (").removeprefix("WHERE ")
+    if example.startswith("FROM"):
+        example = f"SELECT * {example} WHERE A"
+    if " WITHIN " in example:
+        example = f"SELECT * FROM S WHERE {example}"
+    example = re.sub(r"^(?=b\[)", "A AS a ; A+ AS b FILTER ", example)
+    for read in (parse_query, parse_pattern, parse_schema, parse_condition):
+        try:
+            read(example)
+        except CeriteError:
+            continue
+        return
+    pytest.fail("nothing reads it")
+
+
+@pytest.mark.parametrize("word", UNITS)
+def test_units_of_other_languages_are_spelt_out(word: str) -> None:
+    message = message_of(f"SELECT * FROM Stock WHERE BUY ; SELL WITHIN 2 {word}")
+    assert f"hint: {UNITS[word]}" in message
+    advised = UNITS[word].split("`")[1]
+    assert parse_window(advised if advised[0].isdigit() else f"10 {advised}")
 
 
 LONG = {

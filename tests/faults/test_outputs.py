@@ -289,3 +289,35 @@ def test_an_index_that_is_none_is_refused_with_what_to_write(index: Any) -> None
 def test_a_head_that_is_no_number_is_refused(count: Any) -> None:
     with pytest.raises(StreamError, match="head"):
         cerite.query(A).run(pa.table({"type": ["A"]})).head(count)
+
+
+@pytest.mark.parametrize(
+    ("method", "name"),
+    [
+        ("to_parquet", "x.csv"), ("to_parquet", "x.JSON"), ("to_csv", "x.parquet"), ("to_csv", "x.tsv"),
+        ("to_csv", "x.csv.gz"), ("to_json", "x.jsonl"), ("to_json", "x.csv"), ("to_jsonl", "x.parquet"),
+    ],
+)  # fmt: skip
+def test_a_file_is_not_called_what_it_is_not(method: str, name: str, tmp_path: Path) -> None:
+    matches = cerite.query("SELECT * FROM S WHERE A").run([{"type": "A"}])
+    with pytest.raises(cerite.CeriteError, match=f"`{name}` would be .*, and its ending says something else"):
+        getattr(matches, method)(tmp_path / name)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("method", "name"),
+    [
+        ("to_parquet", "x"), ("to_parquet", "x.2024"), ("to_csv", "x.txt"), ("to_csv", "X.CSV"), ("to_jsonl", "x.json"),
+        ("to_jsonl", "x.ndjson"), ("to_json", "x.out"),
+    ],
+)  # fmt: skip
+def test_an_ending_that_says_nothing_is_fine(method: str, name: str, tmp_path: Path) -> None:
+    matches = cerite.query("SELECT * FROM S WHERE A").run([{"type": "A"}])
+    assert getattr(matches, method)(tmp_path / name) == 1
+
+
+def test_a_stream_of_the_caller_may_be_called_anything(tmp_path: Path) -> None:
+    matches = cerite.query("SELECT * FROM S WHERE A").run([{"type": "A"}])
+    with open(tmp_path / "x.parquet", "w", encoding="utf-8") as out:
+        assert matches.to_csv(out) == 1

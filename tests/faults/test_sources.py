@@ -168,6 +168,23 @@ FILES: dict[str, tuple[Callable[[], Any], list[str]]] = {
     ),
     "CORE, twice": (lambda: written("x.stream", "A(x=1,x=2)\n"), ["line 1: attribute `x` is given twice"]),
     "CORE, type": (lambda: written("x.stream", "A(type=1)\n"), ["line 1: no attribute can be called `type`"]),
+    "CORE, tabs": (lambda: written("x.txt", "type\tv\nA\t1\n"), ["x.txt: the file looks like tsv", "format='tsv'"]),
+    "CORE, commas": (lambda: written("x.txt", "type,v\nA,1\n"), ["looks like csv", "format='csv'"]),
+    "CORE, JSON": (lambda: written("x.txt", '{"type": "A"}\n'), ["looks like jsonl", "format='jsonl'"]),
+    "semicolons": (
+        lambda: written("x.csv", "\ntype;v\nA;1,5\n"),
+        ["x.csv: there is one column; the separator seems to be `;`", "delimiter=';'"],
+    ),
+    "bars": (lambda: written("x.csv", "type|v\nA|1\n"), ["the separator seems to be `|`", "delimiter='|'"]),
+    "tabs": (lambda: written("x.csv", "type\tv\nA\t1\n"), ["the separator seems to be a tab", "format='tsv'"]),
+    "commas in TSV": (lambda: written("x.tsv", "type,v\nA,1\n"), ["seems to be `,`", "format='csv'"]),
+    "UTF-16": (lambda: written("x.csv", "type,v\nA,1\n".encode("utf-16")), ["x.csv: the text is UTF-16", "iconv"]),
+    "UTF-16 without a mark": (lambda: written("x.csv", "type,v\nA,1\n".encode("utf-16-le")), ["the text is UTF-16"]),
+    "UTF-16 JSON": (lambda: written("x.jsonl", '{"v": 1}\n'.encode("utf-16")), ["x.jsonl: the text is UTF-16"]),
+    "gzip without its ending": (
+        lambda: written("x.csv", gzip.compress(b"type,v\nA,1\n")),
+        ["x.csv: this is gzip, which the file's name does not say", "let the name end in .gz"],
+    ),
     "types that clash": (
         lambda: [parquet("x.parquet", pa.table({"a": [1]})), parquet("y.parquet", pa.table({"a": ["x"]}))],
         ["column `a` is int64 in x.parquet, but string in y.parquet"],
@@ -177,6 +194,13 @@ FILES: dict[str, tuple[Callable[[], Any], list[str]]] = {
         ["x.parquet, column `a`", str(HUGE)],
     ),
 }
+
+
+def test_one_column_may_hold_separators_where_they_separate_nothing() -> None:
+    assert open_events(written("x.csv", "text\na;b\nc\n")).table().to_pydict() == {"text": ["a;b", "c"]}
+    assert open_events(written("y.csv", "a;b\nc\n")).table().to_pydict() == {"a;b": ["c"]}
+    assert open_events(written("z.csv", "a;b\nc;d\n"), delimiter=",").table().to_pydict() == {"a;b": ["c;d"]}
+    assert open_events(written("x.txt", "A(name='a,b')\n")).table().to_pydict() == {"type": ["A"], "name": ["a,b"]}
 
 
 @pytest.mark.parametrize("fault", FILES)

@@ -17,6 +17,7 @@ from cerite.core.errors import StreamError
 
 CHUNK = 1 << 24
 COMPRESSIONS = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd"}
+_SIGNATURES = {"gzip": b"\x1f\x8b", "bz2": b"BZh", "zstd": b"\x28\xb5\x2f\xfd"}
 Cut = Callable[[bytes], int]
 """How many bytes of the text are whole records."""
 
@@ -48,6 +49,15 @@ def opened(path: Path) -> Any:
     """The file's text as bytes, decompressed by its extension."""
     compression = COMPRESSIONS.get(path.suffix.lower())
     return path.open("rb") if compression is None else pa.input_stream(str(path), compression=compression)
+
+
+def packed_as(head: bytes) -> str | None:
+    """How data that begins like this is compressed, if it is.
+
+    >>> packed_as(b"\\x1f\\x8b\\x08"), packed_as(b"type,v")
+    ('gzip', None)
+    """
+    return next((name for name, signature in _SIGNATURES.items() if head.startswith(signature)), None)
 
 
 def lines_cut(data: bytes) -> int:

@@ -20,7 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.types as is_
 
-from cerite.core.errors import Span, StreamError
+from cerite.core.errors import Hint, Setting, Span, StreamError
 from cerite.core.names import unquoted
 from cerite.data.files.chunks import Chunk, lines_cut
 from cerite.data.guesses import ABSENT, MisfitError, declared, guessed, typed, without
@@ -28,6 +28,7 @@ from cerite.data.reading import Reading, refusal
 from cerite.data.unify import Guess
 
 TYPE = "type"
+_OTHERS = {b"{": "jsonl", b"\t": "tsv", b",": "csv", b";": "csv"}  # what lines of other formats hold
 _TEXT = pa.large_string()
 _SHAPES = 64  # a file with more shapes than this is irregular: the rest is parsed line by line
 _VALUES = {"": r"[^,()\"'\r]*", "'": r"'[^'\r]*'", '"': r'"[^"\r]*"'}
@@ -43,7 +44,11 @@ class CoreText:
         self.spelled: set[str] = set()
 
     def begin(self, path: Path, head: bytes) -> int:
-        """There is no header."""
+        """There is no header; a file that begins as another format does is refused."""
+        line = head.lstrip().split(b"\n", 1)[0]
+        other = next((form for sign, form in _OTHERS.items() if sign in line), None)
+        if other is not None and b"(" not in line:
+            raise StreamError(f"{path}: the file looks like {other}", hint=Hint("say so: ", Setting("format", other)))
         return 0
 
     def cut(self, data: bytes) -> int:

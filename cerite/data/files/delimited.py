@@ -21,7 +21,7 @@ import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
 import pyarrow.types as is_
 
-from cerite.core.errors import Span, StreamError, first_line
+from cerite.core.errors import Hint, Setting, Span, StreamError, first_line
 from cerite.data.columns import STRINGS, is_number
 from cerite.data.files.chunks import Chunk, lines_cut, quoted_cut
 from cerite.data.guesses import (
@@ -42,6 +42,7 @@ from cerite.data.source import refuse_repeated
 from cerite.data.unify import Guess
 
 _BLOCK = 1 << 20
+_SEPARATORS = (";", "\t", "|", ",")
 _TRUE, _FALSE = ["true", "True", "TRUE"], ["false", "False", "FALSE"]
 
 
@@ -62,7 +63,22 @@ class Delimited:
         records = csv.reader((line.decode("utf-8", "replace") for line in lines), delimiter=self._delimiter)
         self._names = next(record for record in records if any(record))
         refuse_repeated(self._names, str(path))
+        if len(self._names) == 1 and self._reading.delimiter is None:
+            self._refuse_another_separator(path, lines[records.line_num - 1 :])
         return sum(map(len, lines[: records.line_num]))
+
+    def _refuse_another_separator(self, path: Path, lines: Sequence[bytes]) -> None:
+        """Refuse one column whose name and first value hold a separator that other files of text have."""
+        header, first = lines[0], next((line for line in lines[1:] if line.strip()), lines[0])
+        other = next((each for each in _SEPARATORS if each.encode() in header and each.encode() in first), None)
+        if other is None or other == self._delimiter:
+            return
+        form = {",": "csv", "\t": "tsv"}.get(other)
+        shown = {"\t": "a tab"}.get(other, f"`{other}`")
+        raise StreamError(
+            f"{path}: there is one column; the separator seems to be {shown}",
+            hint=Hint("say so: ", Setting("delimiter", other) if form is None else Setting("format", form)),
+        )
 
     def cut(self, data: bytes) -> int:
         """Whole records."""

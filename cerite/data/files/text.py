@@ -15,7 +15,7 @@ import pyarrow.types as is_
 
 from cerite.core.errors import StreamError
 from cerite.data.columns import STRINGS, canonical, canonical_schema, rooted
-from cerite.data.files.chunks import Chunk, Span, again, chunks, opened
+from cerite.data.files.chunks import COMPRESSIONS, Chunk, Span, again, chunks, opened, packed_as
 from cerite.data.files.part import Part, blank, reading
 from cerite.data.guesses import shapes
 from cerite.data.source import Sight
@@ -23,6 +23,8 @@ from cerite.data.unify import Guess, unified
 
 _HEAD = 1 << 20
 _BOM = b"\xef\xbb\xbf"
+_UTF_16 = (b"\xff\xfe", b"\xfe\xff")
+_LOOK = 1_000  # bytes; in UTF-16 about half of them are 0
 
 
 class Format(Protocol):
@@ -125,6 +127,24 @@ class TextPart(Part):
             head = file.read(_HEAD)
         if not head.strip():
             raise StreamError(f"{self.path}: the file is empty", hint="remove it, or write at least one record")
+        _refuse_other_bytes(self.path, head)
         bom = len(_BOM) if head.startswith(_BOM) else 0
         start = bom + self._form.begin(self.path, head[bom:])
         return start, 1 + head.count(b"\n", 0, start)
+
+
+def _refuse_other_bytes(path: Path, head: bytes) -> None:
+    """Refuse what is text in another encoding, or packed text that does not say so in its name."""
+    packed = packed_as(head)
+    if packed is not None:
+        ending = next(each for each, name in COMPRESSIONS.items() if name == packed)
+        raise StreamError(
+            f"{path}: this is {packed}, which the file's name does not say",
+            hint=f"let the name end in {ending}, or unpack it",
+        )
+    zeros = head[:_LOOK].count(0)
+    if head.startswith(_UTF_16) or zeros * 3 > len(head[:_LOOK]):
+        raise StreamError(
+            f"{path}: the text is UTF-16, not UTF-8",
+            hint=f"save the file as UTF-8: iconv -f UTF-16 -t UTF-8 {path.name} > utf8-{path.name}",
+        )
