@@ -31,7 +31,7 @@ def parse_query(text: str) -> QuerySpec:
     SELECT b
     FROM Stock
     WHERE (BUY OR SELL) AS s ; (BUY OR SELL) AS b
-    WITHIN 1 minutes
+    WITHIN 1 minute
     """
     query = _parsed(text, "query", _query)
     return replace(query, source=text)

@@ -110,7 +110,7 @@ def _unsatisfiable(condition: ex.Expression, known: Names) -> Reason | None:
             return Reason(f"nothing can match: {place}", each.span, first)
     for part in condition.operands if isinstance(condition, ex.And) else (condition,):
         if ex.is_constant(part) and value_of(part, {}) is not True:
-            return Reason(f"nothing can match: `{part}` is never true", part.span)
+            return Reason(f"nothing can match: `{part}` is never true", part.span, _meant_as_name(part))
         if isinstance(part, (ex.Comparison, ex.In, ex.InRange)):
             empty = next((node for side in part.children if (node := _empty(side, known))), None)
             if empty is not None:
@@ -205,3 +205,12 @@ def _least(node: nodes.Pattern) -> int:
         case nodes.Iteration(operand=operand, least=least):
             return least * _least(operand)
     return sum(map(_least, visible(node)))
+
+
+def _meant_as_name(condition: ex.Expression) -> str | None:
+    """The advice for `"country" = 'FR'`, where SQL would read an attribute."""
+    texts = (side.value for side in condition.children if isinstance(side, ex.Literal) and isinstance(side.value, str))
+    first = next(texts, None)
+    if not isinstance(condition, ex.Comparison) or first is None or not first.isidentifier():
+        return None
+    return f"quotes of both kinds make a text; an attribute is written {first}, or `{first}` if it is no plain name"

@@ -406,7 +406,8 @@ class Size:
     def __str__(self) -> str:
         if self.unit == "attribute":
             return f"{self.amount!r} [{quoted(self.attribute or '')}]"
-        return f"{self.amount!r} {'EVENTS' if self.unit == 'events' else self.unit}"
+        unit = "EVENTS" if self.unit == "events" else self.unit[:-1] if self.amount == 1 else self.unit
+        return f"{self.amount!r} {unit}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ when it is evaluated on that stream.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from datetime import datetime, timedelta
 from itertools import product
@@ -207,6 +208,9 @@ def _comparable(op: str, node: ex.Expression, left: ex.Expression, right: ex.Exp
             return  # the text may be a time
         hint = "write the timestamp as '2024-05-01T12:30:00'" if "timestamp" in groups[0] | groups[1] else None
         hint = _time_hint(sides[0] | sides[1]) if "duration" in groups[0] | groups[1] else hint
+        quoted = next(filter(None, map(_quoted_number, (left, right))), None)
+        if quoted is not None and "number" in groups[0] | groups[1]:
+            hint = f"a number has no quotes: {quoted}"
         raise SchemaError(
             f"`{op}` compares things of one kind, but `{left}` is {_described(sides[0])} "
             f"and `{right}` is {_described(sides[1])}",
@@ -218,6 +222,12 @@ def _comparable(op: str, node: ex.Expression, left: ex.Expression, right: ex.Exp
 
 def _group(kind: str) -> str:
     return "number" if kind in ("int", "float") else kind
+
+
+def _quoted_number(node: ex.Expression) -> str | None:
+    """The number that a constant text spells."""
+    text = node.value.strip() if isinstance(node, ex.Literal) and isinstance(node.value, str) else ""
+    return text if re.fullmatch(r"-?[0-9]+(\.[0-9]+)?", text) else None
 
 
 def _is_instant(node: ex.Expression) -> bool:

@@ -141,5 +141,10 @@ def test_streams_that_are_merged_all_have_the_time() -> None:
 
 # ------------------------------------------------------------ queries
 def test_a_query_that_cannot_match_says_so_when_it_is_made() -> None:
-    with pytest.warns(CeriteWarning, match="nothing can match"):
-        cerite.query("SELECT * FROM S WHERE A AS x FILTER x['country' = 'FR']")
+    with pytest.warns(CeriteWarning, match="nothing can match: .* an attribute is written country"):
+        cerite.query("SELECT * FROM S WHERE A AS x FILTER x[\"country\" = 'FR']")
+
+
+def test_a_number_in_quotes_is_no_number() -> None:
+    with pytest.raises(cerite.SchemaError, match=r"a number has no quotes: 3\.5"):
+        cerite.query("SELECT * FROM S WHERE A AS x FILTER x[v > '3.5']").run(FRAME)

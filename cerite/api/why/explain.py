@@ -14,7 +14,6 @@ from dataclasses import dataclass, replace
 
 from cerite.api.why.answer import Explained, Reason, Why, WhyNot, rows_text
 from cerite.api.why.completing import Missing, completions, read
-from cerite.api.why.durations import readable
 from cerite.api.why.scene import Ranks, Scene
 from cerite.core.errors import StreamError
 from cerite.core.match import Match
@@ -240,8 +239,7 @@ def _left_out(scene: Scene, ranks: Ranks, end: int) -> Reason | None:
         loud = [each for each in scene.reported(query, end) if _speaks(scene, each[1], end)]
         if all(set(each[2]) != set(ranks) for each in loud):
             last = scene.positions[_silencing(scene, ranks, end, loud)[1]]
-            silence = readable(str(query.suppress))
-            return Reason("suppression", f"SUPPRESS {silence}: a match was reported that ends at row {last}")
+            return Reason("suppression", f"SUPPRESS {query.suppress}: a match was reported that ends at row {last}")
     return None
 
 
@@ -291,8 +289,7 @@ def _columns(scene: Scene) -> tuple[str, ...]:
 
 def _reason(check: Check, reading: _Reading) -> Reason:
     position = None if check.about is None else reading.derivations.stream.events[check.about].position
-    text = readable(check.text) if check.kind in ("window", "negation") else check.text
-    return Reason(check.kind, text, position)
+    return Reason(check.kind, check.text, position)
 
 
 def _answer(scene: Scene, reading: _Reading, derivation: Derivation, match: Match) -> Why:

@@ -19,7 +19,7 @@ from typing import Literal, NamedTuple
 from cerite.core.errors import BudgetError
 from cerite.pattern import nodes
 from cerite.pattern.absences import absences
-from cerite.pattern.nodes import UNITS
+from cerite.pattern.durations import passed_text
 from cerite.pattern.printing import event_text, negated_text
 from cerite.pattern.variables import nullable
 from cerite.predicate.evaluate import holds
@@ -351,8 +351,8 @@ class Derivations(Evaluator):
             low, high = shown(first.attributes.get(name)), shown(last.attributes.get(name))
             return f"`{name}` went from {low} to {high}, window {size}"
         assert first.time is not None and last.time is not None  # noqa: PT018
-        passed = float(last.time - first.time) / float(UNITS[size.unit])  # type: ignore[operator]
-        return f"{passed:.12g} {size.unit} after row {first.position}, window {size}"
+        passed = passed_text(last.time - first.time, size.unit)  # type: ignore[operator]
+        return f"{passed} after row {first.position}, window {size}"
 
     def _near(self, node: nodes.Pattern, before: Valuation, after: Valuation) -> Check:
         one, two = self._row(before.hi), self._row(after.lo)
