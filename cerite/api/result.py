@@ -284,18 +284,18 @@ class Matches(ABC):
 
         By default the positions of variables are under `bindings`.
         """
-        return write_text(target, lambda out: write_jsonl(self._records(events, long), out), self.files)
+        return write_text(target, "JSON lines", lambda out: write_jsonl(self._records(events, long), out), self.files)
 
     def to_json(self, target: str | Path | IO[str], *, events: bool = False, long: bool = False) -> int:
         """Write one JSON array with an object per row, as `to_jsonl` has them; returns the number of rows."""
-        return write_text(target, lambda out: write_json(self._records(events, long), out), self.files)
+        return write_text(target, "JSON", lambda out: write_json(self._records(events, long), out), self.files)
 
     def to_csv(self, target: str | Path | IO[str], *, events: bool = False, long: bool = False) -> int:
         """Write a CSV file: positions separated by spaces, events as JSON; returns the number of rows."""
         names = self.table_schema(events=events, long=long).names
         tables = self.tables(events=events, long=long)
         positions = not (events or long or self.selection.flat)
-        return write_text(target, lambda out: write_csv(names, tables, out, positions=positions), self.files)
+        return write_text(target, "CSV", lambda out: write_csv(names, tables, out, positions=positions), self.files)
 
     def _records(self, events: bool, long: bool) -> Iterator[dict[str, Any]]:
         if events or long or self.selection.flat:

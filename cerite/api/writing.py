@@ -10,7 +10,6 @@ from __future__ import annotations
 import csv
 import json
 import os
-import re
 import shutil
 import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -30,7 +29,6 @@ _ENDINGS = {
 _TELLING = frozenset(ending for endings in _ENDINGS.values() for ending in endings) | {
     ".tsv", ".arrow", ".arrows", ".feather", ".ipc", ".orc", ".xlsx", ".gz", ".bz2", ".zst", ".zip",
 }  # fmt: skip
-_DRAFT = re.compile(r"\.(.+)\.[0-9a-f]{8}\.part")
 
 
 def write_parquet(target: Any, schema: pa.Schema, tables: Iterable[pa.Table], sources: Sequence[Path]) -> int:
@@ -39,7 +37,7 @@ def write_parquet(target: Any, schema: pa.Schema, tables: Iterable[pa.Table], so
 
     written = 0
     with replacing(target, sources) as draft:
-        _refuse_other_ending(draft, "Parquet")
+        _refuse_other_ending(target, "Parquet")
         with pq.ParquetWriter(draft, schema) as writer:
             for table in tables:
                 writer.write_table(table)
@@ -47,9 +45,10 @@ def write_parquet(target: Any, schema: pa.Schema, tables: Iterable[pa.Table], so
     return written
 
 
-def write_text(target: Any, write: Callable[[IO[str]], int], sources: Sequence[Path]) -> int:
+def write_text(target: Any, form: str, write: Callable[[IO[str]], int], sources: Sequence[Path]) -> int:
     """Open the target, a path or a stream, and call `write` with it; returns what `write` returns."""
     with replacing(target, sources) as draft:
+        _refuse_other_ending(target, form)
         if not isinstance(draft, Path):
             return write(draft)
         with open(draft, "w", encoding="utf-8", newline="") as out:
@@ -58,7 +57,6 @@ def write_text(target: Any, write: Callable[[IO[str]], int], sources: Sequence[P
 
 def write_jsonl(rows: Iterable[Mapping[str, Any]], out: IO[str]) -> int:
     """Write one line of JSON per row; returns the number of rows."""
-    _refuse_other_ending(out, "JSON lines")
     written = 0
     for row in rows:
         out.write(as_json(row) + "\n")
@@ -68,7 +66,6 @@ def write_jsonl(rows: Iterable[Mapping[str, Any]], out: IO[str]) -> int:
 
 def write_json(rows: Iterable[Mapping[str, Any]], out: IO[str]) -> int:
     """Write one JSON array with an object per row; returns the number of rows."""
-    _refuse_other_ending(out, "JSON")
     written = 0
     for row in rows:
         out.write((",\n" if written else "[\n") + as_json(row))
@@ -79,7 +76,6 @@ def write_json(rows: Iterable[Mapping[str, Any]], out: IO[str]) -> int:
 
 def write_csv(names: Sequence[str], tables: Iterable[pa.Table], out: IO[str], *, positions: bool) -> int:
     """Write one line per row, lists as `positions` separated by spaces or else as JSON; returns the number of rows."""
-    _refuse_other_ending(out, "CSV")
     writer = csv.writer(out)
     writer.writerow(names)
     written = 0
@@ -90,15 +86,15 @@ def write_csv(names: Sequence[str], tables: Iterable[pa.Table], out: IO[str], *,
     return written
 
 
-def _refuse_other_ending(out: Any, form: str) -> None:
+def _refuse_other_ending(target: Any, form: str) -> None:
     """Refuse a file whose ending says another format than it would have; a caller's stream may be called anything."""
-    draft = _DRAFT.fullmatch(Path(str(getattr(out, "name", ""))).name)
-    if draft is None:
+    if not isinstance(target, (str, os.PathLike)):
         return
-    ending = Path(draft[1]).suffix.lower()
+    path = Path(target)
+    ending = path.suffix.lower()
     if ending in _TELLING and ending not in _ENDINGS[form]:
         raise ArgumentError(
-            f"`{draft[1]}` would be {form}, and its ending says something else",
+            f"`{path.name}` would be {form}, and its ending says something else",
             hint=f"let the name end in {_ENDINGS[form][0]}, or write the format that it says: to_parquet, to_csv, "
             "to_json, to_jsonl",
         )
