@@ -9,7 +9,8 @@ Invariant: all columns have the same length and partitions are not negative; nob
 memory that a caller still has.
 """
 
-from typing import Any, TypeVar
+from sys import getrefcount
+from typing import Any, ClassVar, TypeVar
 from weakref import finalize
 
 import numpy as np
@@ -26,26 +27,59 @@ Bytes = npt.NDArray[np.uint8]
 Arrays = dict[str, npt.NDArray[Any]]
 
 
+_PROBE = {"": np.empty(1)}
+_ALONE = getrefcount(_PROBE[""])  # what Python says of an array that only a dictionary holds
+
+
 class Buffers:
     """Memory for what is computed of one batch after the other: allocating large arrays again costs more than what is
     written into them, above all where several threads do it.
 
-    What was handed out under a name is overwritten when the name is used again.
+    What was handed out under a name is overwritten when the name is used again. Whoever is done leaves memory to the
+    next one, up to `LEFT` bytes in all, unless somebody still refers to it: the system clears every page of fresh
+    memory, which takes as long as a run over a few hundred thousand events.
 
     >>> buffers = Buffers()
     >>> buffers.take("key", 3, np.int64).size
     3
     """
 
+    LEFT = 1 << 26
+    _left: ClassVar[list[tuple[int, dict[str, npt.NDArray[Any]]]]] = []  # with how many bytes there are
+
     def __init__(self) -> None:
-        self._arrays: dict[str, npt.NDArray[Any]] = {}
+        try:
+            self._arrays = self._left.pop()[1]
+        except IndexError:
+            self._arrays = {}
+        finalize(self, self._leave, self._arrays).atexit = False
 
     def take(self, name: str, size: int, kind: type[S]) -> npt.NDArray[S]:
         """An array of this size, with anything in it."""
         array = self._arrays.get(name)
-        if array is None or array.size < size:
+        if array is None or array.size < size or array.dtype != kind:
             array = self._arrays[name] = np.empty(size, kind)
         return array[:size]
+
+    @classmethod
+    def _leave(cls, arrays: dict[str, npt.NDArray[Any]]) -> None:
+        """Keep the arrays to which nobody else refers, views included, if that is not too much."""
+        for name in [name for name in arrays if getrefcount(arrays[name]) > _ALONE]:
+            del arrays[name]
+        size = sum(each.nbytes for each in arrays.values())
+        if 0 < size <= cls.LEFT - sum(other for other, _ in list(cls._left)):
+            cls._left.append((size, arrays))
+
+    def steps(self, name: str, size: int, first: int = 0) -> Longs:
+        """`first` and the numbers after it, so many.
+
+        >>> Buffers().steps("position", 3, 5)
+        array([5, 6, 7])
+        """
+        known = self._arrays.get("0, 1, 2, …")
+        if known is None or known.size < size:
+            known = self._arrays["0, 1, 2, …"] = np.arange(size)
+        return np.add(known[:size], first, out=self.take(name, size, np.int64))
 
 
 class Pool:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import cerite
-from cerite.core.arrays import Pool, borrowed
+from cerite.core.arrays import Buffers, Pool, borrowed
 from cerite.engine.events.keys import BLOCK, LEAST, MOST, first_fall, keys_below, signed, value_keys
 from cerite.pattern import Size
 from tests.telling import often
@@ -92,3 +92,28 @@ def test_memory_returns_to_the_pool_when_the_last_view_of_it_is_gone() -> None:
     del view
     assert pool.take(64).ctypes.data == address
     assert pool.take(65).size == 65
+
+
+def test_memory_that_a_run_leaves_is_taken_again_unless_somebody_has_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Buffers, "_left", [])
+    buffers = Buffers()
+    kept, left = buffers.take("kept", 100, np.int64)[5:10], buffers.take("left", 100, np.int64)
+    kept[:], address = 7, left.ctypes.data
+    del left, buffers
+    following = Buffers()
+    assert following.take("left", 50, np.int64).ctypes.data == address
+    assert following.take("left", 50, np.uint64).dtype == np.uint64
+    following.take("kept", 100, np.int64)[:] = 8
+    assert kept.tolist() == [7] * 5
+
+
+def test_what_runs_leave_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Buffers, "_left", [])
+    monkeypatch.setattr(Buffers, "LEFT", 4_000)
+    several = [Buffers() for _ in range(5)]
+    for each in several:
+        each.take("key", 200, np.int64)
+    several.clear()
+    del each
+    assert sum(size for size, _ in Buffers._left) <= 4_000
+    assert len(Buffers._left) == 2

@@ -44,10 +44,9 @@ def masks_of(automaton: Automaton) -> Masks | None:
 
 def relevant_events(bits: Words, masks: Masks | None, buffers: Buffers) -> Longs:
     """The events that matter, rising; what is returned is overwritten by the next batch."""
-    room = buffers.take("relevant", bits.shape[0] + 1, np.int64)
     if masks is None:
-        room[:] = np.arange(room.size)
-        return room[:-1]
+        return buffers.steps("relevant", bits.shape[0])
+    room = buffers.take("relevant", bits.shape[0] + 1, np.int64)
     return room[: relevant(bits, *masks, room)]
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from cerite.core.arrays import Longs, distinct, picked
+from cerite.core.arrays import Buffers, Longs, distinct, picked
 from cerite.engine.events.keys import LEAST
 from cerite.engine.events.rows import Rows
 from cerite.engine.groups.grouping import MOST_COMPARISONS, Grouping
@@ -38,6 +38,7 @@ class Groups:
         self.steps = StepTables(grouping, labelled=labelled)
         _, self._masks = tables(self.machine, maximal=False, listed=False)
         self.lows: Longs = np.full(1, LEAST, np.int64)
+        self._buffers = Buffers()
         self.relevant: Longs = np.zeros(0, np.int64)  # the events of the last batch that can move or start anything
         self.forest = self._new_forest(FEWEST_STARTS, 1, 1)
         self._make_room()
@@ -81,7 +82,7 @@ class Groups:
 
     # ------------------------------------------------------------ a batch
     def _events(self, rows: Rows) -> Events:
-        events = laid_out(rows, self._masks)
+        events = laid_out(rows, self._masks, self._buffers)
         self.relevant = events.selection
         top = int(events.part.max()) + 1 if events.part.size else 1
         if top > self.lows.size:

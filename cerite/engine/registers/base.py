@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from cerite.automaton.automaton import PLAIN
-from cerite.core.arrays import Arrays, Flags, Ints, Longs, distinct, picked
+from cerite.core.arrays import Arrays, Buffers, Flags, Ints, Longs, distinct, picked
 from cerite.core.budget import check_sums
 from cerite.core.errors import sum_too_large
 from cerite.core.jit import kernel, maker
@@ -65,6 +65,7 @@ class RegisterEngine:
         self._entries = 4 * FEWEST_SETS
         self._spare = FEWEST_SETS
         self._stuck = -1
+        self._buffers = Buffers()
         self.relevant: Longs = np.zeros(0, np.int64)  # the events of the last batch that can move or start anything
         self.deadlines: Deadlines | None = None
         self.index = new_index(0, 0, 0, equal=False)
@@ -83,7 +84,7 @@ class RegisterEngine:
 
     def events(self, rows: Rows) -> lay.Events:
         """A batch for the kernels, with the events that matter."""
-        events = laid_out(rows, self._masks)
+        events = laid_out(rows, self._masks, self._buffers)
         self.relevant = events.selection
         if self.machine.automaton.tails and not self.shared_clock:  # each is a tick of its partition's clock
             events = events._replace(selection=np.arange(events.low.size, dtype=np.int64))

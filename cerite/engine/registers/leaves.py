@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from cerite.core.arrays import Arrays, Flags, Longs
+from cerite.core.arrays import Arrays, Buffers, Flags, Longs
 from cerite.core.errors import StreamError
 from cerite.core.schema import Kind
 from cerite.engine.events.keys import LEAST, MOST, Ranks, count_keys, keys_of, time_of, value_keys
@@ -129,13 +129,18 @@ class LeafColumns:
         self._finest = finest
         self._ordered = ordered
         self._ranks = Ranks()
+        self._buffers = Buffers()
         self._order: Longs | None = None  # of all strings known, once a condition has needed it
 
     def of(self, batch: pa.RecordBatch, partition: Longs | None) -> Stored:
-        """One row of payloads per event, and which of them are NULL as bits."""
+        """One row of payloads per event, and which of them are NULL as bits; it is overwritten by the next batch."""
         count = batch.num_rows
-        values = np.zeros((count, max(1, len(self.leaves))), np.int64)
-        nulls = np.zeros(count, np.uint64)
+        width = max(1, len(self.leaves))
+        values = self._buffers.take("values", count * width, np.int64).reshape(count, width)
+        nulls = self._buffers.take("nulls", count, np.uint64)
+        nulls[:] = 0
+        if not self.leaves:
+            values[:] = 0
         counted = any(isinstance(leaf, Mark) and leaf.size.unit == "events" for leaf in self.leaves)
         ranks = self._ranks.of(partition, count) if counted else np.zeros(0, np.int64)
         block = Block(_Columns(batch), 0, count)

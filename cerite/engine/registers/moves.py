@@ -194,13 +194,15 @@ def start_rows(part: int, tables: Tables, sets: Sets, rows: Longs, watching: Wat
 # indexed on the way; nothing else is written, so that a kernel that runs out of room begins the event again.
 
 
-def laid_out(rows: Rows, masks: Masks | None) -> Events:
-    """A batch for the kernels, which read its relevant events."""
+def laid_out(rows: Rows, masks: Masks | None, buffers: Buffers) -> Events:
+    """A batch for the kernels, which read its relevant events; it is overwritten by the next one."""
     assert rows.stored is not None
     bits = np.require(rows.bits, np.uint64, ["C", "W"])
-    selection = relevant_events(bits, masks, Buffers())
+    selection = relevant_events(bits, masks, buffers)
     part = np.zeros(0, np.int64) if rows.partition is None else np.require(rows.partition, np.int64, ["C", "W"])
-    key, low, position = (np.require(each, np.int64, ["C", "W"]) for each in (rows.key, rows.low, rows.position))
+    first = rows.places
+    places = buffers.steps("position", bits.shape[0], first) if isinstance(first, int) else first
+    key, low, position = (np.require(each, np.int64, ["C", "W"]) for each in (rows.key, rows.low, places))
     return Events(selection, bits, rows.stored.values, rows.stored.nulls, key, low, position, part)
 
 
