@@ -1,9 +1,10 @@
 """Cores: `python -m bench.threads [--events N] [--repeats N] [--only S3,k3] [--publish]`, elapsed time by threads.
 
 Counting and finding, on data in memory, with 1, 2, 4, … threads up to the machine's cores. This needs a quiet machine:
-anything else that runs takes cores away. The same code counts S3 at 66 or at 100 million events a second for as long as
-a process lives, whatever its addresses and its core, so several processes measure and the fastest counts. `--publish`
-keeps the figures in bench/results/threads.json and renders docs/benchmarks.md.
+anything else that runs takes cores away. The same code is a third faster at some times, and in some processes, than in
+others; so the numbers of threads take turns in every process, several processes measure, a rate is that of the fastest,
+and a speed-up, which compares times of one process, is the median. `--publish` keeps the figures in
+bench/results/threads.json and renders docs/benchmarks.md.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from multiprocessing import get_context
+from statistics import median
 from typing import Any
 
 import pyarrow as pa
@@ -56,8 +58,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for name in request.only.split(","):
         text = query_text(name)
         runs = [_apart(text, request.events, request.repeats) for _ in range(request.processes)]
-        least = [[min(each) for each in zip(*same, strict=True)] for same in zip(*runs, strict=True)]
-        for row in rows(name, text, request.events, least):
+        for row in rows(name, text, request.events, runs):
             print(line(row), flush=True)
             kept.append(row)
     if request.publish:
@@ -75,21 +76,23 @@ def query_text(name: str) -> str:
 def times(text: str, table: pa.Table, repeats: int) -> list[list[float]]:
     """Seconds by number of threads: of counting, and of finding unless there are too many matches."""
     query = cerite.query(text)
-    seconds: list[list[float]] = []
-    for threads in _numbers():
-        run = partial(query.run, table, threads=threads)
-        calls = [_count, _find] if _count(run) <= MOST else [_count]
-        seconds.append([_least(partial(call, run), repeats) for call in calls])
-    return seconds
+    runs = [partial(query.run, table, threads=threads) for threads in _numbers()]
+    calls = [_count, _find] if _count(runs[0]) <= MOST else [_count]
+    by_call = [_least([partial(call, run) for run in runs], repeats) for call in calls]
+    return [list(each) for each in zip(*by_call, strict=True)]
 
 
-def rows(name: str, text: str, events: int, times: list[list[float]]) -> Iterator[Row]:
-    """A row for each number of threads: rates, and multiples of one thread's rate; what was not measured has none."""
-    for threads, least in zip(_numbers(), times, strict=True):
+def rows(name: str, text: str, events: int, runs: list[list[list[float]]]) -> Iterator[Row]:
+    """A row for each number of threads: rates, and multiples of one thread's rate; what was not measured has none.
+
+    `runs` are the `times` of several processes.
+    """
+    for at, threads in enumerate(_numbers()):
         row: Row = {"name": name, "query": text, "threads": threads, "events": events}
         row |= {f"{what}_{figure}": None for what in ("count", "find") for figure in ("rate", "times")}
-        for what, seconds, one in zip(("count", "find"), least, times[0], strict=False):
-            row |= {f"{what}_rate": round(events / seconds), f"{what}_times": round(one / seconds, 3)}
+        for k, what in enumerate(("count", "find")[: len(runs[0][0])]):
+            row[f"{what}_rate"] = round(events / min(run[at][k] for run in runs))
+            row[f"{what}_times"] = round(median(run[0][k] / run[at][k] for run in runs), 3)
         yield row
 
 
@@ -125,15 +128,16 @@ def _numbers() -> list[int]:
     return [*(2**k for k in range(most.bit_length()) if 2**k < most), most]
 
 
-def _least(call: Callable[[], object], repeats: int) -> float:
-    """The least elapsed time of a call; one more before them compiles what it needs."""
-    call()
-    times = []
-    for _ in range(repeats):
-        start = time.perf_counter()
-        call()
-        times.append(time.perf_counter() - start)
-    return min(times)
+def _least(calls: Sequence[Callable[[], object]], repeats: int) -> list[float]:
+    """The least elapsed time of each call, which take turns; one round before that compiles what they need."""
+    seconds: list[list[float]] = [[] for _ in calls]
+    for number in range(repeats + 1):
+        for call, measured in zip(calls, seconds, strict=True):
+            start = time.perf_counter()
+            call()
+            if number:
+                measured.append(time.perf_counter() - start)
+    return [min(each) for each in seconds]
 
 
 if __name__ == "__main__":

@@ -266,7 +266,7 @@ def test_groups_are_a_table_and_a_plot() -> None:
 def test_threads_are_a_table_with_their_target() -> None:
     table = stock_stream(3_000).table
     text = chosen("S3")[0].text
-    rows = list(threads.rows("S3", text, table.num_rows, threads.times(text, table, 1)))
+    rows = list(threads.rows("S3", text, table.num_rows, [threads.times(text, table, 1)]))
     assert rows[0]["threads"] == 1
     assert rows[0]["count_times"] == rows[0]["find_times"] == 1.0
     assert rows[0]["count_rate"] > 0
