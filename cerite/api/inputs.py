@@ -99,7 +99,7 @@ def prepare(binding: Binding, data: Any, columns: Columns, order_by: str | Seque
     streams = _streams(query, data) if isinstance(data, Mapping) else {"": data}
     sources = {name: _opened(plan, each, columns, reading) for name, each in streams.items()}
     if len(sources) == 1:  # of several streams, another one may have values
-        sources = {name: _without_null_types(each, plan, query, columns, reading) for name, each in sources.items()}
+        sources = {name: _without_null_types(each, plan, columns, reading) for name, each in sources.items()}
     _refuse_guesses(query, list(sources.values()), reading, keys)
     source, order = next(iter(sources.values())), None
     if len(sources) > 1:
@@ -111,6 +111,8 @@ def prepare(binding: Binding, data: Any, columns: Columns, order_by: str | Seque
     # a dictionary may simply lack an attribute
     checked = not any(isinstance(each, RowSource) or each.name == LISTED for each in sources.values())
     _warn_of_absent_columns(query, plan, columns, list(sources.values()))
+    if columns.type is None and "type" not in source.everything.names:  # each time: values differ, columns may not
+        refuse_hidden_types(query, source.everything.names, list(sources.values()))
     program = binding.program(columns, source.everything, checked=checked, sources=list(sources.values()))
     numbered = columns.position is not None or several  # rows of several streams are numbered in their common order
     files = tuple(file for each in sources.values() for file in each.files)
@@ -132,7 +134,7 @@ def bind_query(
     kind = columns.type if columns.type is not None or "type" not in schema.names else "type"
     check_type_column(query, kind, _type_hint(schema.names))
     if kind is None:
-        refuse_hidden_types(query, schema.names, sources)
+        refuse_hidden_types(query, schema.names)
     time = columns.time
     if time in schema.names and arrow_kind(schema.field(time).type) == "string":
         raise StreamError(
@@ -152,9 +154,10 @@ def refuse_hidden_types(query: QuerySpec, names: Sequence[str], sources: Sequenc
 
     Looks at names that differ from `type` by case alone, and at the first values of columns of text.
     """
-    wanted = next(iter(named_types(query)), None)
-    if wanted is None:
+    types = named_types(query)
+    if len(types) != 1:  # none is meant, or the column is missed anyway
         return
+    (wanted,) = types
     named = next((name for name in names if name.strip().lower() == "type"), None)
     held = (_text_column_with(wanted, each) for each in sources if not isinstance(each, READ_ONCE))
     name = named or next(filter(None, held), None)
@@ -221,7 +224,7 @@ def _opened(plan: Plan, data: Any, columns: Columns, reading: Reading) -> Source
     )
 
 
-def _without_null_types(source: Source, plan: Plan, query: QuerySpec, columns: Columns, reading: Reading) -> Source:
+def _without_null_types(source: Source, plan: Plan, columns: Columns, reading: Reading) -> Source:
     """The source with types for columns that have no value at all: declared ones, or what the query compares them with.
 
     A column that is empty today may have values tomorrow, and the query means the same on both days.

@@ -44,6 +44,13 @@ def test_types_in_a_file_are_noticed(tmp_path: Path) -> None:
     assert TWICE.run(tmp_path / "events.csv", time="at", type="kind").count() == TWICE.run(FRAME, time="at").count()
 
 
+def test_types_are_noticed_in_later_data_with_the_same_columns() -> None:
+    query = cerite.query("SELECT * FROM S WHERE A")
+    assert query.run([{"kind": "x"}, {"kind": "y"}]).count() == 2
+    with pytest.raises(StreamError, match="`kind` holds this text"):
+        query.run([{"kind": "A"}, {"kind": "y"}])
+
+
 def test_events_of_one_type_need_no_column_of_types() -> None:
     table = pa.table({"v": [1, 2], "at": [1, 2], "name": ["x", "y"]})
     assert TWICE.run(table, time="at").count() == 1
