@@ -47,6 +47,14 @@ class TableSource(Source):
         self.schema = subschema(self.everything, tuple(wanted))
         self.rows: int = self._table.num_rows
 
+    def in_memory(self, columns: Sequence[str]) -> bool:
+        """Whether none of them has to be converted, and no pieces have to be joined."""
+        held, pieces = self._table.schema, self._table.to_batches(max_chunksize=self._batch_rows)
+        unchanged = all(
+            name in held.names and held.field(name).type == self.everything.field(name).type for name in columns
+        )
+        return unchanged and not _small(pieces, self._batch_rows)
+
     def is_text(self, name: str) -> bool:
         """Whether the column of this name has strings."""
         return name in self.everything.names and self.everything.field(name).type == STRINGS
@@ -103,11 +111,16 @@ class TableSource(Source):
 
 def _pieces(table: pa.Table, batch_rows: int) -> Iterator[pa.RecordBatch]:
     pieces = table.to_batches(max_chunksize=batch_rows)
-    if len(pieces) < 2 or table.num_rows >= _SMALL * len(pieces) or batch_rows < _SMALL:
+    if not _small(pieces, batch_rows):
         yield from (piece for piece in pieces if piece.num_rows)
         return
     for start in range(0, table.num_rows, batch_rows):
         yield from table.slice(start, batch_rows).combine_chunks().to_batches(max_chunksize=batch_rows)
+
+
+def _small(pieces: Sequence[pa.RecordBatch], batch_rows: int) -> bool:
+    """Whether batches are worth their overhead only if these pieces are joined."""
+    return len(pieces) > 1 and batch_rows >= _SMALL > sum(piece.num_rows for piece in pieces) / len(pieces)
 
 
 def times_of(column: pa.ChunkedArray, where: str, name: str) -> pa.ChunkedArray:

@@ -70,6 +70,10 @@ class Source(ABC):
         source.schema = subschema(self.everything, chosen(columns, self.everything.names, self.name))
         return source
 
+    def in_memory(self, columns: Sequence[str]) -> bool:
+        """Whether batches with these columns are parts of what is in memory, so that to read ahead takes no room."""
+        return False
+
     def sights(self, name: str) -> dict[str, Sight]:
         """What a column of strings looks like (number, boolean, time, text), and where each was first seen.
 

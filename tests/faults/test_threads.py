@@ -24,6 +24,7 @@ def _short_segments(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(threads, "SEGMENT", 4)
     monkeypatch.setattr(threads, "LONG_SEGMENT", 4)
     monkeypatch.setattr(threads, "WORTH_CUTTING", 4)
+    monkeypatch.setattr(threads, "FEWEST", 1)
     monkeypatch.setattr(shards, "PIECE", 8)
     monkeypatch.setattr(shards, "ENOUGH", 0)  # shards are always worth it
 
@@ -62,9 +63,64 @@ def test_a_window_attribute_that_is_missing_ends_the_cutting_not_the_matches() -
 
 
 def test_very_many_matches_end_the_cutting_not_the_matches(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(threads, "READY", threads.FEWEST // 2)  # not even a match for two events is few
+    monkeypatch.setattr(threads, "READY", 0)
     table = pa.Table.from_batches([events(0, 400)])
     assert list(PAIRS.run(table, threads=2)) == list(PAIRS.run(table, threads=1))
+
+
+@pytest.mark.parametrize("ready", [threads.READY, 0])
+def test_what_comes_piece_by_piece_is_read_in_the_callers_thread(monkeypatch: pytest.MonkeyPatch, ready: int) -> None:
+    monkeypatch.setattr(threads, "READY", ready)  # 0 ends the cutting
+    readers: set[int] = set()
+
+    def read() -> Iterator[pa.RecordBatch]:
+        for first in range(0, 400, 20):
+            readers.add(threading.get_ident())
+            yield events(first, 20)
+
+    assert PAIRS.run(reader(read()), threads=3).count() == 399
+    assert len(list(iter(PAIRS.run(reader(read()), threads=3)))) == 399
+    assert readers == {threading.get_ident()}
+
+
+@pytest.mark.parametrize("bad", [0, 1, 40, 399])
+def test_the_first_error_of_the_stream_ends_counting(bad: int) -> None:
+    before = threading.active_count()
+    table = pa.Table.from_batches([events(0, bad + 1), events(bad, 400), events(7, 40)])
+    with pytest.raises(OrderError, match=f"`at` decreases at position {bad + 401}"):
+        PAIRS.run(table, threads=3).count()
+
+    def failing() -> Iterator[pa.RecordBatch]:
+        yield from table.to_batches()
+        raise OSError("the disk is gone")
+
+    with pytest.raises(OrderError, match=f"`at` decreases at position {bad + 401}"):
+        PAIRS.run(reader(failing()), threads=3).count()
+    assert threading.active_count() == before
+
+
+def test_counting_that_is_interrupted_leaves_no_thread_behind() -> None:
+    before = threading.active_count()
+
+    def interrupted(rows: int, *_: int) -> None:
+        if rows > 1_000:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        PAIRS.run(pa.Table.from_batches([events(0, 9_000)]), threads=2, progress=interrupted).count()
+    assert threading.active_count() == before
+
+
+def test_counting_says_how_far_it_is() -> None:
+    told: list[tuple[int, int]] = []
+    matches = PAIRS.run(
+        pa.Table.from_batches([events(0, 4_000)]), threads=2, progress=lambda rows, some, _: told.append((rows, some))
+    )
+    assert matches.count() == 3_999
+    assert len(told) > 10
+    assert told == sorted(told)
+    assert told[-1][0] <= 4_000
+    assert told[-1][1] <= 3_999
 
 
 def test_who_reads_the_first_match_only_leaves_no_thread_behind() -> None:

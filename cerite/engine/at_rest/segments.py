@@ -53,43 +53,59 @@ def segments(program: Program, batches: Batches, size: Callable[[], int], piece:
     the cutting: events that give very many matches, in their order, keep one thread busy whatever the others do. A
     segment is read in pieces of at most `piece` events.
     """
-    stream = pieces(batches, lambda: min(size() or piece, piece))
+    stream = Pieces(batches)
     behind: list[pa.RecordBatch] = []  # the events in the window before the next one
     first = 0  # the number of the first of them
-    for batch in stream:
+    while (batch := stream.next(min(size() or piece, piece))) is not None:
         behind, dropped = _within_reach(program, behind, batch)
         first += dropped or 0
         if dropped is None or not size():
-            yield Segment(behind, chain([batch], stream), first)
+            yield Segment(behind, chain([batch], stream.all(lambda: piece)), first)
             return
-        own, failure = at_least(max(size(), SPAN * sum(each.num_rows for each in behind)), chain([batch], stream))
+        events = max(size(), SPAN * sum(each.num_rows for each in behind))
+        more, failure = stream.several(events - batch.num_rows, piece)
+        own = [batch, *more]
         yield Segment(behind, own, first)
         if failure is not None:
             raise failure
         behind = [*behind, *own]
 
 
-def at_least(events: int, stream: Iterator[pa.RecordBatch]) -> tuple[list[pa.RecordBatch], BaseException | None]:
-    """The next batches, with about so many events, and the error that came after them, if any."""
-    some, size = list[pa.RecordBatch](), 0
-    while size < events:
+class Pieces:
+    """A stream in pieces of its batches, each with as many events as its reader wants at that moment.
+
+    >>> stream = Pieces([pa.record_batch({"v": [1, 2, 3]}), pa.record_batch({"v": [4, 5]})])
+    >>> [piece["v"].to_pylist() for piece in stream.all(lambda: 2)]
+    [[1, 2], [3], [4, 5]]
+    """
+
+    def __init__(self, batches: Batches) -> None:
+        self._batches = iter(batches)
+        self._left: pa.RecordBatch | None = None  # of the last batch
+
+    def next(self, most: int) -> pa.RecordBatch | None:
+        """The next events, at most so many; None at the end."""
+        while not self._left:
+            self._left = next(self._batches, None)
+            if self._left is None:
+                return None
+        piece, self._left = self._left.slice(0, most), self._left.slice(most)
+        return piece
+
+    def several(self, events: int, most: int) -> tuple[list[pa.RecordBatch], BaseException | None]:
+        """So many events, in pieces with at most `most`, and the error that came after them, if any."""
+        some, left = list[pa.RecordBatch](), events
         try:
-            more = next(stream, None)
+            while left > 0 and (piece := self.next(min(left, most))) is not None:
+                some.append(piece)
+                left -= piece.num_rows
         except BaseException as failure:
             return some, failure
-        if more is None:
-            break
-        some.append(more)
-        size += more.num_rows
-    return some, None
+        return some, None
 
-
-def pieces(batches: Batches, size: Callable[[], int]) -> Iterator[pa.RecordBatch]:
-    for batch in batches:
-        start = 0
-        while start < batch.num_rows:
-            piece = batch.slice(start, size())
-            start += piece.num_rows
+    def all(self, most: Callable[[], int]) -> Iterator[pa.RecordBatch]:
+        """The rest of the stream, in pieces with at most `most` events."""
+        while (piece := self.next(most())) is not None:
             yield piece
 
 

@@ -29,7 +29,7 @@ from cerite.core.arrays import Buffers, Ints, Longs
 from cerite.core.errors import CeriteError
 from cerite.core.jit import kernel
 from cerite.engine.at_rest.pipe import Pipe
-from cerite.engine.at_rest.segments import pieces
+from cerite.engine.at_rest.segments import Pieces
 from cerite.engine.bind import Program
 from cerite.engine.engines import Engines
 from cerite.engine.events.masks import relevant_events
@@ -79,7 +79,7 @@ def shard_count(program: Program, threads: int, sample: list[pa.RecordBatch], re
 def _timed(program: Program, sample: list[pa.RecordBatch], *, counting: bool) -> Iterator[tuple[float, float, float]]:
     """Seconds per event, some at a time: of taking them in, of copying them for shards, and of the engine."""
     run, buffers = Run(program), Buffers()
-    for piece in pieces(sample, lambda: SAMPLED):
+    for piece in Pieces(sample).all(lambda: SAMPLED):
         if run.intake.rows >= PIECE:
             break
         began = perf_counter()

@@ -4,11 +4,11 @@ A run first reads the window before its segment (`segments`) and then finds the 
 run without Python's lock, so segments run at the same time. A run that is done goes on with a later segment and keeps
 what it has learnt (deterministic states, classes of events). Where time cannot be cut, since a match depends on more
 than its window or the window is one of its partition, threads have partitions of their own (`shards`), and while they
-read a batch, the next one is taken in.
+read a batch, the next one is taken in. Counts need no order, so counting deals segments out otherwise (`dealing`).
 
 Invariants: the matches are those of one run, with the same positions, in the order of their ends; an error comes after
-the matches that end before its segment or batch. At most two segments more than there are threads are in memory, or two
-batches, and at most `AHEAD` chunks of matches that wait for their turn (`pipe`), so memory follows the window.
+the matches that end before its segment or batch. At most two segments for each thread are in memory, or two batches,
+unless the whole stream is, and at most `pipe.AHEAD` chunks of matches wait for their turn: memory follows the window.
 """
 
 from __future__ import annotations
@@ -27,9 +27,10 @@ import pyarrow as pa
 
 from cerite.core.errors import StreamError
 from cerite.engine.at_rest import shards
+from cerite.engine.at_rest.dealing import dealt
 from cerite.engine.at_rest.keeping import KeepingRun
-from cerite.engine.at_rest.pipe import TELL, Pipe
-from cerite.engine.at_rest.segments import Batches, Segment, at_least, last_of, pieces, segments, uncut
+from cerite.engine.at_rest.pipe import Pipe
+from cerite.engine.at_rest.segments import Batches, Pieces, Segment, last_of, segments, uncut
 from cerite.engine.at_rest.shards import ShardedRun, undivided
 from cerite.engine.bind import Program
 from cerite.engine.results.event_buffer import Placed
@@ -45,6 +46,7 @@ WORTH_CUTTING = 1 << 19  # the fewest events that are worth several threads
 PIECE = 1 << 18  # events that a run reads at once: what it computes of them stays in the cache
 FEWEST = 1 << 14  # the fewest events that are worth a run of their own
 UNKNOWN = 1 << 16  # events of a segment as long as it is not known how many matches they give
+AHEAD = 16  # segments that are cut ahead if their events are in memory anyway: later, it would take longer
 READY = 1 << 19  # matches of a segment that may wait for their turn: if there are more, its thread waits, too
 VARIABLE = "CERITE_THREADS"
 
@@ -95,10 +97,15 @@ class ThreadedRun:
     (2, 3)
     """
 
-    def __init__(self, program: Program, threads: int, events: int | None = None) -> None:
-        """`events` is how many there are, if that is known; few are not worth several threads."""
+    def __init__(self, program: Program, threads: int, events: int | None = None, *, in_memory: bool = False) -> None:
+        """`events` is how many there are, if that is known; few are not worth several threads.
+
+        To read ahead what is `in_memory` takes no room.
+        """
         self._program = program
         self._threads = 1 if events is not None and events <= WORTH_CUTTING else threads
+        self._ahead = max(self._threads, AHEAD if in_memory else 0)
+        self._alone = events is None  # what comes piece by piece may have to be read in the caller's thread
         self._left = events  # how many are still to be cut, if that is known
         self._segment, self._unknown, self._piece = SEGMENT, UNKNOWN, PIECE
         self._lock = Lock()
@@ -127,7 +134,10 @@ class ThreadedRun:
         if self._program.by_codes:
             self._segment = self._piece = LONG_SEGMENT
         self._unknown = self._segment
-        yield from self._results(batches, (), self._counts, ShardedRun.count, counting=True)
+        if self._threads > 1 and uncut(self._program) is None:
+            yield from dealt(self._cut(batches), self._counts, self._threads, self._ahead)
+        else:
+            yield from self._results(batches, (), self._counts, ShardedRun.count, counting=True)
         for run in self._spare:
             run.end()
 
@@ -168,15 +178,11 @@ class ThreadedRun:
         run, before = self._begin(segment, lambda: Run(self._program, learnt=self._program.learnt))
         for batch in before:
             run.count(batch)
-        matches, woken = 0, monotonic()
         for batch in segment.own:
-            matches += run.count(batch)
+            yield run.count(batch)
             self._advance(run, batch)
-            if monotonic() - woken > TELL:  # to report every batch would wake the caller's thread only to add numbers
-                yield matches
-                yield None
-                matches, woken = 0, monotonic()
-        yield matches + run.count_rest()
+            yield None
+        yield run.count_rest()
         self._finish(run)
 
     def _begin(self, segment: Segment, new: Callable[[], R]) -> tuple[R, list[pa.RecordBatch]]:
@@ -233,28 +239,28 @@ class ThreadedRun:
             return by_segment(self._whole(batches))
         if uncut(self._program, order) is None:
             return self._in_order(by_segment, batches)
-        return self._by_shard(by_segment, by_shard, iter(batches), counting)
+        return self._by_shard(by_segment, by_shard, Pieces(batches), counting)
 
     def _whole(self, batches: Batches) -> Segment:
         """The stream in one segment."""
-        return Segment([], pieces(batches, lambda: self._piece), 0)
+        return Segment([], Pieces(batches).all(lambda: self._piece), 0)
 
     def _by_shard(
         self, by_segment: Callable[[Segment], Iterator[T]],
-        by_shard: Callable[[ShardedRun, Iterator[pa.RecordBatch]], Iterator[T]], stream: Iterator[pa.RecordBatch],
+        by_shard: Callable[[ShardedRun, Iterator[pa.RecordBatch]], Iterator[T]], stream: Pieces,
         counting: bool,
     ) -> Iterator[T]:  # fmt: skip
         """What is found in shards, if that saves enough time."""
         began = monotonic()
-        sample, failure = at_least(shards.PIECE, stream)
+        sample, failure = stream.several(shards.PIECE, shards.PIECE)
         reading = monotonic() - began
-        whole = chain(sample, stream if failure is None else _failing(failure))
+        rest = stream.all(lambda: shards.PIECE) if failure is None else _failing(failure)
         count = shards.shard_count(self._program, self._threads, sample, reading, counting=counting)
         if not count:
-            yield from by_segment(self._whole(whole))
+            yield from by_segment(self._whole(chain(sample, rest)))
             return
         run = ShardedRun(self._program, count)
-        for item in by_shard(run, pieces(whole, lambda: shards.PIECE)):
+        for item in by_shard(run, chain(sample, rest)):
             self.rows, self.active = run.rows, run.active
             yield item
         self._unseen, self._seen = run.intake.types()
@@ -269,12 +275,12 @@ class ThreadedRun:
                 more = True
                 while more or waiting:
                     while more and len(waiting) < self._threads + 2:
-                        waiting.append(_Waiting(cut))
+                        waiting.append(_Waiting(cut, recognise))
                         more = not waiting[-1].last
                         if len(waiting) >= self._threads or not more:  # cut first: a thread that begins has the lock
                             for each in waiting:
-                                each.begin(pool, recognise)
-                    yield from waiting.popleft().pipe
+                                each.begin(pool, alone=self._alone)
+                    yield from waiting.popleft().results()
             finally:
                 for each in waiting:
                     each.pipe.stop()
@@ -288,8 +294,9 @@ def _failing(failure: BaseException) -> Iterator[pa.RecordBatch]:
 class _Waiting(Generic[T]):
     """The next segment, if there is one and it can be read, and what a thread finds in it."""
 
-    def __init__(self, cut: Iterator[Segment]) -> None:
+    def __init__(self, cut: Iterator[Segment], recognise: Callable[[Segment], Iterator[T]]) -> None:
         self.pipe: Pipe[T] = Pipe()
+        self._recognise = recognise
         self._segment: Segment | None = None  # that no thread has begun
         try:
             self._segment = next(cut, None)
@@ -300,9 +307,14 @@ class _Waiting(Generic[T]):
                 self.pipe.end()
         self.last = self._segment is None
 
-    def begin(self, pool: ThreadPoolExecutor, recognise: Callable[[Segment], Iterator[T]]) -> None:
-        """Hand the segment to a thread, if that has not been done."""
-        segment, self._segment = self._segment, None
-        if segment is not None:
-            own = segment._replace(own=self.pipe.wanted(segment.own))
-            self.pipe.begin(pool, lambda: recognise(own))
+    def begin(self, pool: ThreadPoolExecutor, *, alone: bool) -> None:
+        """Hand the segment to a thread, if that has not been done; `alone`, the caller reads what is not read yet."""
+        segment = self._segment
+        if segment is None or (alone and not isinstance(segment.own, list)):
+            return
+        own, self._segment = segment._replace(own=self.pipe.wanted(segment.own)), None
+        self.pipe.begin(pool, lambda: self._recognise(own))
+
+    def results(self) -> Iterator[T]:
+        """What is found, in its order."""
+        return iter(self.pipe) if self._segment is None else self._recognise(self._segment)
