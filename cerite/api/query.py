@@ -23,7 +23,7 @@ from cerite.engine.events.rows import Columns, TimeUnit, checked_unit
 from cerite.engine.plan import Plan, Semantics, plan
 from cerite.language.builder import Builder, Width
 from cerite.language.queries import SchemaLike, Select, declared, make_query
-from cerite.pattern.check import Note, declared_kinds
+from cerite.pattern.check import Note, declared_kinds, without_effect
 from cerite.pattern.check import check as check_query
 from cerite.pattern.never import reason
 from cerite.pattern.nodes import Pattern
@@ -308,9 +308,9 @@ def query(
     )  # fmt: skip
     if isinstance(source, Query) and known is None:
         return source
-    never = reason(spec)
-    if never is not None:
-        warnings.warn(CeriteWarning(f"{never.message}; {never.hint}" if never.hint else never.message), stacklevel=2)
+    for odd in (reason(spec), *without_effect(spec.where)):
+        if odd is not None:
+            warnings.warn(CeriteWarning(f"{odd.message}; {odd.hint}" if odd.hint else odd.message), stacklevel=2)
     return Query(spec, known)
 
 

@@ -249,8 +249,23 @@ def declared_kinds(query: QuerySpec, *schemas: Schema | None) -> dict[str, Kind]
     return kinds
 
 
+def without_effect(pattern: nodes.Pattern) -> list[Note]:
+    """Complements as parts of `;` that exclude nothing: no events at all are also something else than a B.
+
+    >>> from cerite.language.ceql import parse_pattern
+    >>> without_effect(parse_pattern("A ; COMPLEMENT(B) ; C"))[0].hint
+    'to say that there is none between, write NOT B; in Python absent(…) instead of ~'
+    """
+    return [
+        Note(f"`{part}` excludes nothing here: it also matches no events at all", part.span,
+             f"to say that there is none between, write NOT {part.operand}; in Python absent(…) instead of ~")
+        for node in nodes.walk(pattern) if isinstance(node, nodes.Sequence)
+        for part in node.parts if isinstance(part, nodes.Complement) and not nullable(part.operand)
+    ]  # fmt: skip
+
+
 def _warnings(query: QuerySpec) -> list[Note]:
-    notes: list[Note] = []
+    notes = without_effect(query.where)
     unsafe = unsafe_variables(query.where)
     if unsafe:
         several = len(unsafe) > 1

@@ -219,6 +219,17 @@ def test_queries_that_may_match_get_no_such_warning(query: str) -> None:
     assert not [note for note in notes if "nothing can match" in note.message]
 
 
+def test_a_complement_that_excludes_nothing_is_warned_about() -> None:
+    said = "`COMPLEMENT(B)` excludes nothing here: it also matches no events at all; to say that there is none between"
+    with pytest.warns(CeriteWarning, match=re.escape(said)):
+        surprising = cerite.query(event("A") >> ~event("B") >> event("C"))
+    rows = [{"type": "A"}, {"type": "B"}, {"type": "C"}]
+    assert surprising.run(rows).count() == cerite.query("SELECT * FROM S WHERE A ; C").run(rows).count() == 1
+    for excluding in ("A : COMPLEMENT(B) : C", "A ; COMPLEMENT(B*) ; C"):
+        notes = check(parse_query(f"SELECT * FROM S WHERE {excluding}"))
+        assert not [note for note in notes if "excludes" in note.message]
+
+
 @pytest.mark.parametrize("encoded", [False, True])
 @pytest.mark.parametrize("read", [lambda matches: matches.count(), list])
 def test_a_misspelt_event_type_is_warned_about(encoded: bool, read: Callable[[Matches], object]) -> None:
