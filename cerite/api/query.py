@@ -12,12 +12,13 @@ from cerite.api.batch import BatchMatches, Progress
 from cerite.api.explain.text import Explanation
 from cerite.api.inputs import Binding, bind_query, prepare
 from cerite.api.shown import Selection
-from cerite.api.stream import EventStream, Late, checked_late, stream_ordering, stream_schema
+from cerite.api.stream import EventStream, Late, checked_extra, checked_late, stream_ordering, stream_schema
 from cerite.automaton import Automaton
 from cerite.core.errors import ArgumentError, CeriteWarning, listed
 from cerite.core.match import Match
 from cerite.core.schema import Schema
 from cerite.data.columns import canonical_schema
+from cerite.data.pushed import Extra
 from cerite.data.reading import Reading
 from cerite.engine.events.rows import Columns, TimeUnit, checked_unit
 from cerite.engine.plan import Plan, Semantics, plan
@@ -248,6 +249,7 @@ class Query:
         late: Late = "count",
         order_by: str | Sequence[str] = (),
         deduplicate: str | Sequence[str] = (),
+        extra: Extra = "refuse",
         counting: bool = False,
     ) -> EventStream:
         """An object that takes batches of this schema as they come, and can be snapshotted between them.
@@ -262,6 +264,8 @@ class Query:
         late: it is counted (`stream.metrics`), with a warning the first time; `late="side"` gives it as `matches.late`
         instead, together with events that have no time, and `late="raise"` refuses the push. Of events that are equal
         in the columns `deduplicate`, only the first counts, as long as the watermark has not passed it.
+
+        A push with other columns than these is refused, or they are left out: `extra="ignore"`.
         """
         columns = Columns(type, time, position, checked_unit(time_unit))
         arrow = canonical_schema(stream_schema(schema))
@@ -269,7 +273,7 @@ class Query:
         program = bind_query(self.query, self.plan(semantics), columns, arrow)
         return EventStream(
             program, ordering=stream_ordering(program, watermark, order_by, deduplicate),
-            late=checked_late(late), counting=counting, selection=Selection.of(self.query),
+            late=checked_late(late), extra=checked_extra(extra), counting=counting, selection=Selection.of(self.query),
         )  # fmt: skip
 
 

@@ -34,7 +34,7 @@ from cerite.core.errors import (
     repeated_column,
     unknown_column,
 )
-from cerite.data.pushed import batch_of, typed
+from cerite.data.pushed import Extra, batch_of, typed
 from cerite.engine.bind import Program
 from cerite.engine.events.keys import width_of
 from cerite.engine.live.live_run import LiveRun, Released
@@ -74,12 +74,14 @@ class EventStream:
         *,
         ordering: Ordering | None = None,
         late: Late = "count",
+        extra: Extra = "refuse",
         counting: bool = False,
         selection: Selection = EVERYTHING,
     ) -> None:
         self._program = program
         self._selection = selection
         self._late = late
+        self._extra = extra
         self._warned = False
         self._run = LiveRun(
             program, Ordering(program.columns.time) if ordering is None else ordering, counting=counting,
@@ -111,12 +113,12 @@ class EventStream:
     def push(self, batch: Any) -> Pushed:
         """The matches that these events complete; they can be read at any time later, with their events.
 
-        `batch` is an Arrow table or batch, a pandas or Polars frame, dictionaries, or one dictionary, with exactly the
-        stream's columns. Values of another type are accepted if converting them changes none, else the push is refused;
-        a push that is refused changes nothing.
+        `batch` is an Arrow table or batch, a pandas or Polars frame, dictionaries, or one dictionary, with the columns
+        of the stream; what a dictionary does not have is NULL. Values of another type are accepted if converting them
+        changes none, else the push is refused; a push that is refused changes nothing.
         """
         self._run.check_open()
-        events = batch_of(batch, self._program.schema)
+        events = batch_of(batch, self._program.schema, extra=self._extra)
         try:
             return self._going_on(lambda: self._run.push(events))
         except StreamError as error:
@@ -257,6 +259,13 @@ def checked_late(late: str, known: Sequence[str] = get_args(Late)) -> Late:
     if late not in known:
         raise ArgumentError(f"`late` is {' or '.join(map(repr, known))}, not {late!r}")
     return late  # type: ignore[return-value]
+
+
+def checked_extra(extra: str) -> Extra:
+    """The value of `extra`, refused if it is not one of the known ones."""
+    if extra not in get_args(Extra):
+        raise ArgumentError(f"`extra` is {' or '.join(map(repr, get_args(Extra)))}, not {extra!r}")
+    return extra  # type: ignore[return-value]
 
 
 def _columns(given: Any, role: str, schema: pa.Schema) -> tuple[str, ...]:

@@ -7,14 +7,14 @@ was; another kind of value, an unknown column or a missing one is refused before
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.types as is_
 
-from cerite.core.errors import SchemaError, StreamError, a, first_line, listed, suggestion
+from cerite.core.errors import Hint, SchemaError, Setting, StreamError, a, first_line, listed, suggestion
 from cerite.core.schema import Schema, kind_named
 from cerite.data.columns import STRINGS, canonical, conform
 from cerite.data.frames import is_pandas, is_polars
@@ -22,7 +22,10 @@ from cerite.data.kinds import array_of, type_of
 from cerite.data.open import open_events
 from cerite.data.rows import refuse_other
 
+Extra = Literal["refuse", "ignore"]
+
 WHERE = "the pushed events"
+_LEFT_OUT, _IGNORED = "to leave others out: ", Setting("extra", "ignore")
 _HINT = "push an Arrow table or batch, a pandas or Polars frame, dictionaries, or one dictionary for one event"
 _ARROW = {
     "int": pa.int64(), "float": pa.float64(), "bool": pa.bool_(), "string": pa.string(),
@@ -30,8 +33,8 @@ _ARROW = {
 }  # fmt: skip
 
 
-def batch_of(data: Any, schema: pa.Schema) -> pa.RecordBatch:
-    """The pushed events as one batch of a stream's (canonical) schema.
+def batch_of(data: Any, schema: pa.Schema, *, extra: Extra = "refuse") -> pa.RecordBatch:
+    """The pushed events as one batch of a stream's (canonical) schema; `extra` says what becomes of other columns.
 
     >>> schema = pa.schema({"v": pa.int64()})
     >>> batch_of([{"v": 1}, {}], schema).to_pydict(), batch_of(pa.table({"v": [2.0]}), schema).to_pydict()
@@ -44,9 +47,9 @@ def batch_of(data: Any, schema: pa.Schema) -> pa.RecordBatch:
     elif isinstance(data, (str, bytes, bytearray)) or not _has_columns(data):
         data = _rows(data)
     if isinstance(data, list):
-        return _batch_of_rows(data, schema)
+        return _batch_of_rows(data, schema, extra)
     table = open_events(data).table()
-    _check_names(table.column_names, schema)
+    _check_names(table.column_names, schema, extra)
     columns = [lossless(table[each.name], each.type, f"{WHERE}, column `{each.name}`") for each in schema]
     return _joined(pa.table(columns, names=schema.names), schema)
 
@@ -176,15 +179,15 @@ def _rows(data: Any) -> list[Mapping[str, Any]]:
     return list(data)
 
 
-def _batch_of_rows(rows: Sequence[Mapping[str, Any]], schema: pa.Schema) -> pa.RecordBatch:
+def _batch_of_rows(rows: Sequence[Mapping[str, Any]], schema: pa.Schema, extra: Extra) -> pa.RecordBatch:
     known = frozenset(schema.names)
     for at, row in enumerate(rows):
         refuse_other(row, at, WHERE)
-        if not row.keys() <= known:
+        if extra == "refuse" and not row.keys() <= known:
             key = next(key for key in row if key not in known)
             raise StreamError(
                 f"{WHERE}, row {at} (from 0) has other columns than the stream: `{key}` is unknown",
-                hint=suggestion(str(key), known) or f"the columns are {listed(known)}",
+                hint=suggestion(str(key), known) or Hint(f"the columns are {listed(known)}; {_LEFT_OUT}", _IGNORED),
             )
     columns = [_column([row.get(each.name) for row in rows], each) for each in schema]
     return _joined(pa.table(columns, names=schema.names), schema)
@@ -213,16 +216,20 @@ def _joined(table: pa.Table, schema: pa.Schema) -> pa.RecordBatch:
     return whole[0]
 
 
-def _check_names(names: Sequence[str], schema: pa.Schema) -> None:
+def _check_names(names: Sequence[str], schema: pa.Schema, extra: Extra) -> None:
     missing, unknown = set(schema.names) - set(names), set(names) - set(schema.names)
+    if extra == "ignore":
+        unknown = set()
     if missing or unknown:
         differences = [
             f"{listed(some)} {what}" for some, what in ((missing, "is missing"), (unknown, "is unknown")) if some
         ]
         raise StreamError(
             f"a batch has other columns than the stream: {', '.join(differences)}",
-            hint=f"it has {listed(schema.names)}",
-        )
+            hint=f"it has {listed(schema.names)}" if missing else Hint(
+                f"it has {listed(schema.names)}; {_LEFT_OUT}", _IGNORED
+            ),
+        )  # fmt: skip
 
 
 def _family(kind: pa.DataType) -> object:

@@ -218,6 +218,25 @@ def test_a_refused_push_keeps_the_results_of_the_one_before() -> None:
     assert len(list(matches)) == 1
 
 
+@pytest.mark.parametrize("to_batch", [list, pa.Table.from_pylist, lambda rows: rows[0]])
+def test_columns_that_the_stream_does_not_have_are_left_out_if_it_is_said(to_batch: Any) -> None:
+    columns = {"type": "string", "v": "int"}
+    query = cerite.query("SELECT * FROM S WHERE A AS x ; B AS y FILTER y[v > x.v]")
+    rows = [{"debug": "new", "type": "A", "v": 1}]
+    with pytest.raises(StreamError, match=r"`debug` is unknown(.|\n)*to leave others out: extra='ignore'"):
+        query.stream(columns).push(to_batch(rows))
+    stream = query.stream(columns, extra="ignore")
+    assert stream.push(to_batch(rows)).count() == 0
+    assert stream.push([{"type": "B", "v": 2}]).head()[0].events == [{"type": "A", "v": 1}, {"type": "B", "v": 2}]
+    with pytest.raises(StreamError, match="`v` is missing"):
+        stream.push(pa.table({"type": ["B"], "debug": [1]}))
+
+
+def test_what_becomes_of_other_columns_is_checked() -> None:
+    with pytest.raises(CeriteError, match="`extra` is 'refuse' or 'ignore', not 'drop'"):
+        cerite.query(PAIR).stream(SCHEMA, extra="drop")  # type: ignore[arg-type]
+
+
 @pytest.mark.parametrize("failure", [MemoryError, KeyboardInterrupt])
 def test_a_stream_that_broke_off_refuses_to_go_on(
     failure: type[BaseException], monkeypatch: pytest.MonkeyPatch
