@@ -47,7 +47,7 @@ from cerite.engine.events.rows import Columns
 from cerite.engine.guessed_kinds import columns_of
 from cerite.engine.plan import Plan
 from cerite.pattern.check import check, check_streams, check_type_column, named_types
-from cerite.pattern.check_kinds import ordered_attributes, read_attributes
+from cerite.pattern.check_kinds import optional_attributes, ordered_attributes, read_attributes
 from cerite.pattern.query import QuerySpec
 from cerite.predicate.columns.read import decoded
 
@@ -79,15 +79,15 @@ class Binding:
     def __init__(self, query: QuerySpec, plan: Plan) -> None:
         self.query = query
         self.plan = plan
-        self._programs: deque[tuple[Columns, bool, pa.Schema, Program]] = deque(maxlen=PROGRAMS)
+        self._programs: deque[tuple[Columns, pa.Schema, Program]] = deque(maxlen=PROGRAMS)
 
-    def program(self, columns: Columns, schema: pa.Schema, *, checked: bool, sources: Sequence[Source]) -> Program:
+    def program(self, columns: Columns, schema: pa.Schema, *, sources: Sequence[Source]) -> Program:
         """What `bind_query` returns, kept for further calls with the same columns; errors are raised anew each time."""
-        for named, strictly, known, program in list(self._programs):
-            if named == columns and strictly == checked and known.equals(schema, check_metadata=True):
+        for named, known, program in list(self._programs):
+            if named == columns and known.equals(schema, check_metadata=True):
                 return program
-        program = bind_query(self.query, self.plan, columns, schema, checked=checked, sources=sources)
-        self._programs.append((columns, checked, schema, program))
+        program = bind_query(self.query, self.plan, columns, schema, sources=sources)
+        self._programs.append((columns, schema, program))
         return program
 
 
@@ -98,22 +98,21 @@ def prepare(binding: Binding, data: Any, columns: Columns, order_by: str | Seque
     several = isinstance(data, Mapping)
     streams = _streams(query, data) if isinstance(data, Mapping) else {"": data}
     sources = {name: _opened(plan, each, columns, reading) for name, each in streams.items()}
-    if len(sources) == 1:  # of several streams, another one may have values
-        sources = {name: _without_null_types(each, plan, columns, reading) for name, each in sources.items()}
     _refuse_guesses(query, list(sources.values()), reading, keys)
     source, order = next(iter(sources.values())), None
     if len(sources) > 1:
         source = opened(merged(sources, columns.time, keys), Reading())
+    # a dictionary may simply lack an attribute
+    may_lack = any(isinstance(each, RowSource) or each.name == LISTED for each in sources.values())
+    source = _without_null_types(binding, source, columns, reading, may_lack=may_lack)
     if keys:
         by = [name for name in (columns.time, *keys, columns.position) if name is not None]
         order, table = ordered(source, by, columns.time)
         source = opened(table, Reading())
-    # a dictionary may simply lack an attribute
-    checked = not any(isinstance(each, RowSource) or each.name == LISTED for each in sources.values())
     _warn_of_absent_columns(query, plan, columns, list(sources.values()))
     if columns.type is None and "type" not in source.everything.names:  # each time: values differ, columns may not
         refuse_hidden_types(query, source.everything.names, list(sources.values()))
-    program = binding.program(columns, source.everything, checked=checked, sources=list(sources.values()))
+    program = binding.program(columns, source.everything, sources=list(sources.values()))
     numbered = columns.position is not None or several  # rows of several streams are numbered in their common order
     files = tuple(file for each in sources.values() for file in each.files)
     named = tuple(dict.fromkeys(name for name in (columns.time, *keys, columns.position) if name is not None))
@@ -127,10 +126,9 @@ def bind_query(
     columns: Columns,
     schema: pa.Schema,
     *,
-    checked: bool = True,
     sources: Sequence[Source] = (),
 ) -> Program:
-    """The plan bound to the data's columns, including that of types; `checked` has the query checked against them."""
+    """The plan bound to the data's columns, including that of types, with the query checked against them."""
     kind = columns.type if columns.type is not None or "type" not in schema.names else "type"
     check_type_column(query, kind, _type_hint(schema.names))
     if kind is None:
@@ -141,8 +139,7 @@ def bind_query(
             f"the time column `{time}` holds text", hint="give it the type of a timestamp, or convert it; " + _TIMES
         )
     try:
-        if checked:
-            check(query, Schema.of_arrow(schema))
+        check(query, Schema.of_arrow(schema))
         return bind(plan, schema, replace(columns, type=kind))
     except CeriteError as error:
         _explain_text(error, query, schema, sources)
@@ -224,20 +221,35 @@ def _opened(plan: Plan, data: Any, columns: Columns, reading: Reading) -> Source
     )
 
 
-def _without_null_types(source: Source, plan: Plan, columns: Columns, reading: Reading) -> Source:
-    """The source with types for columns that have no value at all: declared ones, or what the query compares them with.
+def _without_null_types(
+    binding: Binding, source: Source, columns: Columns, reading: Reading, *, may_lack: bool
+) -> Source:
+    """The source with types for columns without any value: declared ones, or what the query compares them with.
 
-    A column that is empty today may have values tomorrow, and the query means the same on both days.
+    A column that is empty today may have values tomorrow, and the query means the same on both days. If events
+    `may_lack` attributes, this includes those that none of them has; a warning names them.
     """
-    unknown = [each.name for each in source.everything if pa.types.is_null(each.type)]
+    kind, others = columns.type or "type", (columns.time, columns.position, *binding.plan.partition)
+    read = optional_attributes(binding.query) - {kind, *others}
+    absent = sorted(read - set(source.everything.names)) if may_lack else []
+    unknown = [*(each.name for each in source.everything if pa.types.is_null(each.type)), *absent]
     if not unknown:
         return source
-    known = {each.name: kind for each in source.everything if (kind := arrow_kind(each.type)) is not None}
-    guessed, _ = columns_of(plan, Schema.of_columns(known | dict(reading.kinds)))
-    own = {columns.time: pa.timestamp("us"), columns.type or "type": STRINGS}
-    types = {name: own.get(name) or canonical(guessed.field(name).type) if name in guessed.names else own.get(name)
-             for name in unknown}  # fmt: skip
-    return source.typed({name: kind for name, kind in types.items() if kind is not None})
+    if source.rows != 0:
+        _warn_of_absent_attributes([name for name in absent if name not in reading.kinds], source.everything.names)
+    known = {each.name: held for each in source.everything if (held := arrow_kind(each.type)) is not None}
+    guessed, _ = columns_of(binding.plan, Schema.of_columns(known | dict(reading.kinds)))
+    types = {each: canonical(guessed.field(each).type) for each in guessed.names}
+    types = dict.fromkeys(read, pa.float64()) | types | {kind: STRINGS}
+    if columns.time is not None:
+        types[columns.time] = pa.timestamp("us")
+    return source.typed({name: types[name] for name in unknown if name in types})
+
+
+def _warn_of_absent_attributes(absent: Sequence[str], names: Sequence[str]) -> None:
+    for name in absent:
+        near = suggestion(name, names) or f"they have {listed(names)}"
+        warnings.warn(CeriteWarning(f"no event has `{name}`, which is NULL everywhere; {near}"), stacklevel=5)
 
 
 def _warn_of_absent_columns(query: QuerySpec, plan: Plan, columns: Columns, sources: Sequence[Source]) -> None:

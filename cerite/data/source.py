@@ -94,11 +94,14 @@ class Source(ABC):
         return []
 
     def typed(self, types: Mapping[str, pa.DataType]) -> Source:
-        """The same rows, with these types for columns that have no values; the original is not to be read any more."""
+        """The same rows, with these types for columns that have no values or are not there, which are NULL everywhere.
+
+        The original is not to be read any more.
+        """
         source = copy(self)
         for part in ("everything", "schema"):
-            fields = [(each.name, types.get(each.name, each.type)) for each in getattr(self, part)]
-            setattr(source, part, pa.schema(fields))
+            known = {each.name: each.type for each in getattr(self, part)}
+            setattr(source, part, pa.schema(known | dict(types)))
         return source
 
     def table(self) -> pa.Table:

@@ -78,6 +78,12 @@ def read_attributes(query: QuerySpec) -> frozenset[str]:
     return named | {size.attribute for size in _sizes(query) if size.attribute is not None}
 
 
+def optional_attributes(query: QuerySpec) -> frozenset[str]:
+    """The attributes that an event may lack: those that conditions and measures read, and those that SELECT shows."""
+    shown = (item.attributes or () for item in query.items or ())
+    return frozenset().union(*map(attributes, _expressions(query)), *shown)
+
+
 def _expressions(query: QuerySpec) -> Iterator[ex.Expression]:
     """Conditions and measures."""
     yield from nodes.conditions_of(query.where)

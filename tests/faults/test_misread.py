@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import cerite
-from cerite.core.errors import CeriteWarning, StreamError
+from cerite.core.errors import CeriteWarning, SchemaError, StreamError
 
 ROWS = [{"type": "AB"[k % 2], "key": k % 3, "v": float(k), "at": 1000 * k} for k in range(12)]
 FRAME = pd.DataFrame(ROWS)
@@ -25,6 +25,63 @@ Make = Callable[[pd.DataFrame], Any]
 
 def as_rows(frame: pd.DataFrame) -> Any:
     return frame.to_dict("records")
+
+
+# ------------------------------------------------------------ attributes
+LOGINS = [
+    {"type": "FAIL", "user": "ann", "ip": "1", "ok": False, "day": datetime(2026, 1, 1), "at": 0},
+    {"type": "OK", "user": "ann", "ip": "3", "ok": True, "day": datetime(2026, 1, 2), "at": 1},
+]
+
+
+@pytest.mark.parametrize("make", [list, tuple, iter, lambda rows: {"S": rows}])
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("SELECT * FROM S WHERE FAIL AS f ; NOT OK[usr = f.user] WITHIN 1 minute", "no event has `usr`.*mean `user`"),
+        ("SELECT * FROM S WHERE FAIL AS f FILTER f[amount IS NULL]", "no event has `amount`, .*they have `at`"),
+        ("SELECT f[ipp] FROM S WHERE FAIL AS f", "no event has `ipp`, which is NULL everywhere; did you mean `ip`"),
+        ("SELECT f.ipp AS p FROM S WHERE FAIL AS f", "no event has `ipp`"),
+    ],
+)
+def test_an_attribute_that_no_event_has_is_mentioned(make: Callable[[Any], Any], text: str, said: str) -> None:
+    with pytest.warns(CeriteWarning, match=said):
+        assert cerite.query(text).run(make(LOGINS), time="at").to_arrow().num_rows == 1
+
+
+def test_an_attribute_that_is_declared_or_null_somewhere_is_not_mentioned() -> None:
+    query = cerite.query("SELECT SUM(f.n) AS n FROM S WHERE _ AS f FILTER f[n IS NULL]")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert query.run(LOGINS, time="at", schema={"n": "int"}).count() == 2
+        assert query.run([{"n": None}, {}]).to_arrow()["n"].to_pylist() == [None, None]
+        assert query.run([]).to_arrow()["n"].to_pylist() == []
+
+
+@pytest.mark.parametrize("make", [list, pa.Table.from_pylist])
+@pytest.mark.parametrize(
+    ("measure", "why"),
+    [
+        ("AVG(f.day)", "AVG needs numbers, but `f.day` is a timestamp"),
+        ("SUM(f.ok)", "SUM needs numbers, but `f.ok` is a bool"),
+        ("SUM(f.ip)", "SUM needs numbers, but `f.ip` is a string"),
+    ],
+)
+def test_measures_of_other_kinds_are_refused_whatever_the_data_is(
+    make: Callable[[Any], Any], measure: str, why: str
+) -> None:
+    with pytest.raises(SchemaError, match=why.replace("(", r"\(")):
+        cerite.query(f"SELECT {measure} AS m FROM S WHERE _ AS f").run(make(LOGINS), time="at")
+
+
+MEASURES = "SUM(a.v) AS s, MIN(a.v) AS m, a.v + 1 AS p, a.v AS v, COLLECT(a.v) AS c, COUNT(a.v) AS n"
+
+
+@pytest.mark.parametrize("make", [list, iter, pa.Table.from_pylist, pd.DataFrame])
+def test_measures_of_a_column_without_a_value_are_null(make: Callable[[Any], Any]) -> None:
+    query = cerite.query(f"SELECT {MEASURES} FROM S WHERE A AS a")
+    (row,) = query.run(make([{"type": "A", "v": None}])).to_arrow().to_pylist()
+    assert {name: row[name] for name in "smpvcn"} == dict.fromkeys("smpv") | {"c": [], "n": 0}
 
 
 # ------------------------------------------------------------ the column of types
