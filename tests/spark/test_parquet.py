@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import replace
+from datetime import date, datetime
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from pyspark.sql import SparkSession
 
 from cerite.api.query import Query, query
 from cerite.core.rejected import Rejected
-from cerite.spark import OneTaskWarning, count, match
+from cerite.spark import OneTaskWarning, count, match, task_error
 from cerite.spark.api import Reading, routed
 from cerite.spark.driver.ordered_parquet import ParquetPlan
 from cerite.spark.driver.request import Options, make_request
@@ -135,6 +136,43 @@ def test_what_is_not_in_order_is_shuffled(quick: SparkSession, tmp_path: Path) -
     assert "not a plain scan" in str(ordered(plain.filter("v > 0.1"), QUERIES["chunks"]))
     assert "gathered by key" in str(ordered(plain, "SELECT * FROM S WHERE A ; B PARTITION BY [k]"))
     assert "no statistics" in str(ordered(quick.read.parquet(_without_statistics(tmp_path, table)), QUERIES["chunks"]))
+
+
+def test_files_in_the_legacy_calendar_are_read_by_spark(quick: SparkSession, tmp_path: Path) -> None:
+    """Spark's versions 1 and 2 wrote days before 1582 in another calendar, which Spark converts, and Arrow does not."""
+    columns = {"type": ["A", "A"], "day": [date(1500, 1, 1)] * 2, "at": [datetime(1500, 1, 1), datetime(3000, 1, 1)]}
+    told = {"outputTimestampType": "TIMESTAMP_MICROS", "datetimeRebaseModeInWrite": "LEGACY"}
+    before = {name: quick.conf.get(f"spark.sql.parquet.{name}") for name in told}
+    rows = pa.table(columns).cast(pa.schema({"type": "string", "day": "date32", "at": pa.timestamp("us", "UTC")}))
+    try:
+        for name, value in told.items():
+            quick.conf.set(f"spark.sql.parquet.{name}", value)
+        quick.createDataFrame(rows).coalesce(1).write.parquet(str(tmp_path / "old"))
+    finally:
+        for name, former in before.items():
+            quick.conf.set(f"spark.sql.parquet.{name}", str(former))
+    df = quick.read.parquet(str(tmp_path / "old"))
+    text = "SELECT x[day] FROM S WHERE A AS x FILTER x[day <= '1500-01-01'] WITHIN 1 second"
+    assert "legacy calendar" in str(ordered(df, text))
+    assert count(df, text, time="at") == query(text).run(rows, time="at").count() == 2
+
+
+def test_a_file_that_is_read_twice_is_refused(quick: SparkSession, tmp_path: Path) -> None:
+    folder = written(tmp_path, stream(60), files=2)
+    df = quick.read.parquet(folder, f"{folder}/part 0.parquet")
+    for read in ("auto", "spark"):
+        with pytest.raises(Exception, match="reads a file more than once") as caught:
+            count(df, QUERIES["chunks"], time="at", read=read)
+        assert "name every path once" in str(task_error(caught.value))
+
+
+def test_a_time_inside_a_struct_is_read_by_spark(quick: SparkSession, tmp_path: Path) -> None:
+    table = stream(200)
+    inner = pa.StructArray.from_arrays([table["at"].combine_chunks()], ["at"])
+    path = written(tmp_path, table.drop_columns(["at"]).append_column("ctx", inner))
+    df, text = quick.read.parquet(path), QUERIES["chunks"]
+    expected = query(text).run(table, time="at").count()
+    assert count(df, text, time="ctx.at") == count(df, text, time="ctx.at", read="spark") == expected > 0
 
 
 def _without_statistics(folder: Path, table: pa.Table) -> str:

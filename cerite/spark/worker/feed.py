@@ -23,6 +23,7 @@ from cerite.core.errors import Setting, StreamError
 from cerite.data import Source
 from cerite.engine.events.keys import keys_of, numbers, value_keys
 from cerite.engine.events.order import equal_to_next, positions_fall, tied, whole_positions
+from cerite.engine.results.match_ids import ROW
 from cerite.spark.worker import Batches
 from cerite.spark.worker.job import BIT, GROUP, OWNED, WORD, Job
 from cerite.spark.worker.row_buffer import RowBuffer
@@ -160,6 +161,11 @@ def check_order(job: Job, columns: Mapping[str, pa.Array], begins: Flags) -> Non
     same = ~begins & ~_differ([columns[name] for name in job.order], begins.size)
     if same.any():
         ordering = {name: columns[name] for name in job.order}
+        if ROW in ordering:
+            raise StreamError(
+                "the same row of a file comes twice: the DataFrame reads a file more than once",
+                hint="name every path once, and no file in a folder that is named, too",
+            )
         raise tied(ordering, int(np.argmax(same)), ", or a column of positions: ", Setting("position"))
     if job.position is not None:
         values = whole_positions(columns[job.position], job.position)

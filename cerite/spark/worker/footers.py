@@ -106,6 +106,8 @@ def footers(uris: Sequence[str], clock: str) -> Footers | Rejected:
     for number, metadata in enumerate(read):
         if isinstance(metadata, Rejected):
             return metadata
+        if converted := _converted_times(metadata):
+            return converted
         mine = metadata.schema.to_arrow_schema()
         if schema is not None and not mine.equals(schema):
             return Rejected("the files have different columns")
@@ -129,11 +131,24 @@ def _metadata(uri: str) -> pq.FileMetaData | Rejected:
         return Rejected(f"{uri} cannot be read here: {error}")
 
 
+_LEGACY = (b"org.apache.spark.legacyDateTime", b"org.apache.spark.legacyINT96")
+
+
+def _converted_times(metadata: pq.FileMetaData) -> Rejected | None:
+    """That Spark converts the dates and times of a file, which were written in the calendar of its versions 1 and 2."""
+    said = metadata.metadata or {}
+    version = said.get(b"org.apache.spark.version", b"3")
+    if version[:2] not in (b"1.", b"2.") and not any(name in said for name in _LEGACY):
+        return None
+    return Rejected("Spark converts the dates and times of the files, which are in its legacy calendar")
+
+
 def _groups(metadata: pq.FileMetaData, file: int, clock: str) -> list[Group] | Rejected:
     names = [metadata.schema.column(place).path for place in range(metadata.num_columns)]
-    if clock not in names:
-        return Rejected(f"a file has no column `{clock}`")
-    place, kind = names.index(clock), metadata.schema.to_arrow_schema().field(clock).type
+    columns = metadata.schema.to_arrow_schema()
+    if clock not in names or clock not in columns.names:
+        return Rejected(f"a file has no column `{clock}`" if clock not in names else f"`{clock}` is inside a struct")
+    place, kind = names.index(clock), columns.field(clock).type
     groups: list[Group] = []
     first = 0
     for index in range(metadata.num_row_groups):
@@ -160,8 +175,9 @@ def scan_obstacle(df: DataFrame) -> Rejected | None:
     plan = getattr(df, "_plan", None)
     if plan is not None:  # Spark Connect
         plain = type(plan).__name__ == "DataSource" and getattr(plan, "_format", None) == "parquet"
-        known = plain and not getattr(plan, "_schema", None)
-        return None if known else Rejected("the DataFrame is not a plain scan of Parquet")
+        if not plain or getattr(plan, "_schema", None):
+            return Rejected("the DataFrame is not a plain scan of Parquet")
+        return _repeated(getattr(plan, "_paths", None) or ())
     analyzed = df._jdf.queryExecution().analyzed()
     if analyzed.getClass().getSimpleName() != "LogicalRelation":
         return Rejected("the DataFrame is not a plain scan of files")
@@ -170,7 +186,14 @@ def scan_obstacle(df: DataFrame) -> Rejected | None:
         return Rejected("the DataFrame is not a plain scan of files")
     if relation.fileFormat().getClass().getSimpleName() != "ParquetFileFormat":
         return Rejected("the files are not Parquet")
-    return Rejected("the files are in partition folders") if relation.partitionSchema().size() else None
+    if relation.partitionSchema().size():
+        return Rejected("the files are in partition folders")
+    return _repeated([*relation.location().inputFiles()])  # DataFrame.inputFiles() leaves out the second time
+
+
+def _repeated(files: Sequence[str]) -> Rejected | None:
+    """That rows occur more than once: a path was named twice, or is in a folder that was named, too."""
+    return Rejected("the DataFrame reads a file more than once") if len(set(files)) < len(files) else None
 
 
 _ARROW: dict[type[ty.DataType], pa.DataType] = {
