@@ -28,6 +28,7 @@ from cerite.core.errors import ArgumentError, CeriteError, StreamError, listed, 
 from cerite.core.extras import load
 from cerite.core.match import Match
 from cerite.engine.results.event_buffer import Placed
+from cerite.engine.results.measures import Measures
 from cerite.engine.results.output import Labels, MatchChunk, lists_of
 from cerite.engine.results.shape import Shape, pieces
 
@@ -168,12 +169,13 @@ class Matches(ABC):
     def objects_with_events(self, chunk: MatchChunk, placed: Placed, first: int = 0) -> Iterator[Match]:
         """The matches of a chunk from this index on, one by one, with their measures and events."""
         matches = self.objects(chunk.slice(first, len(chunk)) if first else chunk, self._beside(chunk, placed))
-        if not self.selection.measures:
+        if not self.selection.values:
             yield from matches
             return
+        measures = Measures(self.selection.values, self.labels, self.shape.time)
         mine = placed.matches.slice(first, len(chunk)) if first else placed.matches
         for piece in pieces(mine):
-            columns = self.shape.measures.columns(piece, placed.rows)
+            columns = measures.columns(piece, placed.rows)
             for values in pa.RecordBatch.from_pydict(columns).to_pylist():
                 yield replace(next(matches), measures=values)
 
@@ -201,8 +203,10 @@ class Matches(ABC):
 
     def _events_of(self, fetch: Callable[[tuple[int, ...]], Rows], match: Match, variable: str | None) -> Rows:
         if variable is not None and variable not in self.variables:
+            values = [each.name for each in self.selection.values]
             known = f"the variables are {listed(self.variables)}" if self.variables else "it has none"
-            hint = suggestion(str(variable), self.variables) or known
+            known += f"; the measures are {listed(values)}" if values else ""
+            hint = suggestion(str(variable), [*self.variables, *values]) or known
             raise UnknownVariableError(f"the match has no variable `{variable}`", hint=hint)
         bound = match.variables
         positions = match.positions if variable is None else bound.get(variable, ())
@@ -362,7 +366,7 @@ class Matches(ABC):
         bound = match.variables
         if self.selection.flat:
             shown = (bound.get(each.variable, ()) if each.variable else match.positions for each in self.shape.shown)
-            measures = match.measures.values()
+            measures = (match.measures[each.name] for each in self.selection.measures)
             return [str(match.start), str(match.end), *map(str, key), *map(_short, shown), *map(str, measures)]
         cells = [bound.get(name, ()) for name in self.variables] if self.variables else [match.positions]
         return [str(match.start), str(match.end), *map(_short, cells)]

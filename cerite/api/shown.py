@@ -19,25 +19,31 @@ class Selection:
     """What SELECT asks for about every match.
 
     `variables` are those whose events are shown, None for all; `attributes` is what is shown of them, None if SELECT
-    names none; `measures` are computed in addition to what every result has. A `flat` result is a table of such values.
-    `source` is the text of the query, if it has one.
+    names none; `measures` are computed in addition to what every result has, and `values` are all that SELECT lists: a
+    single match has no other place for its partition and its times. A `flat` result is a table of such values. `source`
+    is the text of the query, if it has one.
     """
 
     variables: tuple[str, ...] | None = None
     attributes: Attributes | None = None
     measures: tuple[Measure, ...] = ()
-    flat: bool = False
+    values: tuple[Measure, ...] = ()
     source: str | None = None
 
     @staticmethod
     def of(query: QuerySpec) -> Selection:
         """What a query selects."""
         if query.items is None:
-            return Selection(measures=measured(query), flat=bool(query.measures), source=query.source)
+            return Selection(measures=measured(query), values=query.measures, source=query.source)
         named = any(item.attributes is not None for item in query.items)
         attributes = {item.variable: item.attributes for item in query.items} if named else None
         variables = tuple(item.variable for item in query.items)
-        return Selection(variables, attributes, measured(query), bool(query.measures), query.source)
+        return Selection(variables, attributes, measured(query), query.measures, query.source)
+
+    @property
+    def flat(self) -> bool:
+        """Whether a result is a table of values."""
+        return bool(self.values)
 
     def columns(self, plan: Plan, everything: Sequence[str]) -> tuple[Shown, ...]:
         """The result's columns of events; they have the attributes in `everything` unless SELECT names some."""

@@ -177,3 +177,27 @@ def test_printed_measures_name_their_partition_even_where_no_event_is_shown() ->
     assert [line.split()[:3] for line in str(matches).splitlines()[1:]] == [
         ["start", "end", "k"], ["0", "1", "m"], ["0", "2", "m"], ["3", "4", "n"],
     ]  # fmt: skip
+
+
+def test_a_match_has_all_values_that_select_lists() -> None:
+    """Also those that a table has in another column: the partition, and when the match begins and ends."""
+    query = cerite.query(
+        "SELECT x.k AS k, x.v AS low, START_TIME() AS start_time FROM S WHERE A AS x PARTITION BY [k] WITHIN 1 second"
+    )
+    matches = query.run(EVENTS, time="at")
+    assert [list(match.measures) for match in matches] == [["k", "low", "start_time"]] * 2
+    assert [(match.k, match["low"], match.start_time.second) for match in matches] == [("m", 1, 0), ("n", 4, 2)]
+    with pytest.raises(AttributeError, match="did you mean `low`"):
+        _ = matches.head()[0].lowe
+    with pytest.raises(AttributeError, match="the measures are `k`, `low`, `start_time`"):
+        _ = matches.head()[0].other
+    assert str(matches).count("start_time") <= 1
+
+
+@pytest.mark.parametrize("name", ["match", "start_time"])
+def test_a_partition_that_is_called_like_a_column_of_the_result_is_refused(name: str) -> None:
+    query = cerite.query(f"SELECT x[v] FROM S WHERE A AS x PARTITION BY [{name}] WITHIN 1 second")
+    matches = query.run(EVENTS.append_column(name, EVENTS["k"]), time="at")
+    assert matches.count() == 2
+    with pytest.raises(CeriteError, match=f"two columns `{name}`"):
+        matches.to_arrow(events=True)

@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cerite.core.arrays import Longs
-from cerite.core.errors import CeriteError
+from cerite.core.errors import CeriteError, StreamError
 from cerite.engine.results.match_ids import FILE, ROW, Ids
 from cerite.engine.results.measures import Measures
 from cerite.engine.results.output import Labels, MatchChunk, lists_of
@@ -83,7 +83,13 @@ class Shape:
         for each in self.shown:
             struct = pa.struct([(name, decoded_type(events.field(name).type)) for name in each.attributes])
             fields.append((each.column, pa.list_(struct)))
-        return pa.schema([*fields, *(self.measures.schema(events) if self.measured else ())])
+        schema = pa.schema([*fields, *(self.measures.schema(events) if self.measured else ())])
+        twice = next((name for name in schema.names if schema.names.count(name) > 1), None)
+        if twice is not None:
+            raise StreamError(
+                f"the result would have two columns `{twice}`", hint="rename the column that PARTITION BY names"
+            )
+        return schema
 
     def checked(self, events: pa.Schema, source: str | None) -> Shape:
         """This shape, refused if events of this schema lack what it needs; `source` is the text of the query."""
