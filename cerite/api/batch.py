@@ -5,7 +5,6 @@ Invariant: a source that can be read only once is read only once, and its matche
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -20,7 +19,7 @@ from cerite.api.inputs import READ_ONCE, Prepared
 from cerite.api.result import FIRST, Matches, Rows, how_many
 from cerite.api.shown import Selection
 from cerite.core.arrays import Longs
-from cerite.core.errors import CeriteWarning, StreamError, in_plain_words, listed, suggestion
+from cerite.core.errors import CeriteWarning, StreamError, in_plain_words, listed, suggestion, warn
 from cerite.core.match import Match
 from cerite.data import Source
 from cerite.engine.at_rest.threads import ThreadedRun, thread_count
@@ -220,13 +219,13 @@ class BatchMatches(Matches):
         """
         odd = _odd_unit(self._program, run.first_time)
         if odd is not None:
-            warnings.warn(CeriteWarning(odd), stacklevel=4)
+            warn(CeriteWarning(odd))
         unseen, seen = run.types()
         for name in sorted(unseen):
             near = suggestion(name, seen)
             if near is not None or not matches:
                 message = f"no event has the type `{name}`; the data has {listed(seen)}"
-                warnings.warn(CeriteWarning(message + (f"; {near}" if near else "")), stacklevel=3)
+                warn(CeriteWarning(message + (f"; {near}" if near else "")))
 
     @property
     def _read_once(self) -> bool:

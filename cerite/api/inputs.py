@@ -5,7 +5,6 @@ Whatever is wrong with the data's columns is reported here, before anything runs
 
 from __future__ import annotations
 
-import warnings
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -31,6 +30,7 @@ from cerite.core.errors import (
     suggestion,
     unknown_column,
     unsortable,
+    warn,
 )
 from cerite.core.schema import Schema, arrow_kind
 from cerite.data.columns import STRINGS, canonical, conform
@@ -180,7 +180,8 @@ def _type_hint(names: Sequence[str]) -> Hint:
     """How to name the column of types, or the delimiter: a single column called `type;v;at` is really several."""
     mark = next((each for each in ";|\t" if len(names) == 1 and each in names[0]), None)
     if mark is None:
-        return Hint("name it: ", Setting("type"))
+        near = next((name for name in names if "type" in name.lower()), None)
+        return Hint("name it: ", Setting("type", near))
     return Hint(f"the only column is `{names[0]}`; say what separates the values: ", Setting("delimiter", mark))
 
 
@@ -249,7 +250,7 @@ def _without_null_types(
 def _warn_of_absent_attributes(absent: Sequence[str], names: Sequence[str]) -> None:
     for name in absent:
         near = suggestion(name, names) or f"they have {listed(names)}"
-        warnings.warn(CeriteWarning(f"no event has `{name}`, which is NULL everywhere; {near}"), stacklevel=5)
+        warn(CeriteWarning(f"no event has `{name}`, which is NULL everywhere; {near}"))
 
 
 def _warn_of_absent_columns(query: QuerySpec, plan: Plan, columns: Columns, sources: Sequence[Source]) -> None:
@@ -261,7 +262,7 @@ def _warn_of_absent_columns(query: QuerySpec, plan: Plan, columns: Columns, sour
             if lacking:
                 more = f" and {len(lacking) - 1} more" if len(lacking) > 1 else ""
                 text = f"{lacking[0]}{more} has no column `{name}`, which is NULL in all of its rows"
-                warnings.warn(CeriteWarning(text), stacklevel=4)
+                warn(CeriteWarning(text))
 
 
 def _refuse_guesses(query: QuerySpec, sources: Sequence[Source], reading: Reading, keys: Sequence[str]) -> None:
@@ -280,7 +281,7 @@ def _refuse_guesses(query: QuerySpec, sources: Sequence[Source], reading: Readin
                 raise ordered_text(name, odd, span, remedy_of(name, odd)).at(query.source)
             seen = source.samples(name).get("number")
             if seen is not None:
-                warnings.warn(numbers_as_text(name, seen), stacklevel=4)
+                warn(numbers_as_text(name, seen))
 
 
 def _ordered_otherwise(source: Source, name: str, ranked: Sequence[str], span: Span | None) -> StreamError:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from datetime import timedelta
 from os import PathLike
@@ -14,7 +13,7 @@ from cerite.api.inputs import Binding, bind_query, prepare
 from cerite.api.shown import Selection
 from cerite.api.stream import EventStream, Late, checked_extra, checked_late, stream_ordering, stream_schema
 from cerite.automaton import Automaton
-from cerite.core.errors import ArgumentError, CeriteWarning, listed
+from cerite.core.errors import ArgumentError, CeriteWarning, listed, warn
 from cerite.core.match import Match
 from cerite.core.schema import Schema
 from cerite.data.columns import canonical_schema
@@ -314,7 +313,7 @@ def query(
         return source
     for odd in (reason(spec), *without_effect(spec.where)):
         if odd is not None:
-            warnings.warn(CeriteWarning(f"{odd.message}; {odd.hint}" if odd.hint else odd.message), stacklevel=2)
+            warn(CeriteWarning(f"{odd.message}; {odd.hint}" if odd.hint else odd.message))
     return Query(spec, known)
 
 

@@ -380,7 +380,8 @@ class Matches(ABC):
         try:
             summary, first = self._preview()
         except CeriteError as error:
-            return f"<matches that cannot be read: {error.message}>"
+            advice = f"; {error.hint}" if error.hint else ""
+            return f"<matches that cannot be read: {error.message}{advice}>"
         if not first:
             return summary
         keys: list[list[Any]] = [[] for _ in first]

@@ -11,7 +11,6 @@ so.
 
 from __future__ import annotations
 
-import warnings
 import weakref
 from collections.abc import Callable, Sequence
 from typing import Any, Literal, get_args
@@ -33,6 +32,7 @@ from cerite.core.errors import (
     not_columns,
     repeated_column,
     unknown_column,
+    warn,
 )
 from cerite.data.pushed import Extra, batch_of, typed
 from cerite.engine.bind import Program
@@ -174,7 +174,7 @@ class EventStream:
         matches = self.close().count()
         if matches:
             message = f"{matches:,} matches were completed when `with` closed the stream"
-            warnings.warn(CeriteWarning(f"{message}; call stream.close() inside the block to get them"), stacklevel=2)
+            warn(CeriteWarning(f"{message}; call stream.close() inside the block to get them"))
 
     def snapshot(self) -> bytes:
         """The whole state, which a stream of the same query, schema, columns and watermark can restore."""
@@ -200,7 +200,7 @@ class EventStream:
         self._latest = weakref.ref(pushed)
         if released.late is not None and self._late == "count" and not self._warned:
             self._warned = True
-            warnings.warn(LateWarning(_late_message(released.late)), stacklevel=3)
+            warn(LateWarning(_late_message(released.late)))
         return pushed
 
     def _hold(self) -> None:

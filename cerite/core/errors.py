@@ -8,17 +8,22 @@ Python reads `time=…` and the command line `--time …`.
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
+import sys
 import unicodedata
+import warnings
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from difflib import get_close_matches
+from pathlib import Path
 from typing import TypeVar
 
 from rich.cells import cell_len
 
+_PACKAGE = str(Path(__file__).parents[1]) + os.sep
 _CONTEXT = 100  # a query line longer than this is cut around the caret
 _LISTED = 8  # names that a message lists at most
 ALIKE = "cast one of the columns, so that decimals are compared with decimals, or floats with floats"
@@ -247,6 +252,21 @@ class LateWarning(CeriteWarning):
 
 class TextWarning(CeriteWarning):
     """Text that looks like numbers is compared as text: '10' comes before '9'."""
+
+
+def warn(warning: Warning) -> None:
+    """Warn of something, in the name of the line outside of Cerite that led to it.
+
+    >>> import warnings
+    >>> with warnings.catch_warnings(record=True) as said:
+    ...     warn(CeriteWarning("there is no such type"))
+    >>> print(said[0].message)
+    there is no such type
+    """
+    frame, level = sys._getframe(1), 2
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+        frame, level = frame.f_back, level + 1
+    warnings.warn(warning, stacklevel=level)
 
 
 def a(noun: str) -> str:

@@ -136,7 +136,8 @@ def _time_hint(together: Kinds) -> str | None:
     if together & NUMBER:
         return (
             "subtract timestamps and compare the difference with a duration (`at - x.at < 5 seconds`), or add a "
-            "duration to a timestamp; a time column of numbers counts milliseconds: write 5000"
+            "duration to a timestamp; a time that is a number is compared in its own unit: write 5000 if it counts "
+            "milliseconds, 5 if it counts seconds"
         )
     return "subtract timestamps from each other (`at - x.at < 5 seconds`), or add durations to them or subtract them"
 

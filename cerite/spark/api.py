@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -12,7 +11,7 @@ from rich.table import Table
 
 from cerite.api.query import AnyQuery
 from cerite.api.views import view
-from cerite.core.errors import ArgumentError, CeriteWarning, Hint, Setting, StreamError
+from cerite.core.errors import ArgumentError, CeriteWarning, Hint, Setting, StreamError, warn
 from cerite.core.rejected import Rejected
 from cerite.engine.events.rows import TimeUnit
 from cerite.engine.plan import Semantics
@@ -71,11 +70,10 @@ class OneTaskWarning(UserWarning):
     """The query runs in one ordered task, whatever the size of the cluster."""
 
 
-def warn(choice: Choice, depth: int) -> None:
+def _warn_of_one_task(choice: Choice) -> None:
     """Warn if everything runs in one task."""
     if choice.operator == "sequence":
-        text = f"one ordered task recognises everything: {choice.why}"
-        warnings.warn(text, OneTaskWarning, stacklevel=depth + 1)
+        warn(OneTaskWarning(f"one ordered task recognises everything: {choice.why}"))
 
 
 def match(
@@ -126,11 +124,11 @@ def match(
     options = LiveOptions(watermark, shards, late, ids, final, metrics)
     if request.live:
         live = live_route(request, options, partitions, read)
-        warn(live.choice, 2)
+        _warn_of_one_task(live.choice)
         return live.matches()
     options.refuse_at_rest()
     route = routed(request, partitions, read)
-    warn(route.choice, 2)
+    _warn_of_one_task(route.choice)
     return route.matches()
 
 
@@ -149,7 +147,7 @@ def live_route(request: Request, options: LiveOptions, partitions: int | None, r
             f"every micro-batch opens {stores} state stores (spark.sql.shuffle.partitions) for {plan.shards} shards; "
             f"set it to {plan.shards} before the query starts for the first time: a checkpoint fixes it"
         )
-        warnings.warn(text, CeriteWarning, stacklevel=3)
+        warn(CeriteWarning(text))
     return plan
 
 
@@ -177,7 +175,7 @@ def count(
             "cerite.spark.progress(query) reports the matches of every micro-batch",
         )
     route = routed(request, partitions, read)
-    warn(route.choice, 2)
+    _warn_of_one_task(route.choice)
     with refusals():
         return sum(int(row[0]) for row in route.counts().collect())
 

@@ -78,7 +78,7 @@ def test_every_form_shows_the_measures(tmp_path: Path) -> None:
     assert repr(matches).splitlines()[1].split() == ["start", "end", "k", "low", "n", "sum", "mean", "took"]
     assert "<th>mean</th>" in matches._repr_html_()
     match = matches[-1]
-    assert (match.low, match["n"], match.k if "k" in match.measures else match.x[0]["k"]) == (4, 1, "n")
+    assert (match.low, match["n"], match.k) == (4, 1, "n")
     assert match.y == [{"type": "B", "k": "n", "v": None, "at": datetime(1970, 1, 1, 0, 0, 5)}]
     assert str(match).startswith("[3,4] low=4, n=1")
     with pytest.raises(CeriteError, match="SELECT shows no events"):

@@ -49,6 +49,15 @@ def test_an_attribute_that_no_event_has_is_mentioned(make: Callable[[Any], Any],
         assert cerite.query(text).run(make(LOGINS), time="at").to_arrow().num_rows == 1
 
 
+def test_warnings_point_at_the_line_of_the_caller() -> None:
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        query = cerite.query("SELECT * FROM S WHERE FAIL ; LOGOUT[usr = 1] ; COMPLEMENT(FAIL) ; OK")
+        list(query.run(LOGINS, time="at"))
+    assert len(said) == 3
+    assert {Path(each.filename) for each in said} == {Path(__file__)}
+
+
 def test_an_attribute_that_is_declared_or_null_somewhere_is_not_mentioned() -> None:
     query = cerite.query("SELECT SUM(f.n) AS n FROM S WHERE _ AS f FILTER f[n IS NULL]")
     with warnings.catch_warnings():

@@ -91,7 +91,7 @@ def test_the_measures_of_the_corpus(quick: SparkSession) -> None:
         for case in cases:
             df = frame(quick, rows_table(map(dict, case.rows), case.columns), parts=1)
             result = cs.match(df, case.text, time=case.time, position=POSITION, semantics=case.semantics)
-            names = [each.name for each in Selection.of(cerite.query(case.text).query).measures]
+            names = [each.name for each in Selection.of(cerite.query(case.text).query).values]
             rows = result.select("start", "end", *names).collect()
             texts = [f"[{row[0]},{row[1]}] " + ", ".join(map("{}={}".format, names, row[2:])) for row in rows]
             assert sorted(texts) == sorted(case.expected), case.name

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from cerite.core.match import Match
-from cerite.pattern.measures import measured
 from cerite.pattern.query import QuerySpec
 from cerite.predicate import expression as ex
 from cerite.predicate.evaluate import Event, value_of
@@ -55,7 +54,7 @@ def _measured(query: QuerySpec, match: Match, rows: Sequence[Event], time: str |
         return events(aggregate.variable)
 
     return {
-        each.name: value_of(ex.transform(each.expression, _of_ends), ends, only, gathered) for each in measured(query)
+        each.name: value_of(ex.transform(each.expression, _of_ends), ends, only, gathered) for each in query.measures
     }
 
 

@@ -6,7 +6,6 @@ still refuse only what depends on the data's values: ties, missing times, positi
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -21,7 +20,7 @@ from cerite.api.inputs import refuse_hidden_types
 from cerite.api.query import AnyQuery, query
 from cerite.api.shown import Selection
 from cerite.automaton.guards import Guard, Test
-from cerite.core.errors import CeriteError, Hint, Setting, StreamError
+from cerite.core.errors import CeriteError, Hint, Setting, StreamError, warn
 from cerite.core.rejected import Rejected
 from cerite.core.schema import Kind
 from cerite.data.files.source import SAMPLE
@@ -344,7 +343,7 @@ def _warn_of_numbers(frame: Frame, names: Sequence[str]) -> None:
     some = frame.df.limit(SAMPLE)
     for name, odd in sights(some, {name: frame.column(name) for name in names}).items():
         if "number" in odd:
-            warnings.warn(numbers_as_text(name, replace(odd["number"], where="the DataFrame")), stacklevel=5)
+            warn(numbers_as_text(name, replace(odd["number"], where="the DataFrame")))
 
 
 def _check_names(request: Request) -> None:
