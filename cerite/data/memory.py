@@ -135,10 +135,12 @@ def times_of(column: pa.ChunkedArray, where: str, name: str) -> pa.ChunkedArray:
         why = "is not a time" if not is_time(misfit.value) else (
             "has a zone, and others have none" if has_zone(misfit.value) else "has no zone, and others have one"
         )  # fmt: skip
+        numeric = "convert the column to whole numbers, and say with `time_unit` what they count"
         raise StreamError(
             f"{where}, row {misfit.row} (from 0), column `{name}`: `{misfit.value}` {why}",
-            hint="write times as 2024-05-01T12:30:00, all with a zone or all without, or convert the column",
-        ) from None
+            hint=numeric if misfit.value.isdecimal() else
+            "write times as 2024-05-01T12:30:00, all with a zone or all without, or convert the column",
+        ) from None  # fmt: skip
 
 
 def _as_text(column: pa.ChunkedArray) -> pa.ChunkedArray:

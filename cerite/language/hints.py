@@ -100,8 +100,16 @@ def _about_its_place(text: str, start: int, word: str, before: str, expected: fr
         return "IS goes with NULL and TRUE; compare with `=`"
     if previous == "BY" and word.isidentifier() and "LSQB" in expected:
         return f"write `[{word}]`"
+    if word in ("(", "+", "-", "*", "/", "%") and re.search(r"\bpartition\s+by\s*\[[^\]]*\Z", before, re.I):
+        return "partitions are by attributes: compute the value as a column of its own first"
     if _in_brackets(before):
         return _in_a_condition(word, before, expected)
+    if "PERMUTE" in expected and (word[0] in "'\"" or word.isdigit()):
+        compared = f"; where types are numbers, compare them: `_[type = {word}]`" if word.isdigit() else ""
+        bare = _quoted(word.strip("'\""))
+        return f"an event type that is not a plain word goes in back-quotes: {bare}{compared}"
+    if word == "." and last and "SEMICOLON" in expected:
+        return f"a name that holds a dot goes in back-quotes: {_quoted(last + '.' + _next_word(text, start + 1))}"
     if word == "(" and previous and "SEMICOLON" in expected:
         if condition := _COMPARISON.match(text, start):
             return f"conditions stand in brackets: {last}[{condition[1].strip()}]"
@@ -143,7 +151,7 @@ def _in_select(word: str, before: str, last: str) -> str | None:
         near = suggestion(strategy[1].upper(), _STRATEGIES)
         return near or f"the strategies are {', '.join(_STRATEGIES)}"
     if first and previous == "DISTINCT":
-        return "leave it out: no match is reported twice"
+        return "leave it out: every match is another one; of equal rows, keep one with drop_duplicates() or unique()"
     if first and previous in _STRATEGIES and word.upper() in ("FROM", ","):
         return _back_quotes(last)
     if first and (word == "*" or word.isidentifier()) and word.upper() not in _CLAUSES:
@@ -173,5 +181,13 @@ def _about_a_keyword(word: str, before: str, expected: frozenset[str]) -> str | 
     return _ORDER if upper in _CLAUSES and re.search(r"\bfrom\b", before, re.I) else None
 
 
+def _next_word(text: str, start: int) -> str:
+    return re.match(r"[\w.]*", text[start:])[0]  # type: ignore[index]
+
+
 def _back_quotes(word: str) -> str:
-    return f"to use `{word}` as a name, put it in back-quotes: `` `{word}` ``"
+    return f"to use `{word}` as a name, put it in back-quotes: {_quoted(word)}"
+
+
+def _quoted(name: str) -> str:
+    return f"`` `{name}` ``"
