@@ -102,7 +102,8 @@ def _check(node: nodes.Pattern, window: nodes.Size | None) -> None:
     if isinstance(node, nodes.Union) and len({ends_in_absence(part) for part in node.parts}) > 1:
         raise PatternError(
             "one side of OR ends in NOT and the other does not: the one is decided later than the other",
-            span=node.span, hint="write two queries, or NOT at the end of both sides",
+            span=node.span,
+            hint="write two queries, or NOT at the end of both sides: after `;`, not in a part that comes after `:`",
         )  # fmt: skip
     if isinstance(node, nodes.Window):
         window = node.size

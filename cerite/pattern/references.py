@@ -458,7 +458,9 @@ def _check_scope(on: nodes.On, scope: Pattern) -> None:
             if counts(scope, each) != (1, 1):
                 raise PatternError(
                     f"`{variable}` is bound only after `{on.variable}`, and `{each}` is not always exactly one event",
-                    span=reference.span, hint=f"write the condition on the later one: `{variable}[… {on.variable}.… ]`",
+                    span=reference.span,
+                    hint=f"write the condition on the later one: `{variable}[… {on.variable}.… ]`; where either may "
+                    "come first, write both orders: `(… FILTER …) OR (… FILTER …)`",
                 )  # fmt: skip
     doubtful = any(may_precede(scope, one, two) and may_precede(scope, two, one) for one in ahead for two in ahead)
     moved = any(  # when the condition is checked, the variable has another event than it had at `on`
