@@ -24,7 +24,7 @@ T = TypeVar("T")
 
 
 def dealt(cut: Iterator[Segment], work: Callable[[Segment], Iterator[T]], threads: int, ahead: int) -> Iterator[T]:
-    """The results of all segments, in any order, of which `ahead` are read before they are worked on.
+    """The results of all segments, in any order; while `ahead` of them wait, none is read.
 
     >>> cut = (Segment([], [], first) for first in range(5))
     >>> sorted(dealt(cut, lambda segment: iter([segment.first]), threads=2, ahead=2))
