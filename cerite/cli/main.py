@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import sys
-import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
 from importlib.metadata import version
 from io import TextIOWrapper
 from typing import Annotated, Any
@@ -16,6 +13,7 @@ from rich.text import Text
 
 from cerite.api.explain.text import explanation
 from cerite.api.query import Query
+from cerite.cli.cautions import print_note, warnings_on
 from cerite.cli.demo import demo
 from cerite.cli.engine_choice import picked
 from cerite.cli.inputs import (
@@ -51,12 +49,12 @@ from cerite.cli.recognise import Meter, check_output, report
 from cerite.cli.spark_run import run_on_spark
 from cerite.cli.warm_up import warm_up
 from cerite.cli.why import explained
-from cerite.core.errors import CeriteError, CeriteWarning, in_plain_words
+from cerite.core.errors import CeriteError, in_plain_words
 from cerite.data.reading import Reading
 from cerite.datasets.loading import FEWEST, NAMES
 from cerite.engine import outlook
 from cerite.engine.plan import plan
-from cerite.pattern.check import Note, check, declared_kinds
+from cerite.pattern.check import check, declared_kinds
 
 out = Console(soft_wrap=True, highlight=False)
 err = Console(stderr=True, soft_wrap=True, highlight=False)
@@ -159,7 +157,7 @@ def check_command(
     notes = check(parsed, read_schema(schema, parsed, null or (), delimiter))
     notes += outlook.notes(plan(parsed))  # refuses what the engine does not run, or only with too many states
     for note in notes:
-        _print_note(note, parsed.source)
+        print_note(note, parsed.source, err)
     warned = f" ({len(notes)} warning{'s' if len(notes) > 1 else ''})" if notes else ""
     out.print(Text("ok", style="bold green").append(warned, style="yellow"))
 
@@ -291,7 +289,7 @@ def run_command(
         return
     if explain:
         raise CeriteError("--explain is about Spark's plan", hint="use `cerite explain`, or add --engine spark")
-    with _warnings_shown(), read_events(events, reading.format) as path:
+    with warnings_on(err), read_events(events, reading.format) as path:
         matches = Query(parsed).run(path, **options, **_texts(reading, events), progress=meter.tell)
         with meter.of(matches.rows):
             report(matches, output=output, count=count, form=form or FormChoice.events, show=show, out=out, err=err)
@@ -345,7 +343,7 @@ def why_command(
         "time_unit": time_unit.value, "schema": read_schema(schema),
     }  # fmt: skip
     reading = Reading.of(declared_kinds(parsed, options["schema"]), null or (), delimiter, format)
-    with _warnings_shown(), read_events(events, reading.format) as path:
+    with warnings_on(err), read_events(events, reading.format) as path:
         options |= _texts(reading, events)
         named = None if rows is None else names(rows)
         out.print(explained(parsed, path, options, rows=named, match=match))
@@ -452,7 +450,7 @@ def stream_command(
         "time_unit": time_unit.value,
     }
     shown = progress or (progress is None and err.is_terminal)
-    with _warnings_shown():
+    with warnings_on(err):
         stream_on_spark(
             parsed, ends, options, Reading.of(kinds, (), delimiter, format), kinds, master=master, conf=conf or (),
             files=files, trigger=trigger, once=once, final=final, progress=shown, err=err,
@@ -463,28 +461,6 @@ def _texts(reading: Reading, events: str) -> dict[str, Any]:
     """How text is read; standard input was saved to a file whose name tells its format."""
     form = reading.format if events != "-" else None
     return {"null_values": reading.null_values, "delimiter": reading.delimiter, "format": form}
-
-
-@contextmanager
-def _warnings_shown() -> Iterator[None]:
-    """Cerite's own warnings look like those of `check`."""
-    with warnings.catch_warnings():
-        plain = warnings.showwarning
-
-        def show(message: Warning | str, *where: Any, **more: Any) -> None:
-            if isinstance(message, CeriteWarning):
-                err.print(Text("warning: ", style="bold yellow").append(str(message), style="default"))
-            else:
-                plain(message, *where, **more)
-
-        warnings.showwarning = show
-        warnings.simplefilter("always", CeriteWarning)
-        yield
-
-
-def _print_note(note: Note, source: str | None) -> None:
-    shown = CeriteError(note.message, source=source, span=note.span, hint=note.hint)
-    err.print(Text("warning: ", style="bold yellow").append(str(shown), style="default"))
 
 
 def main() -> None:

@@ -255,5 +255,10 @@ def test_the_command_line_shows_such_warnings(tmp_path: Path) -> None:
     ran = CliRunner().invoke(app, ["run", "SELECT * FROM S WHERE SEL AS x", str(tmp_path / "events.csv"), "--count"])
     assert ran.exit_code == 0
     assert "warning: no event has the type `SEL`" in ran.stderr
+    (tmp_path / "seconds.csv").write_text("type,at\nBUY,1714557600\nSELL,1714557601\n")
+    arguments = [str(tmp_path / "seconds.csv"), "--time", "at"]
+    ran = CliRunner().invoke(app, ["run", "SELECT * FROM S WHERE SEL AS x WITHIN 5 seconds", *arguments])
+    assert ran.stderr.count("warning: no event has the type `SEL`") == 1
+    assert "pass --time-unit s" in ran.stderr
     checked = CliRunner().invoke(app, ["check", "SELECT * FROM S WHERE A : SKIP T WITHIN 5 EVENTS"])
     assert "warning: nothing can match" in checked.stderr
