@@ -34,12 +34,13 @@ from cerite.core.errors import (
 )
 from cerite.core.schema import Schema, arrow_kind
 from cerite.data.columns import STRINGS, canonical, conform
+from cerite.data.guesses import OTHER_FORM
 from cerite.data.memory import TableSource
 from cerite.data.open import as_declared, opened
 from cerite.data.readers import ReaderSource
 from cerite.data.reading import Reading
 from cerite.data.rows import RowSource
-from cerite.data.source import Source, described, numbers_as_text, ordered_text, remedy_of
+from cerite.data.source import Source, described, numbers_as_text, ordered_text, remedy_of, times_as_text
 from cerite.data.unify import unified
 from cerite.engine.bind import Program, bind
 from cerite.engine.events.order import no_time
@@ -279,9 +280,11 @@ def _refuse_guesses(query: QuerySpec, sources: Sequence[Source], reading: Readin
             odd = source.sights(name)
             if odd and odd.keys() != {"text"}:
                 raise ordered_text(name, odd, span, remedy_of(name, odd)).at(query.source)
-            seen = source.samples(name).get("number")
-            if seen is not None:
-                warn(numbers_as_text(name, seen))
+            seen = source.samples(name)
+            if "number" in seen:
+                warn(numbers_as_text(name, seen["number"]))
+            if OTHER_FORM in seen:
+                warn(times_as_text(name, seen["time"], seen[OTHER_FORM]))
 
 
 def _ordered_otherwise(source: Source, name: str, ranked: Sequence[str], span: Span | None) -> StreamError:

@@ -251,7 +251,7 @@ class LateWarning(CeriteWarning):
 
 
 class TextWarning(CeriteWarning):
-    """Text that looks like numbers is compared as text: '10' comes before '9'."""
+    """Text that looks like numbers or times is compared as text: '10' comes before '9', 20:00+01:00 after 19:30Z."""
 
 
 def warn(warning: Warning) -> None:

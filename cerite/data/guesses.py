@@ -32,6 +32,7 @@ _TIME = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}([T ][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,
 SHAPES = {"number": _NUMBER, "boolean": _BOOL, "time": _TIME}
 """What values of a kind look like."""
 LOSING = "number that would lose digits"
+OTHER_FORM = "time in another form"
 FORMATTED = "formatted number"
 SIGHTS = {
     LOSING: rf"{PADDED}|^[+-]?[0-9]{{19,}}$", **SHAPES,
@@ -144,6 +145,22 @@ def shapes(text: Text) -> dict[str, tuple[int, str]]:
     if (row := pc.index(rest, True).as_py()) >= 0:
         first["text"] = row, values[row].as_py()
     return first
+
+
+def sampled(text: Text) -> dict[str, tuple[int, str]]:
+    """`shapes`; and of times, which are in order as text if all have one form, the first row that has another form.
+
+    >>> sampled(pa.array(["2024-01-01T23:00:00Z", "2024-01-02T01:00:00+05:00"]))[OTHER_FORM]
+    (1, '2024-01-02T01:00:00+05:00')
+    """
+    first = shapes(text)
+    if first.keys() != {"time"}:
+        return first
+    zones = pc.replace_substring_regex(text, r"^[0-9-]+([T ][0-9:.]+)?", "")
+    row, value = first["time"]
+    alike = pc.and_(pc.equal(pc.utf8_length(text), len(value)), pc.equal(zones, zones[row]))
+    other = pc.index(pc.and_(alike, pc.is_valid(text)), False).as_py()
+    return first if other < 0 else first | {OTHER_FORM: (other, text[other].as_py())}
 
 
 def is_time(text: str) -> bool:

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from cerite.core.errors import StreamError
 from cerite.data.columns import STRINGS, canonical_schema, conform, subschema, with_leaves
-from cerite.data.guesses import MisfitError, declared, has_zone, is_time, shapes
+from cerite.data.guesses import MisfitError, declared, has_zone, is_time, sampled
 from cerite.data.positions import Positions, gather
 from cerite.data.source import BATCH_ROWS, Sight, Source, checked_rows, chosen, homes, refuse_repeated
 
@@ -79,7 +79,7 @@ class TableSource(Source):
         if column is None or not self.is_text(name) or not len(column):
             return {}
         text = _as_text(column)
-        return {shape: Sight(value, f"{self.name}, row {row}") for shape, (row, value) in shapes(text).items()}
+        return {shape: Sight(value, f"{self.name}, row {row}") for shape, (row, value) in sampled(text).items()}
 
     def ranked(self, name: str) -> list[str] | None:
         """The categories of an ordered column, if text is ordered otherwise."""

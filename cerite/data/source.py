@@ -191,6 +191,15 @@ def numbers_as_text(name: str, number: Sight) -> TextWarning:
     )
 
 
+def times_as_text(name: str, time: Sight, other: Sight) -> TextWarning:
+    """That a column of times is compared as text although these are written in several forms."""
+    return TextWarning(
+        f"column `{name}` is text and compared as text, but holds times in several forms, `{time.value}` "
+        f"({time.where}) and `{other.value}` ({other.where}); convert it to timestamps, or say that it is text: "
+        f"schema={{{name!r}: 'string'}}"
+    )
+
+
 def remedy_of(name: str, odd: Mapping[str, Sight]) -> Hint:
     """The hint on how to declare what is meant."""
     plainly = ("; numbers must be written plainly, such as 1000.5",)

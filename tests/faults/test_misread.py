@@ -221,3 +221,28 @@ def test_a_query_that_cannot_match_says_so_when_it_is_made() -> None:
 def test_a_number_in_quotes_is_no_number() -> None:
     with pytest.raises(cerite.SchemaError, match=r"a number has no quotes: 3\.5"):
         cerite.query("SELECT * FROM S WHERE A AS x FILTER x[v > '3.5']").run(FRAME)
+
+
+# ------------------------------------------------------------ times as text
+@pytest.mark.parametrize("make", [list, pd.DataFrame, pa.Table.from_pylist])
+@pytest.mark.parametrize(
+    ("second", "mentioned"),
+    [
+        ("2026-01-02T01:00:00+05:00", True),  # earlier, and later as text
+        ("2026-01-02T01:00:00.5Z", True),
+        ("2026-01-02", True),
+        ("2026-01-02T01:00:00Z", False),
+        ("tomorrow", False),
+        (None, False),
+    ],
+)
+def test_times_in_several_forms_that_are_ordered_as_text_are_mentioned(
+    make: Callable[[Any], Any], second: str | None, mentioned: bool
+) -> None:
+    query = cerite.query("SELECT * FROM S WHERE A AS a ; A AS b FILTER b[due > a.due] WITHIN 5 EVENTS")
+    rows = [{"type": "A", "due": "2026-01-01T23:00:00Z"}, {"type": "A", "due": second}]
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        query.run(make(rows)).count()
+        query.run(make(rows), schema={"due": "string"}).count()
+    assert [f"and `{second}` (" in str(each.message) for each in said] == [True] * mentioned

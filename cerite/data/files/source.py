@@ -24,7 +24,7 @@ from cerite.data.files.json_lines import JsonLines
 from cerite.data.files.part import Part
 from cerite.data.files.paths import TEXTS, AnyPath, files_of, format_of
 from cerite.data.files.text import Format, TextPart
-from cerite.data.guesses import shapes
+from cerite.data.guesses import sampled
 from cerite.data.positions import Positions, gather
 from cerite.data.reading import Reading
 from cerite.data.source import BATCH_ROWS, Sight, Source, checked_rows, chosen
@@ -100,7 +100,7 @@ class FileSource(Source):
         segment = next(at for at, count in enumerate(part.counts) if count)
         first = next(iter(part.read([segment], pa.schema([(name, STRINGS)]), SAMPLE)))
         text = first.column(name).cast(pa.string()).slice(0, SAMPLE)
-        return {shape: Sight(value, f"{part.path}, row {row}") for shape, (row, value) in shapes(text).items()}
+        return {shape: Sight(value, f"{part.path}, row {row}") for shape, (row, value) in sampled(text).items()}
 
     def lacking(self, name: str) -> list[str]:
         """The files without a column that other files have."""
