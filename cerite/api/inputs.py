@@ -48,7 +48,7 @@ from cerite.engine.events.rows import Columns
 from cerite.engine.guessed_kinds import columns_of
 from cerite.engine.plan import Plan
 from cerite.pattern.check import check, check_streams, check_type_column, named_types
-from cerite.pattern.check_kinds import optional_attributes, ordered_attributes, read_attributes
+from cerite.pattern.check_kinds import optional_attributes, ordered_attributes, read_attributes, shown_attributes
 from cerite.pattern.query import QuerySpec
 from cerite.predicate.columns.read import decoded
 
@@ -80,15 +80,17 @@ class Binding:
     def __init__(self, query: QuerySpec, plan: Plan) -> None:
         self.query = query
         self.plan = plan
-        self._programs: deque[tuple[Columns, pa.Schema, Program]] = deque(maxlen=PROGRAMS)
+        self._programs: deque[tuple[Columns, frozenset[str], pa.Schema, Program]] = deque(maxlen=PROGRAMS)
 
-    def program(self, columns: Columns, schema: pa.Schema, *, sources: Sequence[Source]) -> Program:
+    def program(
+        self, columns: Columns, schema: pa.Schema, *, absent: frozenset[str], sources: Sequence[Source]
+    ) -> Program:
         """What `bind_query` returns, kept for further calls with the same columns; errors are raised anew each time."""
-        for named, known, program in list(self._programs):
-            if named == columns and known.equals(schema, check_metadata=True):
+        for named, lacked, known, program in list(self._programs):
+            if (named, lacked) == (columns, absent) and known.equals(schema, check_metadata=True):
                 return program
-        program = bind_query(self.query, self.plan, columns, schema, sources=sources)
-        self._programs.append((columns, schema, program))
+        program = bind_query(self.query, self.plan, columns, schema, absent=absent, sources=sources)
+        self._programs.append((columns, absent, schema, program))
         return program
 
 
@@ -105,7 +107,8 @@ def prepare(binding: Binding, data: Any, columns: Columns, order_by: str | Seque
         source = opened(merged(sources, columns.time, keys), Reading())
     # a dictionary may simply lack an attribute
     may_lack = any(isinstance(each, RowSource) or each.name == LISTED for each in sources.values())
-    source = _without_null_types(binding, source, columns, reading, may_lack=may_lack)
+    absent = _absent(query, source, columns, reading) if may_lack else frozenset[str]()
+    source = _without_null_types(binding, source, columns, reading, absent)
     if keys:
         by = [name for name in (columns.time, *keys, columns.position) if name is not None]
         order, table = ordered(source, by, columns.time)
@@ -113,7 +116,7 @@ def prepare(binding: Binding, data: Any, columns: Columns, order_by: str | Seque
     _warn_of_absent_columns(query, plan, columns, list(sources.values()))
     if columns.type is None and "type" not in source.everything.names:  # each time: values differ, columns may not
         refuse_hidden_types(query, source.everything.names, list(sources.values()))
-    program = binding.program(columns, source.everything, sources=list(sources.values()))
+    program = binding.program(columns, source.everything, absent=absent, sources=list(sources.values()))
     numbered = columns.position is not None or several  # rows of several streams are numbered in their common order
     files = tuple(file for each in sources.values() for file in each.files)
     named = tuple(dict.fromkeys(name for name in (columns.time, *keys, columns.position) if name is not None))
@@ -127,6 +130,7 @@ def bind_query(
     columns: Columns,
     schema: pa.Schema,
     *,
+    absent: frozenset[str] = frozenset(),
     sources: Sequence[Source] = (),
 ) -> Program:
     """The plan bound to the data's columns, including that of types, with the query checked against them."""
@@ -140,7 +144,7 @@ def bind_query(
             f"the time column `{time}` holds text", hint="give it the type of a timestamp, or convert it; " + _TIMES
         )
     try:
-        check(query, Schema.of_arrow(schema))
+        check(query, Schema.of_arrow(schema, absent))
         return bind(plan, schema, replace(columns, type=kind))
     except CeriteError as error:
         _explain_text(error, query, schema, sources)
@@ -223,35 +227,36 @@ def _opened(plan: Plan, data: Any, columns: Columns, reading: Reading) -> Source
     )
 
 
+def _absent(query: QuerySpec, source: Source, columns: Columns, reading: Reading) -> frozenset[str]:
+    """The attributes that the query reads and that no event has, if events may lack any; a warning names them."""
+    named = (columns.type or "type", columns.time, columns.position, *query.partition, *source.everything.names)
+    absent = optional_attributes(query) - set(named)
+    for name in sorted(absent - reading.kinds.keys()) if source.rows != 0 else ():
+        near = suggestion(name, source.everything.names) or f"they have {listed(source.everything.names)}"
+        warn(CeriteWarning(f"no event has `{name}`, which is NULL everywhere; {near}"))
+    return absent
+
+
 def _without_null_types(
-    binding: Binding, source: Source, columns: Columns, reading: Reading, *, may_lack: bool
+    binding: Binding, source: Source, columns: Columns, reading: Reading, absent: frozenset[str]
 ) -> Source:
     """The source with types for columns without any value: declared ones, or what the query compares them with.
 
-    A column that is empty today may have values tomorrow, and the query means the same on both days. If events
-    `may_lack` attributes, this includes those that none of them has; a warning names them.
+    A column that is empty today may have values tomorrow, and the query means the same on both days. This includes
+    attributes that are absent, if the result shows them.
     """
-    kind, others = columns.type or "type", (columns.time, columns.position, *binding.plan.partition)
-    read = optional_attributes(binding.query) - {kind, *others}
-    absent = sorted(read - set(source.everything.names)) if may_lack else []
-    unknown = [*(each.name for each in source.everything if pa.types.is_null(each.type)), *absent]
+    empty = [each.name for each in source.everything if pa.types.is_null(each.type)]
+    unknown = [*empty, *sorted(absent & shown_attributes(binding.query))]
     if not unknown:
         return source
-    if source.rows != 0:
-        _warn_of_absent_attributes([name for name in absent if name not in reading.kinds], source.everything.names)
     known = {each.name: held for each in source.everything if (held := arrow_kind(each.type)) is not None}
-    guessed, _ = columns_of(binding.plan, Schema.of_columns(known | dict(reading.kinds)))
+    measures = (each.expression for each in binding.query.measures)
+    guessed, _ = columns_of(binding.plan, Schema.of_columns(known | dict(reading.kinds)), measures)
     types = {each: canonical(guessed.field(each).type) for each in guessed.names}
-    types = dict.fromkeys(read, pa.float64()) | types | {kind: STRINGS}
+    types = dict.fromkeys(absent, pa.float64()) | types | {columns.type or "type": STRINGS}
     if columns.time is not None:
         types[columns.time] = pa.timestamp("us")
     return source.typed({name: types[name] for name in unknown if name in types})
-
-
-def _warn_of_absent_attributes(absent: Sequence[str], names: Sequence[str]) -> None:
-    for name in absent:
-        near = suggestion(name, names) or f"they have {listed(names)}"
-        warn(CeriteWarning(f"no event has `{name}`, which is NULL everywhere; {near}"))
 
 
 def _warn_of_absent_columns(query: QuerySpec, plan: Plan, columns: Columns, sources: Sequence[Source]) -> None:

@@ -259,6 +259,7 @@ def warn(warning: Warning) -> None:
 
     >>> import warnings
     >>> with warnings.catch_warnings(record=True) as said:
+    ...     warnings.simplefilter("always")
     ...     warn(CeriteWarning("there is no such type"))
     >>> print(said[0].message)
     there is no such type

@@ -54,6 +54,7 @@ class Schema:
     stream: str = "S"
     declared: tuple[Schema, ...] = ()  # the streams this unites, if several
     unusable: Mapping[str, str] = field(default_factory=dict)  # a table's columns of other types, and which
+    absent: frozenset[str] = frozenset()  # attributes that no event happens to have: NULL, of any kind
 
     @staticmethod
     def of_columns(columns: Mapping[str, str]) -> Schema:
@@ -65,7 +66,7 @@ class Schema:
         return Schema(columns={name: kind_named(kind) for name, kind in columns.items()})
 
     @staticmethod
-    def of_arrow(schema: object) -> Schema:
+    def of_arrow(schema: object, absent: frozenset[str] = frozenset()) -> Schema:
         """The schema of an Arrow table or `pyarrow.Schema`; columns of other types cannot be used in queries."""
         import pyarrow as pa
 
@@ -74,6 +75,7 @@ class Schema:
         return Schema(
             columns={name: kind for name, kind in kinds.items() if kind is not None},
             unusable={column.name: str(column.type) for column in arrow if kinds[column.name] is None},
+            absent=absent,
         )
 
     @property

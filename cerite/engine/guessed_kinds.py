@@ -5,7 +5,9 @@ They serve `cerite explain`, which has no data, and columns without a single val
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from datetime import timedelta
+from itertools import permutations
 from typing import TypeGuard
 
 import pyarrow as pa
@@ -15,6 +17,7 @@ from cerite.automaton.guards import Reach, distinct_tests
 from cerite.core.schema import Kind, Schema
 from cerite.engine.plan import Plan
 from cerite.predicate import expression as ex
+from cerite.predicate.functions import PARTS, TEXT
 
 TIME = "cerite.time"  # stands for the time column, which the data names
 _ARROW = {
@@ -23,8 +26,10 @@ _ARROW = {
 }  # fmt: skip
 
 
-def columns_of(plan: Plan, schema: Schema | None) -> tuple[pa.Schema, list[str]]:
-    """Columns for everything that a plan reads, and the names of those whose kind is only guessed from conditions.
+def columns_of(
+    plan: Plan, schema: Schema | None, measures: Iterable[ex.Expression] = ()
+) -> tuple[pa.Schema, list[str]]:
+    """Columns for everything that a plan and some measures read, and the names of those whose kind is only guessed.
 
     >>> from cerite.language.ceql import parse_query
     >>> from cerite.engine.plan import plan
@@ -36,8 +41,9 @@ def columns_of(plan: Plan, schema: Schema | None) -> tuple[pa.Schema, list[str]]
     guards = plan.every_guard
     known: dict[str, Kind] = {} if schema is None else dict(schema.attributes(None))
     conditions = [test.condition for test in distinct_tests(guards) if test.condition is not None]
-    nodes = [node for condition in conditions for node in ex.walk(condition)]
-    read = frozenset().union(*map(ex.attributes, conditions))
+    expressions = [*conditions, *measures]
+    nodes = [node for expression in expressions for node in ex.walk(expression)]
+    read = frozenset().union(*map(ex.attributes, expressions))
     names = sorted(name for name in read - known.keys() if not is_own(name))
     guessed = _guessed(nodes, known)
     kinds = known | {name: guessed.get(name, "float") for name in names}
@@ -49,12 +55,11 @@ def columns_of(plan: Plan, schema: Schema | None) -> tuple[pa.Schema, list[str]]
 
 
 def _guessed(nodes: list[ex.Expression], known: dict[str, Kind]) -> dict[str, Kind]:
-    """Kinds guessed from constants, and passed on between attributes that are compared with each other."""
+    """Kinds guessed from constants and functions, and passed on between attributes that are compared."""
     kinds = dict(known)
     for node in nodes:
-        if isinstance(node, ex.Aggregate) and (node.function in ("SUM", "AVG") or node.of is not None):
-            for name in sorted(node.attributes):
-                kinds.setdefault(name, "float")
+        for name, told in _told(node):
+            kinds.setdefault(name, told)
     pairs = [pair for node in nodes for pair in _compared(node)]
     changed = True
     while changed:
@@ -65,6 +70,32 @@ def _guessed(nodes: list[ex.Expression], known: dict[str, Kind]) -> dict[str, Ki
                 if kind is not None:
                     kinds[one.name], changed = kind, True
     return kinds
+
+
+def _told(node: ex.Expression) -> Iterator[tuple[str, Kind]]:
+    """Attributes whose kind a node tells by itself."""
+    match node:
+        case ex.Aggregate(function=function) if function in ("SUM", "AVG") or node.of is not None:
+            yield from ((name, "float") for name in sorted(node.attributes))
+        case ex.Call(function=function, arguments=(ex.Attribute(name=name) | ex.Reference(name=name),)):
+            if function in (*TEXT, *PARTS):
+                yield name, "string" if function in TEXT else "timestamp"
+        case ex.Arithmetic(op="+" | "-", left=left, right=right):
+            yield from _moments((left, right))
+        case ex.Comparison(left=left, right=right):
+            for one, other in ((left, right), (right, left)):
+                if isinstance(one, ex.Arithmetic) and one.op == "-" and _is_duration(other):
+                    yield from _moments((one.left, one.right, other))
+
+
+def _moments(sides: tuple[ex.Expression, ...]) -> Iterator[tuple[str, Kind]]:
+    """The attributes among these that are timestamps, as one of these is a duration."""
+    if any(map(_is_duration, sides)):
+        yield from ((each.name, "timestamp") for each in sides if isinstance(each, (ex.Attribute, ex.Reference)))
+
+
+def _is_duration(node: ex.Expression) -> bool:
+    return isinstance(node, ex.Literal) and isinstance(node.value, timedelta)
 
 
 def _has_the_kind(node: ex.Expression) -> TypeGuard[ex.Attribute | ex.Reference]:
@@ -84,6 +115,8 @@ def _compared(node: ex.Expression) -> Iterator[tuple[ex.Expression, ex.Expressio
             yield operand, low
         case ex.Like(operand=operand):
             yield operand, ex.Literal("")
+        case ex.Call(function="coalesce", arguments=arguments):
+            yield from permutations(arguments, 2)
 
 
 def _kind(node: ex.Expression, kinds: dict[str, Kind]) -> Kind | None:

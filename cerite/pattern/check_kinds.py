@@ -78,10 +78,15 @@ def read_attributes(query: QuerySpec) -> frozenset[str]:
     return named | {size.attribute for size in _sizes(query) if size.attribute is not None}
 
 
-def optional_attributes(query: QuerySpec) -> frozenset[str]:
-    """The attributes that an event may lack: those that conditions and measures read, and those that SELECT shows."""
+def shown_attributes(query: QuerySpec) -> frozenset[str]:
+    """The attributes that a result is made of: those that measures read, and those that SELECT shows."""
     shown = (item.attributes or () for item in query.items or ())
-    return frozenset().union(*map(attributes, _expressions(query)), *shown)
+    return frozenset().union(*(attributes(each.expression) for each in query.measures), *shown)
+
+
+def optional_attributes(query: QuerySpec) -> frozenset[str]:
+    """The attributes that an event may lack: those of conditions and results, but not of windows and partitions."""
+    return shown_attributes(query).union(*map(attributes, nodes.conditions_of(query.where)))
 
 
 def _expressions(query: QuerySpec) -> Iterator[ex.Expression]:
@@ -134,6 +139,8 @@ def _lookup(own: Types, types: dict[str, Types], schema: Schema | None) -> KindO
 
 def _known(attribute: str, holders: Types, schema: Schema, span: Span | None, mistaken: str | None = None) -> Kinds:
     """The kinds the attribute may have on events of these types; refused if none of them has it."""
+    if attribute in schema.absent:
+        return ANY
     holders = holders or frozenset((None,))  # a pattern without events: whatever the stream has
     kinds = frozenset(kind for holder in holders for kind in schema.kinds(holder, attribute))
     if kinds:

@@ -67,6 +67,23 @@ def test_an_attribute_that_is_declared_or_null_somewhere_is_not_mentioned() -> N
         assert query.run([]).to_arrow()["n"].to_pylist() == []
 
 
+CONDITIONS = [
+    "lower(z) = 'a'", "z LIKE 'a%'", "z > 3", "z + 5 seconds > day", "z - day < 5 seconds", "hour(z) < 3", "z = 'a'",
+    "z = ip OR z IN {'x'}", "z IS NOT NULL", "coalesce(z, 'b') = 'a'",
+]  # fmt: skip
+
+
+@pytest.mark.filterwarnings("ignore:no event has")
+@pytest.mark.parametrize("condition", CONDITIONS)
+def test_an_attribute_without_a_value_is_of_any_kind(condition: str) -> None:
+    """A rule goes on working on the day on which nobody has the attribute."""
+    query = cerite.query(f"SELECT * FROM S WHERE OK AS o FILTER o[NOT ({condition})] OR o[{condition}]")
+    without = query.run(LOGINS, time="at").count()
+    assert without == query.run([row | {"z": None} for row in LOGINS], time="at").count()
+    assert without == query.run(pa.Table.from_pylist([row | {"z": None} for row in LOGINS]), time="at").count()
+    assert without == (condition in ("z IS NOT NULL", "coalesce(z, 'b') = 'a'"))
+
+
 @pytest.mark.parametrize("make", [list, pa.Table.from_pylist])
 @pytest.mark.parametrize(
     ("measure", "why"),
