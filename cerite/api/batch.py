@@ -105,7 +105,8 @@ class BatchMatches(Matches):
     def _run(self, most: int | None = None) -> ThreadedRun:
         """A reading of the source; a few events are not worth several threads."""
         threads = self._threads if most is None else 1
-        return ThreadedRun(self._program, threads, self.rows, in_memory=self._source.in_memory(self._program.read))
+        in_memory = threads > 1 and self._source.in_memory(self._program.read)
+        return ThreadedRun(self._program, threads, self.rows, in_memory=in_memory)
 
     def _reading(self, run: ThreadedRun, items: Iterator[Reported | None], most: int | None) -> Iterator[Reported]:
         """What a reading finds; reports progress on the way, and warns of unknown event types at the end."""

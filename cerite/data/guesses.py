@@ -156,10 +156,11 @@ def sampled(text: Text) -> dict[str, tuple[int, str]]:
     first = shapes(text)
     if first.keys() != {"time"}:
         return first
-    zones = pc.replace_substring_regex(text, r"^[0-9-]+([T ][0-9:.]+)?", "")
-    row, value = first["time"]
-    alike = pc.and_(pc.equal(pc.utf8_length(text), len(value)), pc.equal(zones, zones[row]))
-    other = pc.index(pc.and_(alike, pc.is_valid(text)), False).as_py()
+    times = without(pc.utf8_trim_whitespace(text), MISSING)
+    zones, lengths = pc.replace_substring_regex(times, r"^[0-9-]+([T ][0-9:.]+)?", ""), pc.utf8_length(text)
+    row, _ = first["time"]
+    alike = pc.and_(pc.equal(lengths, lengths[row]), pc.equal(zones, zones[row]))
+    other = pc.index(pc.or_kleene(alike, pc.is_null(times)), False).as_py()
     return first if other < 0 else first | {OTHER_FORM: (other, text[other].as_py())}
 
 

@@ -49,11 +49,9 @@ class TableSource(Source):
 
     def in_memory(self, columns: Sequence[str]) -> bool:
         """Whether none of them has to be converted, and no pieces have to be joined."""
-        held, pieces = self._table.schema, self._table.to_batches(max_chunksize=self._batch_rows)
-        unchanged = all(
-            name in held.names and held.field(name).type == self.everything.field(name).type for name in columns
-        )
-        return unchanged and not _small(pieces, self._batch_rows)
+        held, wanted = self._table.schema, self.everything
+        unchanged = all(name in held.names and held.field(name).type == wanted.field(name).type for name in columns)
+        return unchanged and not _small(self._table.to_batches(max_chunksize=self._batch_rows), self._batch_rows)
 
     def is_text(self, name: str) -> bool:
         """Whether the column of this name has strings."""

@@ -249,6 +249,8 @@ def test_a_number_in_quotes_is_no_number() -> None:
         ("2026-01-02T01:00:00.5Z", True),
         ("2026-01-02", True),
         ("2026-01-02T01:00:00Z", False),
+        (" 2026-01-02T01:00:00Z", True),  # before all others as text
+        ("NA", False),
         ("tomorrow", False),
         (None, False),
     ],
