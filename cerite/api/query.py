@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import timedelta
 from os import PathLike
-from typing import TYPE_CHECKING, Any, TypedDict, Union
+from typing import TYPE_CHECKING, Any, TypedDict, Union, get_args
 
 from cerite.api.batch import BatchMatches, Progress
 from cerite.api.explain.text import Explanation
 from cerite.api.inputs import Binding, bind_query, prepare
 from cerite.api.shown import Selection
-from cerite.api.stream import EventStream, Late, checked_extra, checked_late, stream_ordering, stream_schema
+from cerite.api.stream import EventStream, Late, one_of, stream_ordering, stream_schema
 from cerite.automaton import Automaton
 from cerite.core.errors import ArgumentError, CeriteWarning, listed, warn
 from cerite.core.match import Match
@@ -272,7 +272,8 @@ class Query:
         program = bind_query(self.query, self.plan(semantics), columns, arrow)
         return EventStream(
             program, ordering=stream_ordering(program, watermark, order_by, deduplicate),
-            late=checked_late(late), extra=checked_extra(extra), counting=counting, selection=Selection.of(self.query),
+            late=one_of("late", late, get_args(Late)), extra=one_of("extra", extra, get_args(Extra)), counting=counting,
+            selection=Selection.of(self.query),
         )  # fmt: skip
 
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Sequence
-from typing import Any, Literal, get_args
+from typing import Any, Literal, TypeVar
 
 import pyarrow as pa
 
@@ -42,6 +42,7 @@ from cerite.engine.live.sorter import Ordering
 from cerite.engine.results.shape import Shape
 from cerite.language.builder import duration
 
+C = TypeVar("C", bound=str)
 Late = Literal["count", "side", "raise"]
 
 
@@ -254,18 +255,15 @@ def stream_ordering(
     return Ordering(columns.time, ties, delay, ids)
 
 
-def checked_late(late: str, known: Sequence[str] = get_args(Late)) -> Late:
-    """The value of `late`, refused if it is not one of the known ones."""
-    if late not in known:
-        raise ArgumentError(f"`late` is {' or '.join(map(repr, known))}, not {late!r}")
-    return late  # type: ignore[return-value]
+def one_of(name: str, value: C, known: Sequence[str]) -> C:
+    """The value of an option, refused if it is not one of the known ones.
 
-
-def checked_extra(extra: str) -> Extra:
-    """The value of `extra`, refused if it is not one of the known ones."""
-    if extra not in get_args(Extra):
-        raise ArgumentError(f"`extra` is {' or '.join(map(repr, get_args(Extra)))}, not {extra!r}")
-    return extra  # type: ignore[return-value]
+    >>> one_of("late", "side", ("count", "side"))
+    'side'
+    """
+    if value not in known:
+        raise ArgumentError(f"`{name}` is {' or '.join(map(repr, known))}, not {value!r}")
+    return value
 
 
 def _columns(given: Any, role: str, schema: pa.Schema) -> tuple[str, ...]:

@@ -25,7 +25,7 @@ from pyspark.sql import Column, DataFrame, GroupedData, SparkSession
 from pyspark.sql import functions as fn
 from pyspark.sql import types as ty
 
-from cerite.api.stream import checked_late
+from cerite.api.stream import one_of
 from cerite.core.errors import ArgumentError, Hint, Setting, StreamError
 from cerite.core.extras import load
 from cerite.language.builder import Width, duration
@@ -268,7 +268,7 @@ def live_plan_of(request: Request, options: LiveOptions) -> LivePlan:
     _check_spark(request.frame.original.sparkSession)
     if request.time is None:
         raise StreamError("a live stream needs a time column", hint=Hint("name it: ", Setting("time")))
-    checked_late(options.late, ("count", "side"))
+    one_of("late", options.late, ("count", "side"))
     side = request.frame.top if options.late == "side" else ()
     for name in (*options.deduplicate, *side):
         request.frame.known(name)
